@@ -1,0 +1,115 @@
+"""The whole error tree.
+
+::
+
+    DitherError
+    ├── InvalidParameter (ValueError)     a public argument breaks its rule
+    │   └── InvalidValue                  a private value has the wrong type or shape (its content is not shown)
+    ├── IncompatibleDistance (ValueError) two units, or a unit and a metric, were mixed
+    ├── NoGuarantee                       no sound loss can be stated for what was asked
+    ├── BudgetExceeded                    the release would cost more than is left
+    ├── PlanViolation                     a mechanism drew what its plan does not contain
+    ├── HandleMisuse                      an interactive handle was copied, moved or used after its end
+    ├── UnknownMechanism (LookupError)    no mechanism is registered under that name and version
+    ├── NotSerialisable                   a record has no place in a request
+    ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
+    └── MissingExtra (ImportError)        an optional part of the installation is absent
+
+Every message names the parameter, the rule and the offender. None contains a private value: errors are raised
+from public parameters, types and shapes only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LONGEST_OFFENDER = 80
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_OFFENDER else text[: _LONGEST_OFFENDER - 1] + "…"
+
+
+class DitherError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class InvalidParameter(DitherError, ValueError):
+    """A public argument breaks its rule; nothing was drawn and nothing was spent."""
+
+    def __init__(self, parameter: str, offender: object, rule: str) -> None:
+        self.parameter = parameter
+        self.offender = offender
+        self.rule = rule
+        super().__init__(f"{parameter} must be {rule}, got {_shorten(repr(offender))}")
+
+
+class InvalidValue(InvalidParameter):
+    """A private value has the wrong type or shape; the message shows those and never the value itself."""
+
+    def __init__(self, parameter: str, value: Any, rule: str) -> None:
+        super().__init__(parameter, _Kind(value), rule)
+
+
+class _Kind:
+    """The public description of a value: its type and shape."""
+
+    def __init__(self, value: Any) -> None:
+        kind = type(value).__name__
+        shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+        self.text = kind if dtype is None else f"{kind} of {dtype} with shape {shape}"
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class IncompatibleDistance(DitherError, ValueError):
+    """Losses under different units, or a unit and a metric, cannot be added or compared."""
+
+    def __init__(self, parameter: str, expected: object, found: object) -> None:
+        self.parameter = parameter
+        self.expected = expected
+        self.found = found
+        super().__init__(f"{parameter} must count {expected}, got {found}; guarantees are never mixed")
+
+
+class NoGuarantee(DitherError):
+    """No sound loss can be stated for what was asked."""
+
+
+class BudgetExceeded(DitherError):
+    """The release would cost more than is left; nothing was spent."""
+
+    def __init__(self, requested: object, spent: object, budget: object) -> None:
+        self.requested = requested
+        self.spent = spent
+        self.budget = budget
+        super().__init__(f"a release of {requested} does not fit: {spent} of {budget} is spent already")
+
+
+class PlanViolation(DitherError):
+    """A mechanism asked for a draw that its plan does not contain; the draw was not made."""
+
+
+class HandleMisuse(DitherError):
+    """An interactive handle was copied, used from another thread or process, or used after its end."""
+
+
+class UnknownMechanism(DitherError, LookupError):
+    """No mechanism is registered under that name and version."""
+
+
+class NotSerialisable(DitherError, TypeError):
+    """A record has no place in a request."""
+
+
+class EntropyFailure(DitherError):
+    """The system gave no random bits; no other source is ever used instead."""
+
+
+class MissingExtra(DitherError, ImportError):
+    """An optional part of the installation is absent."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f"{feature} needs the optional part '{extra}': pip install 'dither[{extra}]'")

@@ -1,0 +1,36 @@
+"""Exact numbers: how a parameter becomes a rational, and how an irrational is enclosed between two of them.
+
+Belongs here: parsing and checking of public numbers, directed rounding, rigorous bounds on exp, log, tanh and square
+roots. Does not belong here: anything about privacy or noise. The only arithmetic is that of ``int``, ``Fraction`` and
+the correctly rounded ``decimal``; a float never decides anything.
+"""
+
+from dither.exact.enclosure import exp_down, exp_up, log_down, log_up, round_up, sqrt_down, sqrt_up, tanh_up, to_float
+from dither.exact.parameters import Field, Flag, NonNegative, Positive, Probability, Shape, Whole
+from dither.exact.rational import Number, exact, non_negative, positive, probability, shape_of, whole
+
+__all__ = [
+    "Field",
+    "Flag",
+    "NonNegative",
+    "Number",
+    "Positive",
+    "Probability",
+    "Shape",
+    "Whole",
+    "exact",
+    "exp_down",
+    "exp_up",
+    "log_down",
+    "log_up",
+    "non_negative",
+    "positive",
+    "probability",
+    "round_up",
+    "shape_of",
+    "sqrt_down",
+    "sqrt_up",
+    "tanh_up",
+    "to_float",
+    "whole",
+]

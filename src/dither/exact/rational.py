@@ -1,0 +1,111 @@
+"""Public numbers become exact rationals, or are refused by name.
+
+A float means its shortest decimal: ``0.1`` is one tenth, because that is what its author wrote. Checks state what is
+allowed, so NaN, infinities, bools and words fail by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational as AnyRational
+from typing import TypeAlias
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+
+Number: TypeAlias = int | float | str | Decimal | Fraction
+
+# Longer or more extreme texts are refused before they are parsed: "1e999999999" would otherwise fill the memory.
+_LONGEST_TEXT = 256
+_LARGEST_EXPONENT = 400
+_LARGEST_BITS = 8192
+_TEXT = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
+
+
+def exact(name: str, value: Number, *, rule: str = "a finite number") -> Fraction:
+    """Return ``value`` as an exact rational.
+
+    >>> exact("epsilon", 0.1), exact("epsilon", "1/3")
+    (Fraction(1, 10), Fraction(1, 3))
+    >>> exact("epsilon", float("nan"))
+    Traceback (most recent call last):
+        ...
+    dither.errors.InvalidParameter: epsilon must be a finite number, got nan
+    """
+    parsed = _parse(value)
+    if parsed is None:
+        raise InvalidParameter(name, value, rule)
+    return parsed
+
+
+def positive(name: str, value: Number, *, at_most: Fraction | int | None = None) -> Fraction:
+    """Return ``value`` as a rational above zero."""
+    rule = "a finite number above 0" + ("" if at_most is None else f" and at most {at_most}")
+    number = exact(name, value, rule=rule)
+    if not (number > 0 and (at_most is None or number <= at_most)):
+        raise InvalidParameter(name, value, rule)
+    return number
+
+
+def non_negative(name: str, value: Number) -> Fraction:
+    """Return ``value`` as a rational of at least zero."""
+    rule = "a finite number of at least 0"
+    number = exact(name, value, rule=rule)
+    if not number >= 0:
+        raise InvalidParameter(name, value, rule)
+    return number
+
+
+def probability(name: str, value: Number, *, open_below: bool = False) -> Fraction:
+    """Return ``value`` as a rational in [0, 1), or in (0, 1) when ``open_below``."""
+    rule = "a number in (0, 1)" if open_below else "a number in [0, 1)"
+    number = exact(name, value, rule=rule)
+    if not (0 <= number < 1) or (open_below and number == 0):
+        raise InvalidParameter(name, value, rule)
+    return number
+
+
+def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
+    """Return ``value`` as a Python integer within [``least``, ``most``]; bools and floats are refused."""
+    rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InvalidParameter(name, value, rule)
+    number = int(value)
+    if not (number >= least and (most is None or number <= most)):
+        raise InvalidParameter(name, value, rule)
+    return number
+
+
+def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
+    """Return an array shape with no empty axis; an integer means one axis."""
+    axes: Sequence[int] = value if isinstance(value, tuple | list) else (value,)
+    return tuple(whole(name, axis, least=1, most=2**40) for axis in axes)
+
+
+def _parse(value: object) -> Fraction | None:
+    """Return the rational meant by ``value``, or nothing when it means none."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return _bounded(Fraction(int(value)))
+    if isinstance(value, AnyRational):
+        return _bounded(Fraction(value))
+    if isinstance(value, float | np.floating | Decimal):
+        # str() is the shortest text that reads back as the same number, in the width of its type.
+        return _parse(str(value))
+    if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
+        match = _TEXT.fullmatch(value)
+        if match is None or abs(int(match[1] or 0)) > _LARGEST_EXPONENT:
+            return None
+        numerator, _, denominator = value.partition("/")
+        return None if denominator and not int(denominator) else Fraction(value)
+    return None
+
+
+def _bounded(number: Fraction) -> Fraction | None:
+    bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    return number if bits <= _LARGEST_BITS else None

@@ -1,0 +1,82 @@
+"""Exact coins, many at a time.
+
+A coin compares a uniform word with the first bits of its probability and is decided unless the two agree: with 16-bit
+words once in 65,536. Only then are more bits drawn, one word after the other, and compared with more bits of the
+probability. The law of every coin is exact; the number of bits used does not depend on the outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.noise.chances import Chance
+from dither.noise.entropy import Entropy
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+#: A float probability handed to ``flip_each`` may be wrong by this much; the error then only costs a refinement.
+MARGIN = 2.0**-30
+
+
+def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
+    """Return ``count`` independent coins that show heads with exactly the probability ``chance``."""
+    words = entropy.words(count)
+    low, high = chance.bounds(entropy.word_bits)
+    heads: Bools = np.less(words, low)
+    if low != high:
+        undecided = words == low
+        if undecided.any():
+            for index in np.flatnonzero(undecided):
+                heads[index] = settle(entropy, chance, int(words[index]), entropy.word_bits)
+    return heads
+
+
+def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Chance]) -> Bools:
+    """Return one coin for each probability.
+
+    Args:
+        entropy: the source of bits.
+        approximate: float probabilities, each within MARGIN of the true one.
+        chance: the true probability at an index, asked for only where the float cannot decide.
+    """
+    bits = entropy.word_bits
+    words = entropy.words(approximate.size)
+    scaled = np.subtract(words, approximate * 2.0**bits)
+    slack = MARGIN * 2.0**bits
+    # Heads when the whole word lies below p: word + 1 <= p * 2^bits; tails when word >= p * 2^bits.
+    heads: Bools = scaled <= -1.0 - slack
+    undecided = (scaled < slack) & ~heads
+    if undecided.any():
+        for index in np.flatnonzero(undecided):
+            heads[index] = settle(entropy, chance(int(index)), int(words[index]), bits)
+    return heads
+
+
+def settle(entropy: Entropy, chance: Chance, prefix: int, bits: int) -> bool:
+    """Return the coin whose uniform variable begins with ``prefix``, drawing more words while it is undecided."""
+    while True:
+        low, high = chance.bounds(bits)
+        if prefix < low:
+            return True
+        if prefix >= high:
+            return False
+        prefix, bits = extend(entropy, prefix, bits)
+
+
+def extend(entropy: Entropy, prefix: int, bits: int) -> tuple[int, int]:
+    """Return the prefix of a uniform variable made one word longer, and its new length."""
+    return (prefix << entropy.word_bits) | int(entropy.words(1)[0]), bits + entropy.word_bits
+
+
+def fractions_of_one(entropy: Entropy, count: int, words: int = 3) -> NDArray[np.int64]:
+    """Return the first ``words`` words of ``count`` uniform variables on [0, 1), as integers."""
+    drawn = entropy.words(count * words).reshape(words, count)
+    prefix = drawn[0].astype(np.int64)
+    for word in drawn[1:]:
+        prefix <<= entropy.word_bits
+        prefix |= word
+    return prefix

@@ -1,0 +1,114 @@
+"""Uniform random words from the operating system, stretched by AES in counter mode.
+
+The only module of the package that touches the system generator. Every thread of every process has its own key, taken
+from ``os.urandom``; a forked child throws its parent's keys away, and a key is replaced after 2^30 bytes. There is no
+seed and no fallback: if the system gives no bits, nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
+from numpy.typing import NDArray
+
+from dither.errors import EntropyFailure
+
+_KEY_BYTES = 16
+_BUFFER_BYTES = 1 << 16
+_BYTES_PER_KEY = 1 << 30
+
+
+class Entropy(Protocol):
+    """A source of independent uniform words.
+
+    Samplers are written for any ``word_bits``, so that the same code that runs with 16-bit words can be enumerated
+    exhaustively with 2- to 4-bit words.
+    """
+
+    @property
+    def word_bits(self) -> int:
+        """How many bits a word has; at most 16."""
+
+    def words(self, count: int) -> NDArray[np.uint16]:
+        """Return ``count`` independent words, uniform on [0, 2^word_bits)."""
+
+
+class _Stream:
+    """One AES-CTR key stream, used by one thread of one process."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._busy = False
+        self._zeros = bytes(_BUFFER_BYTES)
+        self._rekey()
+
+    def _rekey(self) -> None:
+        try:
+            secret = os.urandom(_KEY_BYTES + 16)
+        except (OSError, NotImplementedError) as failure:
+            raise EntropyFailure("the operating system gave no random bytes") from failure
+        self._cipher: CipherContext = Cipher(AES(secret[:_KEY_BYTES]), CTR(secret[_KEY_BYTES:])).encryptor()
+        self._left = _BYTES_PER_KEY
+        self._buffer, self._cursor = b"", 0
+
+    def take(self, count: int) -> bytes:
+        """Return fresh bytes, each handed out once."""
+        if self._busy:
+            # A signal handler interrupted this very method: do not touch the half-moved cursor.
+            return os.urandom(count)
+        self._busy = True
+        try:
+            start, end = self._cursor, self._cursor + count
+            if end <= len(self._buffer):
+                self._cursor = end
+                return self._buffer[start:end]
+            if count >= _BUFFER_BYTES // 4:
+                return self._generate(count)
+            self._buffer, self._cursor = self._generate(_BUFFER_BYTES), count
+            return self._buffer[:count]
+        finally:
+            self._busy = False
+
+    def _generate(self, count: int) -> bytes:
+        if count > self._left:
+            self._rekey()
+        self._left -= count
+        zeros = self._zeros[:count] if count <= _BUFFER_BYTES else bytes(count)
+        return self._cipher.update(zeros)
+
+
+_local = threading.local()
+
+
+def _forget() -> None:
+    """Throw all key streams away: the child of a fork must not share its parent's."""
+    global _local
+    _local = threading.local()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _stream() -> _Stream:
+    stream: _Stream | None = getattr(_local, "stream", None)
+    # The process number is compared as well: a fork that bypasses Python's hooks is noticed here.
+    if stream is None or stream.process != os.getpid():
+        stream = _local.stream = _Stream()
+    return stream
+
+
+class SystemEntropy:
+    """16-bit words from the operating system's generator. Has no state of its own, so copies and pickles are safe."""
+
+    word_bits = 16
+
+    def words(self, count: int) -> NDArray[np.uint16]:
+        """Return ``count`` independent uniform 16-bit words."""
+        return np.frombuffer(_stream().take(2 * count), dtype=np.uint16)

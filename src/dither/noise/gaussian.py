@@ -1,0 +1,189 @@
+"""Exact discrete Gaussian noise, and continuous Gaussian noise rounded to a grid.
+
+Rejection from Laplace noise (Canonne, Kamath and Steinke 2020): the number of rejections is independent of the value
+that is accepted. The acceptance coin is decided by a float with a proven margin, or exactly where that cannot decide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.exact import sqrt_up
+from dither.noise.chances import Chance, RationalChance, exponential
+from dither.noise.coins import MARGIN, Bools, Floats, extend, flip, flip_each, fractions_of_one
+from dither.noise.entropy import Entropy
+from dither.noise.laplace import BLOCK, LARGEST_INT64_SCALE, Integers, discrete_laplace, geometric
+
+_HALF = RationalChance(Fraction(1, 2))
+# How many words of the fractional part of a continuous variable are drawn at first.
+_FRACTION_WORDS = 3
+
+
+def _proposal_scale(variance: Fraction) -> Fraction:
+    """Return a Laplace scale near sigma, a multiple of an eighth: acceptance is then about 0.76."""
+    return Fraction(max(1, math.ceil(8 * sqrt_up(variance))), 8)
+
+
+def discrete_gaussian(entropy: Entropy, variance: Fraction, count: int) -> NDArray[Any]:
+    """Return discrete Gaussian variables, P[x] proportional to e^(-x^2 / (2 * variance)) on the integers."""
+    scale = _proposal_scale(variance)
+    if scale > LARGEST_INT64_SCALE:
+        return _accepted(count, lambda size: _block_of_any_size(entropy, variance, scale, size), object)
+    # Accept |y| with e^-((|y| - variance / scale)^2 / (2 variance)).
+    centre, rate = float(variance / scale), float(1 / (2 * variance))
+
+    def block(size: int) -> NDArray[Any]:
+        proposed = discrete_laplace(entropy, scale, size)
+        likely = np.abs(proposed).astype(np.float64)
+        likely -= centre
+        likely *= likely
+        likely *= -rate
+        # |error| < 2^-40: the exponent is right to 2^-44 where it is below 45, and e^-45 is below 2^-64.
+        np.exp(likely, out=likely)
+        accepted = flip_each(entropy, likely, lambda index: _acceptance(int(proposed[index]), variance, scale))
+        kept: NDArray[Any] = proposed[accepted]
+        return kept
+
+    return _accepted(count, block, np.int64)
+
+
+def _acceptance(proposed: int, variance: Fraction, scale: Fraction) -> Chance:
+    return exponential((abs(proposed) - variance / scale) ** 2 / (2 * variance))
+
+
+def _block_of_any_size(entropy: Entropy, variance: Fraction, scale: Fraction, size: int) -> NDArray[Any]:
+    proposed = discrete_laplace(entropy, scale, size)
+    accepted = [bool(flip(entropy, _acceptance(int(y), variance, scale), 1)[0]) for y in proposed]
+    return proposed[np.array(accepted, dtype=bool)]
+
+
+def _accepted(count: int, block: Callable[[int], NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Return the first ``count`` accepted of as many blocks as it takes."""
+    drawn = np.empty(count, dtype=dtype)
+    filled = 0
+    while filled < count:
+        # A third more than is missing: enough in most cases, and a public number.
+        size = min(BLOCK, (count - filled) * 4 // 3 + (16 if count > 1 else 0)) or 1
+        fresh = block(size)[: count - filled]
+        drawn[filled : filled + fresh.size] = fresh
+        filled += fresh.size
+    return drawn
+
+
+class _Continuous(NamedTuple):
+    """Absolute values of continuous Gaussian variables: whole part, and a prefix of the part below one."""
+
+    whole: Integers
+    prefix: Integers
+    longer: dict[int, tuple[int, int]]
+
+
+def rounded_gaussian(
+    entropy: Entropy, variance: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]
+) -> Integers:
+    """Return floor(offset + Z) for continuous Gaussian variables Z, with exactly that law.
+
+    |Z| = G + U is proposed with G geometric and U uniform, and accepted with probability
+    e^-(z^2 / (2 variance) - G / t + variance / (2 t^2)). U is drawn lazily: as many bits as acceptance and rounding
+    need, which are compared as intervals.
+
+    Args:
+        entropy: the source of bits.
+        variance: the variance of Z, between 1 and 2^112.
+        offsets: numbers in [0, 1], each within 2^-40 of the true offset.
+        exact_offset: the true offset at an index.
+    """
+    count, first_bits = offsets.size, _FRACTION_WORDS * entropy.word_bits
+    absolute = _absolute_gaussian(entropy, variance, count)
+    negative = flip(entropy, _HALF, count)
+    # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
+    boundary = np.where(negative, offsets, 1 - offsets)
+    gap = absolute.prefix * 2.0**-first_bits - boundary
+    carry: Bools = gap >= MARGIN
+    unclear = ~carry & (gap + 2.0**-first_bits > -MARGIN)
+    for index in {*np.flatnonzero(unclear).tolist(), *absolute.longer}:
+        exact = exact_offset(index)
+        prefix, bits = absolute.longer.get(index, (int(absolute.prefix[index]), first_bits))
+        carry[index] = _passes(entropy, exact if negative[index] else 1 - exact, prefix, bits)
+    drawn = absolute.whole + carry
+    drawn[negative] *= -1
+    return drawn
+
+
+def _passes(entropy: Entropy, boundary: Fraction, prefix: int, bits: int) -> bool:
+    """Return whether the uniform variable that begins with ``prefix`` is at least ``boundary``."""
+    while True:
+        if prefix >= boundary * 2**bits:
+            return True
+        if prefix + 1 <= boundary * 2**bits:
+            return False
+        prefix, bits = extend(entropy, prefix, bits)
+
+
+def _absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Continuous:
+    whole, prefix = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    longer: dict[int, tuple[int, int]] = {}
+    filled = 0
+    while filled < count:
+        size = min(BLOCK, (count - filled) * 4 // 3 + (16 if count > 1 else 0)) or 1
+        fresh = _absolute_block(entropy, variance, size)
+        kept = min(count - filled, fresh.whole.size)
+        whole[filled : filled + kept] = fresh.whole[:kept]
+        prefix[filled : filled + kept] = fresh.prefix[:kept]
+        longer |= {filled + index: more for index, more in fresh.longer.items() if index < kept}
+        filled += kept
+    return _Continuous(whole, prefix, longer)
+
+
+def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continuous:
+    scale, word_bits = _proposal_scale(variance), entropy.word_bits
+    first_bits = _FRACTION_WORDS * word_bits
+    whole = geometric(entropy, scale, size)
+    prefix = fractions_of_one(entropy, size, _FRACTION_WORDS)
+    z = whole + prefix * 2.0**-first_bits
+    exponent = z * z * float(1 / (2 * variance)) - whole * float(1 / scale) + float(variance / (2 * scale * scale))
+    likely = np.exp(-exponent)
+    words = entropy.words(size)
+    scaled = words - likely * 2.0**word_bits
+    # Acceptance falls as U grows, by at most 1 per unit of U, since the variance is at least 1.
+    slack = (MARGIN + 2.0**-first_bits) * 2.0**word_bits
+    accepted: Bools = scaled <= -1.0 - slack
+    longer: dict[int, tuple[int, int]] = {}
+    for index in np.flatnonzero((scaled < slack) & ~accepted).tolist():
+        accepted[index], longer[index] = _settle_acceptance(
+            entropy, variance, scale, int(whole[index]), (int(prefix[index]), first_bits), (int(words[index]), word_bits)
+        )
+    position = np.cumsum(accepted) - 1
+    kept = {int(position[index]): more for index, more in longer.items() if accepted[index]}
+    return _Continuous(whole[accepted], prefix[accepted], kept)
+
+
+def _settle_acceptance(
+    entropy: Entropy,
+    variance: Fraction,
+    scale: Fraction,
+    whole: int,
+    fraction: tuple[int, int],
+    coin: tuple[int, int],
+) -> tuple[bool, tuple[int, int]]:
+    """Return whether z = whole + U is accepted, and the prefix of U as far as it had to be drawn."""
+
+    def acceptance(prefix: int, bits: int) -> Chance:
+        z = whole + Fraction(prefix, 2**bits)
+        return exponential(z * z / (2 * variance) - whole / scale + variance / (2 * scale * scale))
+
+    while True:
+        (prefix, bits), (word, coin_bits) = fraction, coin
+        low, _ = acceptance(prefix + 1, bits).bounds(coin_bits)
+        _, high = acceptance(prefix, bits).bounds(coin_bits)
+        if word < low:
+            return True, fraction
+        if word >= high:
+            return False, fraction
+        fraction, coin = extend(entropy, prefix, bits), extend(entropy, word, coin_bits)

@@ -1,0 +1,176 @@
+"""Exact discrete Laplace and geometric noise, and continuous Laplace noise rounded to a grid.
+
+The binary digits of a geometric variable G with P[G = g] proportional to e^(-g/t) are independent coins: digit i is
+one with probability 1 / (1 + e^(2^i / t)). What lies above the m lowest digits is 2^m times another geometric
+variable, independent of them, drawn by repeating a coin of probability e^(-2^m / t). A discrete Laplace variable is G
+or -1 - G, the latter with probability 1 / (1 + e^(1/t)). Nothing is rejected and nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.noise.chances import Chance, RationalChance, exponential, logistic, remainder
+from dither.noise.coins import Bools, Floats, flip, flip_each
+from dither.noise.entropy import Entropy
+
+Integers = NDArray[np.int64]
+
+#: Samples drawn at a time: small enough for the cache, so that memory does not grow with the number of samples.
+BLOCK = 1 << 15
+#: Above this scale an int64 would overflow once in e^128 draws or more often; Python integers are used instead.
+LARGEST_INT64_SCALE = 2**56
+_LARGEST_INT64 = 2**63 - 1
+# Digits are drawn until a unit above them has the probability e^-14 or less; the tail coin does the rest exactly.
+_TAIL = 14
+_HALF = RationalChance(Fraction(1, 2))
+
+
+class _Digits(NamedTuple):
+    """The coins of one geometric law."""
+
+    digits: tuple[Chance, ...]
+    tail: Chance
+    negative: Chance
+
+
+@lru_cache(maxsize=256)
+def _coins(scale: Fraction) -> _Digits:
+    count = 0
+    while 2**count < _TAIL * scale:
+        count += 1
+    digits = tuple(logistic(2**digit / scale) for digit in range(count))
+    return _Digits(digits, exponential(2**count / scale), digits[0] if digits else logistic(1 / scale))
+
+
+def geometric(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
+    """Return geometric variables, P[g] proportional to e^(-g / scale) for g = 0, 1, ...
+
+    int64 up to a scale of 2^56, where the last 1 in e^128 saturates; Python integers above.
+    """
+    if scale > LARGEST_INT64_SCALE:
+        return _geometric_of_any_size(entropy, scale, count)
+    return _blockwise(count, lambda size: _geometric_block(entropy, _coins(scale), size))
+
+
+def discrete_laplace(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
+    """Return discrete Laplace variables, P[x] proportional to e^(-|x| / scale) on the integers."""
+    coins = _coins(scale)
+    if scale > LARGEST_INT64_SCALE:
+        drawn = _geometric_of_any_size(entropy, scale, count)
+        return np.where(flip(entropy, coins.negative, count), -1 - drawn, drawn)
+
+    def block(size: int) -> Integers:
+        drawn = _geometric_block(entropy, coins, size)
+        # x ^ -1 is -1 - x and x ^ 0 is x.
+        drawn ^= -flip(entropy, coins.negative, size).view(np.int8).astype(np.int64)
+        return drawn
+
+    return _blockwise(count, block)
+
+
+def rounded_laplace(
+    entropy: Entropy, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]
+) -> Integers:
+    """Return floor(offset + Z) for continuous Laplace variables Z, with exactly that law.
+
+    |Z| is a geometric whole part G and an independent part U below one; only whether U passes one boundary matters,
+    and that is a coin.
+
+    Args:
+        entropy: the source of bits.
+        scale: the scale of Z, between 1 and 2^56.
+        offsets: numbers in [0, 1], each within 2^-40 of the true offset.
+        exact_offset: the true offset at an index.
+    """
+    count = offsets.size
+    whole = _blockwise(count, lambda size: _geometric_block(entropy, _coins(scale), size))
+    negative = flip(entropy, _HALF, count)
+    # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
+    boundary = np.where(negative, offsets, 1 - offsets)
+    rate = float(1 / scale)
+    likely = np.exp(-boundary * rate) * np.expm1((boundary - 1) * rate) / np.expm1(-rate)
+
+    def chance(index: int) -> Chance:
+        exact = exact_offset(index)
+        return remainder((exact if negative[index] else 1 - exact) / scale, 1 / scale)
+
+    whole += flip_each(entropy, likely, chance)
+    whole[negative] *= -1
+    return whole
+
+
+def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> Integers:
+    """Return floor(1/2 + Z) for continuous Laplace variables Z: the common case of values that lie on the grid."""
+    coins, carry = _coins(scale), remainder(1 / (2 * scale), 1 / scale)
+
+    def block(size: int) -> Integers:
+        drawn = _geometric_block(entropy, coins, size)
+        drawn += flip(entropy, carry, size)
+        negative = -flip(entropy, _HALF, size).view(np.int8).astype(np.int64)
+        # (x ^ -1) + 1 is -x.
+        drawn ^= negative
+        drawn -= negative
+        return drawn
+
+    return _blockwise(count, block)
+
+
+def _blockwise(count: int, block: Callable[[int], Integers]) -> Integers:
+    if count <= BLOCK:
+        return block(count)
+    drawn = np.empty(count, dtype=np.int64)
+    for start in range(0, count, BLOCK):
+        end = min(count, start + BLOCK)
+        drawn[start:end] = block(end - start)
+    return drawn
+
+
+def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> Integers:
+    drawn = np.zeros(count, dtype=np.int64)
+    _add_digits(drawn, entropy, coins.digits, count)
+    above = flip(entropy, coins.tail, count)
+    if above.any():
+        unit = 1 << len(coins.digits)
+        for index in np.flatnonzero(above):
+            units = _run_of_heads(entropy, coins.tail)
+            drawn[index] = min(_LARGEST_INT64, int(drawn[index]) + units * unit)
+    return drawn
+
+
+def _add_digits(drawn: Integers, entropy: Entropy, digits: tuple[Chance, ...], count: int) -> None:
+    """Add the binary digits, eight of them to a byte and then eight bytes to a word."""
+    octets = drawn.view(np.uint8).reshape(count, 8)[:, :: 1 if sys.byteorder == "little" else -1]
+    for first in range(0, len(digits), 8):
+        octet = np.zeros(count, dtype=np.uint8)
+        for place, digit in enumerate(digits[first : first + 8]):
+            octet |= flip(entropy, digit, count).view(np.uint8) << place
+        octets[:, first // 8] = octet
+
+
+def _run_of_heads(entropy: Entropy, chance: Chance) -> int:
+    """Return one plus the number of further heads before the first tails."""
+    units = 1
+    while flip(entropy, chance, 1)[0]:
+        units += 1
+    return units
+
+
+def _geometric_of_any_size(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
+    coins = _coins(scale)
+    total: NDArray[Any] = np.zeros(count, dtype=object)
+    for first in range(0, len(coins.digits), 56):
+        part = np.zeros(count, dtype=np.int64)
+        _add_digits(part, entropy, coins.digits[first : first + 56], count)
+        total = total + part.astype(object) * (1 << first)
+    above: Bools = flip(entropy, coins.tail, count)
+    for index in np.flatnonzero(above):
+        total[index] += _run_of_heads(entropy, coins.tail) << len(coins.digits)
+    return total

@@ -1,0 +1,108 @@
+"""``Noise``: every exact sampler, bound to one source of bits.
+
+A primitive is handed a ``Noise`` by the runner and can draw from nothing else. Parameters are public and checked here;
+values never come here at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, exact, non_negative, positive, whole
+from dither.noise import gaussian, laplace, selection
+from dither.noise.chances import RationalChance, exponential, logistic
+from dither.noise.coins import Bools, Floats, flip
+from dither.noise.entropy import Entropy
+from dither.noise.laplace import Integers
+
+SMALLEST_SCALE = Fraction(1, 2**40)
+LARGEST_SCALE = Fraction(2**1000)
+
+
+class Noise:
+    """Exact samplers over one source of bits."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+
+    def discrete_laplace(self, scale: Number, size: int) -> NDArray[Any]:
+        """Return integers x with probability proportional to e^(-|x| / scale)."""
+        return laplace.discrete_laplace(self._entropy, _scale("scale", scale), _size(size))
+
+    def discrete_gaussian(self, sigma: Number, size: int) -> NDArray[Any]:
+        """Return integers x with probability proportional to e^(-x^2 / (2 sigma^2))."""
+        return gaussian.discrete_gaussian(self._entropy, _scale("sigma", sigma) ** 2, _size(size))
+
+    def geometric(self, scale: Number, size: int) -> NDArray[Any]:
+        """Return integers g of at least 0 with probability proportional to e^(-g / scale)."""
+        return laplace.geometric(self._entropy, _scale("scale", scale), _size(size))
+
+    def bernoulli(self, p: Number, size: int) -> Bools:
+        """Return coins that show heads with the rational probability ``p``."""
+        chance = exact("p", p, rule="a number in [0, 1]")
+        if not 0 <= chance <= 1:
+            raise InvalidParameter("p", p, "a number in [0, 1]")
+        return flip(self._entropy, RationalChance(chance), _size(size))
+
+    def bernoulli_exp(self, gamma: Number, size: int) -> Bools:
+        """Return coins that show heads with probability e^-gamma."""
+        return flip(self._entropy, exponential(non_negative("gamma", gamma)), _size(size))
+
+    def bernoulli_logistic(self, gamma: Number, size: int, *, odds: int = 1) -> Bools:
+        """Return coins that show heads with probability 1 / (1 + odds * e^gamma)."""
+        rate, others = non_negative("gamma", gamma), whole("odds", odds, least=1)
+        return flip(self._entropy, logistic(rate, others), _size(size))
+
+    def uniform_below(self, limit: int, size: int) -> NDArray[Any]:
+        """Return uniform integers in [0, limit)."""
+        return selection.uniform_below(self._entropy, whole("limit", limit, least=1), _size(size))
+
+    def select(self, scores: ArrayLike, rate: Number, size: int) -> Integers:
+        """Return indices i with probability proportional to e^(rate * scores[i])."""
+        return selection.select(self._entropy, _scores(scores), non_negative("rate", rate), _size(size))
+
+    def permute_and_flip(self, scores: ArrayLike, rate: Number, size: int) -> Integers:
+        """Return winners of permute-and-flip: coin i shows heads with e^(rate * (scores[i] - best)), one heads wins."""
+        return selection.permute_and_flip(self._entropy, _scores(scores), non_negative("rate", rate), _size(size))
+
+    def rounded_laplace(self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]) -> Integers:
+        """Return floor(offset + Z), Z continuous Laplace of that scale, at least 1."""
+        return laplace.rounded_laplace(self._entropy, _steps("scale", scale), offsets, exact_offset)
+
+    def rounded_laplace_on_grid(self, scale: Fraction, size: int) -> Integers:
+        """Return floor(1/2 + Z), Z continuous Laplace of that scale, at least 1."""
+        return laplace.rounded_laplace_on_grid(self._entropy, _steps("scale", scale), _size(size))
+
+    def rounded_gaussian(self, sigma: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]) -> Integers:
+        """Return floor(offset + Z), Z continuous Gaussian of that standard deviation, at least 1."""
+        return gaussian.rounded_gaussian(self._entropy, _steps("sigma", sigma) ** 2, offsets, exact_offset)
+
+
+def _scale(name: str, value: Number) -> Fraction:
+    scale = positive(name, value)
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise InvalidParameter(name, value, "a number between 2^-40 and 2^1000")
+    return scale
+
+
+def _steps(name: str, value: Fraction) -> Fraction:
+    if not 1 <= value <= laplace.LARGEST_INT64_SCALE:
+        raise InvalidParameter(name, str(value), "between 1 and 2^56 steps of the grid")
+    return value
+
+
+def _size(size: int) -> int:
+    return whole("size", size, most=2**40)
+
+
+def _scores(scores: ArrayLike) -> Integers:
+    array = np.asarray(scores)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind != "i":
+        raise InvalidParameter("scores", f"{array.dtype} with shape {array.shape}", "a non-empty vector of integers")
+    return array.astype(np.int64)

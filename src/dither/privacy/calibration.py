@@ -1,0 +1,81 @@
+"""From a target loss to a noise scale, never above the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+from dither.errors import NoGuarantee
+from dither.exact import Number, positive, round_up, sqrt_up
+from dither.privacy.conversions import zcdp_rho
+from dither.privacy.losses import ApproxDP, Loss, PureDP
+from dither.privacy.plans import Part
+
+P = TypeVar("P", bound=Part)
+
+_SMALLEST, _LARGEST = Fraction(1, 2**40), Fraction(2**120)
+_PRECISION = Fraction(1, 2**20)
+
+
+def laplace_scale(target: Loss, sensitivity: Number) -> Fraction:
+    """Return the least Laplace scale whose loss at that sensitivity is within ``target``: sensitivity / epsilon.
+
+    >>> laplace_scale(PureDP("1/2"), 1)
+    Fraction(2, 1)
+    """
+    distance = positive("sensitivity", sensitivity)
+    if target.pure is None or target.pure == 0:
+        # zCDP alone: the largest epsilon whose generic rho fits.
+        epsilon = _largest_epsilon(target.rho)
+        if epsilon == 0:
+            raise NoGuarantee(f"no Laplace noise reaches {target}")
+        return round_up(distance / epsilon, bits=64)
+    return distance / target.pure
+
+
+def gaussian_sigma(target: Loss, sensitivity: Number) -> Fraction:
+    """Return a Gaussian sigma whose loss at that sensitivity is within ``target``, within 1e-18 of the least.
+
+    From zCDP: sensitivity / sqrt(2 rho), rounded up. From (epsilon, delta): through the largest rho that converts.
+
+    >>> from dither.privacy.losses import ZCDP
+    >>> gaussian_sigma(ZCDP("1/2"), 3)
+    Fraction(3, 1)
+    """
+    distance = positive("sensitivity", sensitivity)
+    if isinstance(target, PureDP):
+        raise NoGuarantee(f"no Gaussian noise reaches {target}: it needs a rho or a delta")
+    rho = zcdp_rho(target.epsilon, target.delta) if isinstance(target, ApproxDP) and target.delta else target.rho
+    if rho == 0:
+        raise NoGuarantee(f"no Gaussian noise reaches {target}")
+    return round_up(sqrt_up(distance * distance / (2 * rho)), bits=64)
+
+
+def calibrate(build: Callable[[Fraction], P], target: Loss, *, d_in: Number = 1) -> P:
+    """Return ``build(scale)`` with the least scale, to one part in a million, whose loss at ``d_in`` is within target.
+
+    For mechanisms whose loss falls as their scale rises; the direct formulae are better where there is one.
+
+    >>> from dither.mechanisms import Geometric
+    >>> calibrate(lambda scale: Geometric(scale=scale), PureDP(1), d_in=5).loss(5) <= PureDP(1)
+    True
+    """
+    high = _SMALLEST
+    while not build(high).loss(d_in) <= target:
+        high *= 2
+        if high > _LARGEST:
+            raise NoGuarantee(f"no scale up to 2^120 reaches {target}")
+    low = high / 2
+    while high - low > low * _PRECISION:
+        middle = round_up((low + high) / 2, bits=64)
+        low, high = (low, middle) if build(middle).loss(d_in) <= target else (middle, high)
+    return build(high)
+
+
+def _largest_epsilon(rho: Fraction) -> Fraction:
+    low, high = Fraction(0), 2 * rho + 2
+    for _ in range(60):
+        middle = round_up((low + high) / 2, bits=64)
+        low, high = (middle, high) if PureDP(middle).rho <= rho else (low, middle)
+    return low

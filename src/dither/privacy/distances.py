@@ -1,0 +1,161 @@
+"""What a distance counts: units of data that are protected, and metrics on the values computed from them.
+
+A data-level mechanism declares a **unit**: which people, rows, edges or events may change between neighbours, and how.
+A primitive declares a **metric** on values. There is no default anywhere, and two different distances never meet in
+one budget. Units that protect less than a whole person's contribution by design (windows, places, labels) are marked
+as relaxed, so that they are never mistaken for plain differential privacy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import sqrt_up, whole
+
+
+class Relation(Enum):
+    """How neighbouring data sets differ."""
+
+    ADD_REMOVE = "added or removed"
+    REPLACE = "replaced"
+    METRIC = "moved"
+
+
+class Distance(ABC):
+    """What ``d_in`` counts."""
+
+
+@dataclass(frozen=True)
+class Unit(Distance):
+    """A unit of data and the way it may change between neighbours.
+
+    >>> str(ROW), str(ROW_REPLACED)
+    ('rows added or removed', 'rows replaced')
+    """
+
+    protects: str
+    relation: Relation
+    detail: str = ""
+
+    @property
+    def touched(self) -> int:
+        """How many disjoint parts of the data one change can touch: a replaced row leaves one and enters another."""
+        return 2 if self.relation is Relation.REPLACE else 1
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the promise is weaker than plain differential privacy for what the name suggests."""
+        return self.relation is Relation.METRIC or self.protects in _RELAXED
+
+    def measure(self, first: Sequence[Any], second: Sequence[Any]) -> Fraction | None:
+        """Return how many units lie between two collections of hashable rows; None when no number does."""
+        here, there = Counter(map(_hashable, first)), Counter(map(_hashable, second))
+        gone, come = (here - there).total(), (there - here).total()
+        if self.relation is Relation.ADD_REMOVE:
+            return Fraction(gone + come)
+        return Fraction(gone) if self.relation is Relation.REPLACE and gone == come else None
+
+    def __str__(self) -> str:
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.protects}s {self.relation.value}{detail}"
+
+
+_RELAXED: Final = frozenset({"window", "label", "place"})
+
+ROW: Final = Unit("row", Relation.ADD_REMOVE)
+ROW_REPLACED: Final = Unit("row", Relation.REPLACE)
+EDGE: Final = Unit("edge", Relation.ADD_REMOVE)
+NODE: Final = Unit("node", Relation.ADD_REMOVE)
+EVENT: Final = Unit("event", Relation.ADD_REMOVE)
+EVENT_REPLACED: Final = Unit("event", Relation.REPLACE)
+RATING: Final = Unit("rating", Relation.ADD_REMOVE)
+
+
+def user(id_column: str, relation: Relation) -> Unit:
+    """Return the unit of all rows that carry one value of ``id_column``."""
+    if not (isinstance(id_column, str) and id_column.isidentifier()):
+        raise InvalidParameter("id_column", id_column, "the name of a column")
+    if relation not in (Relation.ADD_REMOVE, Relation.REPLACE):
+        raise InvalidParameter("relation", relation, "ADD_REMOVE or REPLACE")
+    return Unit("user", relation, f"all rows with one {id_column}")
+
+
+def w_event(width: int) -> Unit:
+    """Return the unit of all events within any window of ``width`` time steps: a relaxed notion."""
+    return Unit("window", Relation.ADD_REMOVE, f"all events of one person within {whole('width', width, least=1)} steps")
+
+
+def place(metric: str) -> Unit:
+    """Return geo-indistinguishability: loss in proportion to how far, in ``metric``, a place moves: a relaxed notion."""
+    if metric not in ("euclidean", "great circle", "manhattan"):
+        raise InvalidParameter("metric", metric, "'euclidean', 'great circle' or 'manhattan'")
+    return Unit("place", Relation.METRIC, metric)
+
+
+class Metric(Distance):
+    """A distance between values; ``measure`` never understates it."""
+
+    def __init__(self, name: str, meaning: str) -> None:
+        self.name, self.meaning = name, meaning
+
+    @abstractmethod
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        """Return the distance, or None when the two values are at no distance at all."""
+
+    def __str__(self) -> str:
+        return self.meaning
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _Norm(Metric):
+    """A norm of the difference of two arrays of numbers."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        changes = _changes(first, second)
+        if changes is None:
+            return None
+        if self is L1:
+            return sum(map(abs, changes), Fraction(0))
+        if self is L2:
+            return sqrt_up(sum((change * change for change in changes), Fraction(0)))
+        if self is ONE_WAY and min(changes, default=0) < 0 < max(changes, default=0):
+            return None
+        return max(map(abs, changes), default=Fraction(0))
+
+
+class _Discrete(Metric):
+    """One when two values differ at all."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        return Fraction(0 if np.array_equal(first, second) else 1)
+
+
+L1: Final = _Norm("L1", "the sum of absolute changes")
+L2: Final = _Norm("L2", "the Euclidean length of the change")
+LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
+ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
+DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
+
+METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, DIFFERENT)}
+
+
+def _changes(first: Any, second: Any) -> list[Fraction] | None:
+    here, there = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
+    if here.shape != there.shape:
+        return None
+    return [Fraction(a) - Fraction(b) for a, b in zip(here.flat, there.flat, strict=True)]
+
+
+def _hashable(row: Any) -> Any:
+    return tuple(np.asarray(row).tolist()) if isinstance(row, np.ndarray | list) else row

@@ -1,0 +1,123 @@
+"""Filters and odometers: budgets for losses that are chosen as the answers come.
+
+Only valid filters: pure sums; zCDP sums; and under (epsilon, delta) *either* the epsilons add up to at most epsilon
+*or* the zCDP sum stays within what converts to epsilon at the part of delta set aside for conversion, while the
+releases' own deltas add up against the rest. Optimal composition is no filter: it holds for losses fixed in advance,
+and an analyst who chooses the next epsilon after seeing answers breaks it (``tests/privacy/test_adaptive_game.py``
+shows how).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dither.errors import BudgetExceeded, InvalidParameter
+from dither.exact import Number, positive, probability, whole
+from dither.privacy.conversions import zcdp_epsilon, zcdp_rho
+from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP
+
+
+class Filter:
+    """A budget that admits a release only while the promise of the whole transcript stays within it.
+
+    Guarantee: whatever is admitted, in whatever order and however chosen, the joint release has loss ``budget``.
+
+    Args:
+        budget: the loss that the whole transcript may have.
+        conversion: the share of delta set aside for converting zCDP; only for an (epsilon, delta) budget.
+
+    >>> tight = Filter(ApproxDP(1, "1e-6"))
+    >>> for _ in range(400):
+    ...     tight.spend(PureDP("0.01"))
+    >>> str(tight.spent)
+    'epsilon = 4'
+    >>> tight.spend(PureDP(1))
+    Traceback (most recent call last):
+        ...
+    dither.errors.BudgetExceeded: a release of epsilon = 1 does not fit: epsilon = 4 of epsilon = 1, delta = 1e-06 is \
+spent already
+    """
+
+    def __init__(self, budget: Loss, *, conversion: Number = Fraction(1, 2)) -> None:
+        share = probability("conversion", conversion)
+        self.budget = budget
+        self.spent: Loss = NOTHING
+        # An (epsilon, delta) budget without conversion is plain addition: its zCDP route is closed.
+        self._delta_terms = budget.delta * (1 - share) if isinstance(budget, ApproxDP) else budget.delta
+        converted = budget.delta * share if isinstance(budget, ApproxDP) else Fraction(0)
+        if isinstance(budget, ApproxDP):
+            self._rho = zcdp_rho(budget.epsilon, converted) if converted else Fraction(0)
+        else:
+            self._rho = budget.rho if isinstance(budget, ZCDP) else Fraction(0)
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether ``loss`` still fits."""
+        if self.spent.delta + loss.delta > self._delta_terms:
+            return False
+        total = self.spent + loss
+        if self.budget.pure is not None and total.pure is not None and total.pure <= self.budget.pure:
+            return True
+        return total.is_zero or (not isinstance(self.budget, PureDP) and total.rho <= self._rho)
+
+    def spend(self, loss: Loss) -> None:
+        """Record ``loss``, or raise BudgetExceeded and record nothing."""
+        if not self.admits(loss):
+            raise BudgetExceeded(loss, self.spent, self.budget)
+        self.spent = self.spent + loss
+
+    def room(self) -> Loss:
+        """Return the largest single pure (or, for a zCDP budget, zCDP) loss that would still be admitted."""
+        if isinstance(self.budget, ZCDP):
+            return ZCDP(max(Fraction(0), self._rho - self.spent.rho))
+        low, high = Fraction(0), self.budget.pure or Fraction(0)
+        if self.admits(PureDP(high)):
+            return PureDP(high)
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
+        return PureDP(low)
+
+
+class Odometer:
+    """What an adaptive sequence has lost so far, with no budget fixed.
+
+    The pure reading holds at any moment: for every transcript the likelihood ratio is at most e^(sum of epsilons).
+    The zCDP reading is a ladder of filters fixed in advance: rung j is ``first * 2^j``, and what was released while
+    the reading was at most rung j is rung-j-zCDP. Reading a number off between two rungs would not be valid.
+
+    >>> odometer = Odometer(first_rho="0.01", rungs=10)
+    >>> for _ in range(100):
+    ...     odometer.record(PureDP("0.01"))
+    >>> odometer.epsilon, odometer.rung
+    (Fraction(1, 1), ZCDP('1/100'))
+    """
+
+    def __init__(self, *, first_rho: Number, rungs: int = 32) -> None:
+        first, count = positive("first_rho", first_rho), whole("rungs", rungs, least=1, most=256)
+        self.ladder = tuple(ZCDP(first * 2**rung) for rung in range(count))
+        self.total: Loss = NOTHING
+
+    def record(self, loss: Loss) -> None:
+        """Add one release."""
+        self.total = self.total + loss
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The sum of epsilons, or None once a release had none."""
+        return self.total.pure
+
+    @property
+    def rung(self) -> ZCDP | None:
+        """The lowest rung not yet passed, or None above the ladder."""
+        return next((ZCDP(rung.rho, self.total.delta) for rung in self.ladder if self.total.rho <= rung.rho), None)
+
+    def approx(self, delta: Number) -> ApproxDP:
+        """Return the (epsilon, delta) promise of the present rung, or of the pure sum where that is better."""
+        whole_delta = probability("delta", delta, open_below=True)
+        spare = whole_delta - self.total.delta
+        routes = [self.total.pure] if self.total.pure is not None and spare >= 0 else []
+        if self.rung is not None and spare > 0:
+            routes.append(zcdp_epsilon(self.rung.rho, spare))
+        if not routes:
+            raise InvalidParameter("delta", delta, f"more than the {self.total.delta} that the releases used, on the ladder")
+        return ApproxDP(min(routes), whole_delta)

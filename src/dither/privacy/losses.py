@@ -1,0 +1,325 @@
+"""What one release may tell about one unit: pure, concentrated and approximate differential privacy.
+
+A loss is an exact, ordered, printable, hashable, serialisable record. ``a <= b`` means that whatever keeps the promise
+``a`` keeps the promise ``b``. ``a + b`` is adaptive sequential composition. A pure or approximate loss also carries a
+zCDP figure, so that many small releases add up as squares where that is better; unless a mechanism proves a tighter
+one it is epsilon * tanh(epsilon / 2).
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Field, NonNegative, Number, Probability, exact, non_negative, probability, to_float, whole
+from dither.privacy.conversions import group_delta, pure_to_zcdp, zcdp_delta, zcdp_epsilon
+
+
+class Loss(ABC):
+    """An upper bound on what a release tells about one unit of the data.
+
+    Guarantee: the joint release of mechanisms with losses ``a`` and ``b``, the second chosen after seeing the first,
+    has loss ``a + b``.
+    """
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction:
+        """The zCDP parameter that holds outside an event of probability ``delta``."""
+
+    @property
+    @abstractmethod
+    def delta(self) -> Fraction:
+        """The probability outside which the promise holds."""
+
+    @property
+    @abstractmethod
+    def pure(self) -> Fraction | None:
+        """The epsilon that holds together with ``delta`` alone, or None when only zCDP is known."""
+
+    @abstractmethod
+    def times(self, count: int) -> Loss:
+        """Return the loss of ``count`` releases in a row, each of this loss at most."""
+
+    @abstractmethod
+    def group(self, size: int) -> Loss:
+        """Return the loss for ``size`` units that change together, known from this loss alone.
+
+        A mechanism's own ``loss(size)`` is never worse; this is what can be said without it.
+        """
+
+    @abstractmethod
+    def to_json(self) -> dict[str, str]:
+        """Return a record of exact texts; ``Loss.from_json`` reads it back."""
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the release tells nothing at all."""
+        return self.delta == 0 and (self.rho == 0 or self.pure == 0)
+
+    def to_approx(self, delta: Number) -> ApproxDP:
+        """Return the (epsilon, delta) promise that follows, the better of the routes known."""
+        whole_delta = probability("delta", delta)
+        spare = whole_delta - self.delta
+        routes = [] if self.pure is None or spare < 0 else [self.pure]
+        if spare > 0:
+            routes.append(zcdp_epsilon(self.rho, spare))
+        if not routes:
+            raise NoGuarantee(f"{self} says nothing at delta = {delta}")
+        return ApproxDP(min(routes), whole_delta)
+
+    @staticmethod
+    def from_json(record: Mapping[str, Any]) -> Loss:
+        """Return the loss that ``to_json`` wrote."""
+        kinds: dict[str, type[Loss]] = {"pure": PureDP, "zcdp": ZCDP, "approx": ApproxDP}
+        if not isinstance(record, Mapping) or record.get("kind") not in kinds:
+            raise InvalidParameter("loss", record, f"a record whose kind is one of {sorted(kinds)}")
+        fields = {key: value for key, value in record.items() if key != "kind"}
+        try:
+            return kinds[record["kind"]](**fields)
+        except TypeError:
+            raise InvalidParameter("loss", record, f"a record with the fields of {record['kind']}") from None
+
+    def __add__(self, other: Loss) -> Loss:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        rho, delta = self.rho + other.rho, self.delta + other.delta
+        if delta >= 1:
+            raise NoGuarantee(f"the deltas of {self} and {other} add up to 1 or more: nothing is promised")
+        if self.pure is None or other.pure is None:
+            return ZCDP(rho, delta)
+        epsilon = self.pure + other.pure
+        return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
+
+    def __le__(self, other: Loss) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return other.covers(self)
+
+    def __ge__(self, other: Loss) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return self.covers(other)
+
+    def __lt__(self, other: Loss) -> bool:
+        return self <= other and self != other
+
+    def __gt__(self, other: Loss) -> bool:
+        return other < self
+
+    @abstractmethod
+    def covers(self, other: Loss) -> bool:
+        """Whether whatever has the loss ``other`` also has this one."""
+
+
+class Concentrated(Field[Number | None, Fraction]):
+    """The rho of a loss that has an epsilon: as stated by a mechanism, but never more than what follows from epsilon."""
+
+    def __set__(self, instance: object, value: Number | None) -> None:
+        generic = pure_to_zcdp(instance.__dict__["epsilon"])
+        instance.__dict__[self._name] = generic if value is None else min(generic, non_negative(self._name, value))
+
+
+@dataclass(frozen=True)
+class PureDP(Loss):
+    """epsilon-differential privacy: P[M(D) in S] <= e^epsilon * P[M(D') in S] for neighbours D, D' and every S.
+
+    >>> PureDP("1/2") + PureDP(0.5) == PureDP(1)
+    False
+    >>> (PureDP("1/2") + PureDP(0.5)).epsilon, PureDP("1/2") + PureDP(0.5) <= PureDP(1)
+    (Fraction(1, 1), True)
+    >>> PureDP(1).group(3).epsilon
+    Fraction(3, 1)
+    """
+
+    kind: ClassVar[str] = "pure"
+    epsilon: NonNegative = NonNegative()
+    rho: Concentrated = Concentrated(None)
+
+    @property
+    def pure(self) -> Fraction:
+        """The epsilon."""
+        return self.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """Always zero."""
+        return Fraction(0)
+
+    def times(self, count: int) -> PureDP:
+        """Return the loss of ``count`` such releases: epsilons add, and so do rhos."""
+        count = whole("count", count)
+        return PureDP(count * self.epsilon, rho=count * self.rho)
+
+    def group(self, size: int) -> PureDP:
+        """Return the loss for ``size`` units: epsilon grows in proportion, rho with the square."""
+        size = whole("size", size)
+        return PureDP(size * self.epsilon, rho=size * size * self.rho)
+
+    def covers(self, other: Loss) -> bool:
+        """Whether ``other`` is pure and at most this."""
+        return other.is_zero or (
+            other.pure is not None and other.delta == 0 and other.pure <= self.epsilon and other.rho <= self.rho
+        )
+
+    def to_json(self) -> dict[str, str]:
+        """Return exact texts."""
+        return {"kind": self.kind, "epsilon": str(self.epsilon)} | _written_rho(self)
+
+    def __repr__(self) -> str:
+        return f"PureDP('{self.epsilon}'{_shown_rho(self)})"
+
+    def __str__(self) -> str:
+        return f"epsilon = {shown(self.epsilon)}"
+
+
+@dataclass(frozen=True)
+class ZCDP(Loss):
+    """rho-zero-concentrated differential privacy: the Renyi divergence of every order a is at most a * rho.
+
+    With ``delta`` above 0 the promise holds outside an event of that probability (approximate zCDP).
+
+    >>> ZCDP("1/8") + PureDP(1)
+    ZCDP('...')
+    >>> ZCDP("1/2").group(2)
+    ZCDP('2')
+    """
+
+    kind: ClassVar[str] = "zcdp"
+    rho: NonNegative = NonNegative()
+    delta: Probability = Probability(0)
+
+    @property
+    def pure(self) -> None:
+        """Nothing: zCDP alone bounds no epsilon without a delta."""
+        return
+
+    def times(self, count: int) -> ZCDP:
+        """Return the loss of ``count`` such releases: rhos and deltas add."""
+        count = whole("count", count)
+        return ZCDP(count * self.rho, _delta(count * self.delta, self))
+
+    def group(self, size: int) -> ZCDP:
+        """Return the loss for ``size`` units: rho grows with the square."""
+        size = whole("size", size)
+        if self.delta and size > 1:
+            raise NoGuarantee("group privacy of approximate zCDP is not known: ask the mechanism for loss(size)")
+        return ZCDP(size * size * self.rho, self.delta)
+
+    def covers(self, other: Loss) -> bool:
+        """Whether the rho and the delta of ``other`` are at most these."""
+        return other.is_zero or (other.rho <= self.rho and other.delta <= self.delta)
+
+    def to_json(self) -> dict[str, str]:
+        """Return exact texts."""
+        return {"kind": self.kind, "rho": str(self.rho)} | ({"delta": str(self.delta)} if self.delta else {})
+
+    def __repr__(self) -> str:
+        return f"ZCDP('{self.rho}'" + (f", '{self.delta}')" if self.delta else ")")
+
+    def __str__(self) -> str:
+        return f"rho = {shown(self.rho)}" + (f", delta = {shown(self.delta)}" if self.delta else "")
+
+
+@dataclass(frozen=True)
+class ApproxDP(Loss):
+    """(epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon * P[M(D') in S] + delta.
+
+    >>> ApproxDP(1, "1e-6").group(2).epsilon
+    Fraction(2, 1)
+    >>> ZCDP("1/8") <= ApproxDP("2.2", "1e-5"), ZCDP("1/8") <= ApproxDP("2.1", "1e-5")
+    (True, False)
+    """
+
+    kind: ClassVar[str] = "approx"
+    epsilon: NonNegative = NonNegative()
+    delta: Probability = Probability()
+    rho: Concentrated = Concentrated(None)
+
+    @property
+    def pure(self) -> Fraction:
+        """The epsilon that holds together with delta."""
+        return self.epsilon
+
+    def times(self, count: int) -> ApproxDP:
+        """Return the loss of ``count`` such releases: epsilons and deltas add."""
+        count = whole("count", count)
+        return ApproxDP(count * self.epsilon, _delta(count * self.delta, self), rho=count * self.rho)
+
+    def group(self, size: int) -> ApproxDP:
+        """Return the loss for ``size`` units: delta grows by 1 + e^epsilon + ... + e^((size - 1) epsilon)."""
+        size = whole("size", size)
+        return ApproxDP(size * self.epsilon, _delta(group_delta(self.epsilon, self.delta, size), self))
+
+    def covers(self, other: Loss) -> bool:
+        """Whether the epsilon and delta of ``other``, or what its zCDP converts to, are at most these."""
+        spare = self.delta - other.delta
+        if other.is_zero:
+            return True
+        if spare < 0:
+            return False
+        if other.pure is not None and other.pure <= self.epsilon:
+            return True
+        return spare > 0 and zcdp_delta(other.rho, self.epsilon) <= spare
+
+    def to_json(self) -> dict[str, str]:
+        """Return exact texts."""
+        return {"kind": self.kind, "epsilon": str(self.epsilon), "delta": str(self.delta)} | _written_rho(self)
+
+    def __repr__(self) -> str:
+        return f"ApproxDP('{self.epsilon}', '{self.delta}'{_shown_rho(self)})"
+
+    def __str__(self) -> str:
+        return f"epsilon = {shown(self.epsilon)}, delta = {shown(self.delta)}"
+
+
+NOTHING: Loss = PureDP(0)
+
+
+def compose(losses: Iterable[Loss]) -> Loss:
+    """Return the loss of releasing all of these, each chosen after the ones before it."""
+    return functools.reduce(lambda total, loss: total + loss, losses, NOTHING)
+
+
+def largest(losses: Iterable[Loss]) -> Loss:
+    """Return the least loss that covers all of these, figure by figure."""
+
+    def join(first: Loss, second: Loss) -> Loss:
+        rho, delta = max(first.rho, second.rho), max(first.delta, second.delta)
+        if first.pure is None or second.pure is None:
+            return ZCDP(rho, delta)
+        epsilon = max(first.pure, second.pure)
+        return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
+
+    return functools.reduce(join, losses, NOTHING)
+
+
+def shown(number: Fraction) -> str:
+    """Return a short decimal for people, rounded up in its sixth digit."""
+    as_float = to_float(number, "up")
+    text = f"{as_float:.6g}"
+    if Fraction(text) < number:
+        digits = as_float * (1 + 1e-6)
+        text = f"{digits:.6g}"
+    return text
+
+
+def _delta(delta: Fraction, loss: Loss) -> Fraction:
+    if delta >= 1:
+        raise NoGuarantee(f"delta of {loss} grows to 1 or more: nothing is promised")
+    return exact("delta", delta)
+
+
+def _written_rho(loss: PureDP | ApproxDP) -> dict[str, str]:
+    return {} if loss.rho == pure_to_zcdp(loss.epsilon) else {"rho": str(loss.rho)}
+
+
+def _shown_rho(loss: PureDP | ApproxDP) -> str:
+    return "" if loss.rho == pure_to_zcdp(loss.epsilon) else f", rho='{loss.rho}'"

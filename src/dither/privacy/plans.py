@@ -1,0 +1,374 @@
+"""Plans: a small public algebra of draws, from which the loss follows.
+
+A composed mechanism states what it may draw before it sees data. ``loss`` prices the whole plan; ``after`` says what
+of it is left once a step has been taken, which is how a runner refuses a draw that is not in the plan before it is
+made. Each rule and its theorem is on the page ``docs/theory/plans.md``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+from dither.errors import IncompatibleDistance, InvalidParameter, NoGuarantee
+from dither.exact import Number, Positive, Whole, exact, non_negative
+from dither.privacy.conversions import amplified_epsilon
+from dither.privacy.distances import Distance, Relation, Unit
+from dither.privacy.losses import NOTHING, ApproxDP, Loss, PureDP, compose, largest
+
+
+class Part(Protocol):
+    """What a plan needs to know of a mechanism: what its ``d_in`` counts, and its price."""
+
+    @property
+    def distance(self) -> Distance:
+        """What ``d_in`` counts."""
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss for inputs ``d_in`` apart."""
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """A secret random number of repetitions, from the families that make selection private.
+
+    ``shape`` 1 is the geometric law (a coin of probability ``stop`` after each run), ``shape`` 0 the logarithmic law
+    P[K = k] proportional to (1 - stop)^k / k. Choosing the best of K runs costs (2 + shape) times one run.
+
+    >>> Repeats(stop="0.1", shape=1).mean
+    10.0
+    """
+
+    stop: Positive = Positive()
+    shape: Whole = Whole(most=1)
+
+    def __post_init__(self) -> None:
+        if not self.stop < 1:
+            raise InvalidParameter("stop", str(self.stop), "a number in (0, 1)")
+
+    @property
+    def mean(self) -> float:
+        """The expected number of runs."""
+        import math
+
+        stop = float(self.stop)
+        return 1 / stop if self.shape else (1 / stop - 1) / math.log(1 / stop)
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw from a part."""
+
+    part: Part
+    stability: Fraction
+
+
+@dataclass(frozen=True)
+class Split:
+    """The data is divided among disjoint siblings."""
+
+    siblings: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A secret Poisson sample of the data is taken."""
+
+    rate: Fraction
+
+
+@dataclass(frozen=True)
+class Select:
+    """A secret random number of runs begins, of which only the best leaves."""
+
+    repeats: Repeats
+
+
+@dataclass(frozen=True)
+class Adapt:
+    """A run under a filter begins."""
+
+
+Step = Draw | Split | Sample | Select | Adapt
+
+
+class Taken(NamedTuple):
+    """What is left after a step, and the plan that the step opened, if any."""
+
+    rest: Plan
+    inner: Plan | None = None
+
+
+class Plan(ABC):
+    """What a mechanism may draw; public, and fixed before any data is seen."""
+
+    @abstractmethod
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss of the whole plan for data ``d_in`` apart."""
+
+    @abstractmethod
+    def after(self, step: Step) -> Taken | None:
+        """Return what is left once ``step`` is taken, or None when the plan has no such step here."""
+
+    @property
+    @abstractmethod
+    def may_end(self) -> bool:
+        """Whether nothing further has to be drawn."""
+
+    @abstractmethod
+    def check(self, unit: Distance) -> None:
+        """Raise unless every rule used holds under this unit and no part counts another one."""
+
+    def then(self, rest: Plan) -> Plan:
+        """Return this plan followed by ``rest``."""
+        parts = [*(self.plans if isinstance(self, Sequence) else (self,))]
+        parts += rest.plans if isinstance(rest, Sequence) else (rest,)
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+
+@dataclass(frozen=True)
+class Use(Plan):
+    """One draw from ``part`` on a value that moves by at most ``stability`` per unit of data.
+
+    Rule: the loss for data d apart is the part's loss at d * stability.
+    """
+
+    part: Part
+    stability: Positive = Positive(1)
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the part's loss at ``d_in * stability``."""
+        return self.part.loss(non_negative("d_in", d_in) * self.stability)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the one draw."""
+        return Taken(DONE) if step == Draw(self.part, self.stability) else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the draw is due."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Refuse a data-level part that counts another unit."""
+        if isinstance(self.part.distance, Unit) and self.part.distance != unit:
+            raise IncompatibleDistance("part", unit, self.part.distance)
+
+
+@dataclass(frozen=True)
+class Sequence(Plan):
+    """All plans, one after the other, each free to depend on what the earlier ones released. Rule: losses add."""
+
+    plans: tuple[Plan, ...]
+
+    @classmethod
+    def of(cls, *plans: Plan) -> Sequence:
+        """Return the sequence of these plans."""
+        return cls(plans)
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the sum."""
+        return compose(plan.loss(d_in) for plan in self.plans)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the first plan that can take the step, passing over plans that may end."""
+        for position, plan in enumerate(self.plans):
+            taken = plan.after(step)
+            if taken is not None:
+                return Taken(taken.rest.then(Sequence(self.plans[position + 1 :])), taken.inner)
+            if not plan.may_end:
+                return None
+        return None
+
+    @property
+    def may_end(self) -> bool:
+        """Whether every plan left may end."""
+        return all(plan.may_end for plan in self.plans)
+
+    def check(self, unit: Distance) -> None:
+        """Check every plan."""
+        for plan in self.plans:
+            plan.check(unit)
+
+
+#: The plan that draws nothing more.
+DONE = Sequence(())
+
+
+@dataclass(frozen=True)
+class Repeat(Plan):
+    """``plan`` at most ``times`` times in a row. Rule: the loss is ``times`` that of the plan."""
+
+    plan: Plan
+    times: Whole = Whole()
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return ``times`` the loss of one round."""
+        return self.plan.loss(d_in).times(self.times)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the first step of a round."""
+        taken = self.plan.after(step) if self.times else None
+        return None if taken is None else Taken(taken.rest.then(Repeat(self.plan, self.times - 1)), taken.inner)
+
+    @property
+    def may_end(self) -> bool:
+        """True: a loop may stop early, as what it released tells it to; all rounds are paid for."""
+        return True
+
+    def check(self, unit: Distance) -> None:
+        """Check the round."""
+        self.plan.check(unit)
+
+
+@dataclass(frozen=True)
+class Parallel(Plan):
+    """``plan`` on each of ``siblings`` disjoint parts of the data, of which one unit touches at most ``touched``.
+
+    Rule: ``touched`` times the worst way of spreading d units over siblings. The division must be public. Under
+    add/remove a unit of a partition touches one sibling; a replaced unit touches two.
+    """
+
+    plan: Plan
+    siblings: Whole = Whole(least=1)
+    touched: Whole = Whole(least=1)
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return ``touched`` times the largest total loss of d units spread over siblings."""
+        distance = _count(d_in)
+        worst: list[Loss] = [NOTHING]
+        for units in range(1, distance + 1):
+            spread = (worst[here] + worst[units - here] for here in range(1, units // 2 + 1))
+            worst.append(largest([self.plan.loss(units), *spread]))
+        return worst[distance].times(min(self.touched, self.siblings))
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the division into that many siblings."""
+        return Taken(DONE, self.plan) if step == Split(self.siblings) else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the division is due."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Refuse a replaced unit that is said to touch only one sibling."""
+        if isinstance(unit, Unit) and self.touched < min(unit.touched, self.siblings):
+            raise InvalidParameter("touched", self.touched, f"at least {unit.touched} where {unit}")
+        self.plan.check(unit)
+
+
+@dataclass(frozen=True)
+class Sampled(Plan):
+    """``plan`` on a secret Poisson sample that keeps each unit with probability ``rate``.
+
+    Rule: epsilon becomes ln(1 + rate * (e^epsilon - 1)) and delta becomes rate * delta, under add/remove only. A loss
+    that is known as zCDP alone is not reduced here: that needs a Renyi curve or a loss distribution.
+    """
+
+    plan: Plan
+    rate: Positive = Positive()
+
+    def __post_init__(self) -> None:
+        if not self.rate <= 1:
+            raise InvalidParameter("rate", str(self.rate), "a number in (0, 1]")
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss amplified by the chance that any of the d units is sampled."""
+        distance = _count(d_in)
+        inner = self.plan.loss(distance)
+        caught = 1 - (1 - self.rate) ** distance
+        if inner.pure is None:
+            return inner
+        epsilon = amplified_epsilon(inner.pure, caught)
+        return ApproxDP(epsilon, caught * inner.delta) if inner.delta else PureDP(epsilon, rho=inner.rho)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the taking of the sample."""
+        return Taken(DONE, self.plan) if step == Sample(self.rate) else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the sample is due."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Refuse every relation but add/remove: the proof needs a data set with and one without the unit."""
+        if not (isinstance(unit, Unit) and unit.relation is Relation.ADD_REMOVE):
+            raise IncompatibleDistance("a sampled plan", "units added or removed", unit)
+        self.plan.check(unit)
+
+
+@dataclass(frozen=True)
+class Best(Plan):
+    """``plan`` run a secret random number of times, of which only the best-scored result leaves.
+
+    Rule: (2 + repeats.shape) times the epsilon of one run. Only for pure losses.
+    """
+
+    plan: Plan
+    repeats: Repeats
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return two or three times the loss of one run."""
+        inner = self.plan.loss(d_in)
+        if not isinstance(inner, PureDP):
+            raise NoGuarantee(f"the best of several runs is priced for pure losses only, and one run has {inner}")
+        return PureDP((2 + self.repeats.shape) * inner.epsilon)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the beginning of the selection."""
+        return Taken(DONE, self.plan) if step == Select(self.repeats) else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the selection is due."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Check one run."""
+        self.plan.check(unit)
+
+
+@dataclass(frozen=True)
+class Within(Plan):
+    """Any draws from parts of the declared types, chosen as the answers come, while a valid filter admits them.
+
+    Rule: the loss is the budget of the filter.
+    """
+
+    budget: Loss
+    parts: tuple[type[Part], ...]
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the budget, or what group privacy makes of it."""
+        distance = _count(d_in)
+        return self.budget if distance == 1 else self.budget.group(distance)
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the beginning of the run under the filter."""
+        return Taken(DONE, self) if step == Adapt() else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the run is due, even if it draws nothing."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Nothing to check before the parts are known; the runner checks each draw."""
+
+
+def sequence(plans: Iterable[Plan]) -> Sequence:
+    """Return the sequence of these plans."""
+    return Sequence(tuple(plans))
+
+
+def _count(d_in: Number) -> int:
+    """Return a number of units; parts of a unit cannot be spread, sampled or filtered."""
+    distance = exact("d_in", d_in)
+    if distance.denominator != 1 or distance < 0:
+        raise InvalidParameter("d_in", d_in, "a whole number of units")
+    return int(distance)
