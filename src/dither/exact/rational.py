@@ -101,7 +101,7 @@ def _parse(value: object) -> Fraction | None:
         match = _TEXT.fullmatch(value)
         if match is None or abs(int(match[1] or 0)) > _LARGEST_EXPONENT:
             return None
-        numerator, _, denominator = value.partition("/")
+        denominator = value.partition("/")[2]
         return None if denominator and not int(denominator) else Fraction(value)
     return None
 

@@ -42,6 +42,7 @@ def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Cha
         entropy: the source of bits.
         approximate: float probabilities, each within MARGIN of the true one.
         chance: the true probability at an index, asked for only where the float cannot decide.
+
     """
     bits = entropy.word_bits
     words = entropy.words(approximate.size)
@@ -75,7 +76,7 @@ def extend(entropy: Entropy, prefix: int, bits: int) -> tuple[int, int]:
 def fractions_of_one(entropy: Entropy, count: int, words: int = 3) -> NDArray[np.int64]:
     """Return the first ``words`` words of ``count`` uniform variables on [0, 1), as integers."""
     drawn = entropy.words(count * words).reshape(words, count)
-    prefix = drawn[0].astype(np.int64)
+    prefix: NDArray[np.int64] = drawn[0].astype(np.int64)
     for word in drawn[1:]:
         prefix <<= entropy.word_bits
         prefix |= word

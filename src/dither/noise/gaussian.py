@@ -60,7 +60,8 @@ def _acceptance(proposed: int, variance: Fraction, scale: Fraction) -> Chance:
 def _block_of_any_size(entropy: Entropy, variance: Fraction, scale: Fraction, size: int) -> NDArray[Any]:
     proposed = discrete_laplace(entropy, scale, size)
     accepted = [bool(flip(entropy, _acceptance(int(y), variance, scale), 1)[0]) for y in proposed]
-    return proposed[np.array(accepted, dtype=bool)]
+    kept: NDArray[Any] = proposed[np.array(accepted, dtype=bool)]
+    return kept
 
 
 def _accepted(count: int, block: Callable[[int], NDArray[Any]], dtype: Any) -> NDArray[Any]:
@@ -98,6 +99,7 @@ def rounded_gaussian(
         variance: the variance of Z, between 1 and 2^112.
         offsets: numbers in [0, 1], each within 2^-40 of the true offset.
         exact_offset: the true offset at an index.
+
     """
     count, first_bits = offsets.size, _FRACTION_WORDS * entropy.word_bits
     absolute = _absolute_gaussian(entropy, variance, count)
@@ -157,7 +159,12 @@ def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continu
     longer: dict[int, tuple[int, int]] = {}
     for index in np.flatnonzero((scaled < slack) & ~accepted).tolist():
         accepted[index], longer[index] = _settle_acceptance(
-            entropy, variance, scale, int(whole[index]), (int(prefix[index]), first_bits), (int(words[index]), word_bits)
+            entropy,
+            variance,
+            scale,
+            int(whole[index]),
+            (int(prefix[index]), first_bits),
+            (int(words[index]), word_bits),
         )
     position = np.cumsum(accepted) - 1
     kept = {int(position[index]): more for index, more in longer.items() if accepted[index]}

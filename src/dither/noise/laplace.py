@@ -89,6 +89,7 @@ def rounded_laplace(
         scale: the scale of Z, between 1 and 2^56.
         offsets: numbers in [0, 1], each within 2^-40 of the true offset.
         exact_offset: the true offset at an index.
+
     """
     count = offsets.size
     whole = _blockwise(count, lambda size: _geometric_block(entropy, _coins(scale), size))

@@ -22,6 +22,7 @@ _WORDS = 3
 # Float weights have a relative error of at most 2^-40: exponents below 800 are right to 2^-42, exp to a few 2^-53.
 _WEIGHT_ERROR = 2.0**-40
 _NEGLIGIBLE = 800.0
+_LARGE_RATE = Fraction(2**60)
 
 
 def _gaps(scores: Integers) -> NDArray[np.uint64]:
@@ -51,7 +52,7 @@ def select(entropy: Entropy, scores: Integers, rate: Fraction, count: int) -> In
 
 def _weights(gaps: NDArray[np.uint64], rate: Fraction) -> Floats:
     # A gap of one is negligible at any rate above 800, so a rate too large for a float changes nothing.
-    exponents = np.minimum(gaps.astype(np.float64) * float(min(rate, 2**60)), _NEGLIGIBLE)
+    exponents = np.minimum(gaps.astype(np.float64) * float(min(rate, _LARGE_RATE)), _NEGLIGIBLE)
     weights: Floats = np.exp(-exponents)
     return weights
 
@@ -100,7 +101,8 @@ def pick(entropy: Entropy, heads: Bools) -> Integers:
     ranks = uniform_ranks(entropy, counts)
     # The rank-th heads of a row is where the running count passes the rank for the first time.
     running = np.cumsum(heads, axis=1)
-    return np.argmax(running > ranks[:, None], axis=1).astype(np.int64)
+    picked: Integers = np.argmax(running > ranks[:, None], axis=1).astype(np.int64)
+    return picked
 
 
 def uniform_ranks(entropy: Entropy, counts: Integers) -> Integers:

@@ -33,6 +33,10 @@ class Relation(Enum):
 class Distance(ABC):
     """What ``d_in`` counts."""
 
+    @abstractmethod
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        """Return how far apart two inputs are, never too little; None when no number says it."""
+
 
 @dataclass(frozen=True)
 class Unit(Distance):
@@ -91,11 +95,13 @@ def user(id_column: str, relation: Relation) -> Unit:
 
 def w_event(width: int) -> Unit:
     """Return the unit of all events within any window of ``width`` time steps: a relaxed notion."""
-    return Unit("window", Relation.ADD_REMOVE, f"all events of one person within {whole('width', width, least=1)} steps")
+    return Unit(
+        "window", Relation.ADD_REMOVE, f"all events of one person within {whole('width', width, least=1)} steps"
+    )
 
 
 def place(metric: str) -> Unit:
-    """Return geo-indistinguishability: loss in proportion to how far, in ``metric``, a place moves: a relaxed notion."""
+    """Return geo-indistinguishability, a relaxed notion: the loss grows with how far a place moves in ``metric``."""
     if metric not in ("euclidean", "great circle", "manhattan"):
         raise InvalidParameter("metric", metric, "'euclidean', 'great circle' or 'manhattan'")
     return Unit("place", Relation.METRIC, metric)

@@ -36,6 +36,7 @@ class Filter:
         ...
     dither.errors.BudgetExceeded: a release of epsilon = 1 does not fit: epsilon = 4 of epsilon = 1, delta = 1e-06 is \
 spent already
+
     """
 
     def __init__(self, budget: Loss, *, conversion: Number = Fraction(1, 2)) -> None:
@@ -119,5 +120,7 @@ class Odometer:
         if self.rung is not None and spare > 0:
             routes.append(zcdp_epsilon(self.rung.rho, spare))
         if not routes:
-            raise InvalidParameter("delta", delta, f"more than the {self.total.delta} that the releases used, on the ladder")
+            raise InvalidParameter(
+                "delta", delta, f"more than the {self.total.delta} that the releases used, on the ladder"
+            )
         return ApproxDP(min(routes), whole_delta)

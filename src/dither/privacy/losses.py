@@ -120,7 +120,7 @@ class Loss(ABC):
 
 
 class Concentrated(Field[Number | None, Fraction]):
-    """The rho of a loss that has an epsilon: as stated by a mechanism, but never more than what follows from epsilon."""
+    """The rho of a loss that has an epsilon: what a mechanism states, but never more than follows from epsilon."""
 
     def __set__(self, instance: object, value: Number | None) -> None:
         generic = pure_to_zcdp(instance.__dict__["epsilon"])
