@@ -1,1 +1,60 @@
-"""x"""
+"""dither: differential privacy that is exact, priced before it looks, and checked by trial.
+
+A curator declares what is public and sets a budget; every release is charged before it is drawn and says what it is
+worth.
+
+>>> from dither import ROW, Budget, Geometric, release
+>>> budget = Budget(epsilon=1, unit=ROW)
+>>> people = release(Geometric(scale=2), 1234, budget=budget)
+>>> print(people.loss, "|", budget)
+epsilon = 0.5 | epsilon = 0.5 of epsilon = 1 spent, for rows added or removed
+"""
+
+from dither.errors import DitherError
+from dither.mechanisms import (
+    AboveThreshold,
+    Budget,
+    DiscreteGaussian,
+    Exponential,
+    Gaussian,
+    Geometric,
+    Laplace,
+    NoisyMax,
+    PermuteAndFlip,
+    RandomisedResponse,
+    Release,
+    TopK,
+    converse,
+    release,
+)
+from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, user
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EDGE",
+    "EVENT",
+    "NODE",
+    "ROW",
+    "ROW_REPLACED",
+    "ZCDP",
+    "AboveThreshold",
+    "ApproxDP",
+    "Budget",
+    "DiscreteGaussian",
+    "DitherError",
+    "Exponential",
+    "Gaussian",
+    "Geometric",
+    "Laplace",
+    "NoisyMax",
+    "PermuteAndFlip",
+    "PureDP",
+    "RandomisedResponse",
+    "Release",
+    "TopK",
+    "Unit",
+    "converse",
+    "release",
+    "user",
+]

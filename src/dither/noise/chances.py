@@ -76,14 +76,26 @@ def exponential(x: Fraction) -> Chance:
     return RationalChance(Fraction(1)) if x == 0 else IrrationalChance(lambda digits: _exp_of_minus(x, digits))
 
 
-def logistic(x: Fraction, odds: int = 1) -> Chance:
-    """Return the chance e^-x / (odds + e^-x), for x of at least 0: 1 / (1 + odds * e^x)."""
+def logistic(x: Fraction) -> Chance:
+    """Return the chance 1 / (1 + e^x), for x of at least 0."""
     if x == 0:
-        return RationalChance(Fraction(1, 1 + odds))
+        return RationalChance(Fraction(1, 2))
 
     def enclose(digits: int) -> tuple[Fraction, Fraction]:
         low, high = _exp_of_minus(x, digits)
-        return low / (odds + low), high / (odds + high)
+        return low / (1 + low), high / (1 + high)
+
+    return IrrationalChance(enclose)
+
+
+def truth(x: Fraction, others: int) -> Chance:
+    """Return the chance 1 / (1 + others * e^-x), for x of at least 0: that of the truth among so many others."""
+    if x == 0:
+        return RationalChance(Fraction(1, 1 + others))
+
+    def enclose(digits: int) -> tuple[Fraction, Fraction]:
+        low, high = _exp_of_minus(x, digits + len(str(others)))
+        return 1 / (1 + others * high), 1 / (1 + others * low)
 
     return IrrationalChance(enclose)
 

@@ -39,6 +39,13 @@ class Entropy(Protocol):
         """Return ``count`` independent words, uniform on [0, 2^word_bits)."""
 
 
+def _system_bytes(count: int) -> bytes:
+    try:
+        return os.urandom(count)
+    except (OSError, NotImplementedError) as failure:
+        raise EntropyFailure("the operating system gave no random bytes") from failure
+
+
 class _Stream:
     """One AES-CTR key stream, used by one thread of one process."""
 
@@ -49,10 +56,7 @@ class _Stream:
         self._rekey()
 
     def _rekey(self) -> None:
-        try:
-            secret = os.urandom(_KEY_BYTES + 16)
-        except (OSError, NotImplementedError) as failure:
-            raise EntropyFailure("the operating system gave no random bytes") from failure
+        secret = _system_bytes(_KEY_BYTES + 16)
         self._cipher: CipherContext = Cipher(AES(secret[:_KEY_BYTES]), CTR(secret[_KEY_BYTES:])).encryptor()
         self._left = _BYTES_PER_KEY
         self._buffer, self._cursor = b"", 0
@@ -61,7 +65,7 @@ class _Stream:
         """Return fresh bytes, each handed out once."""
         if self._busy:
             # A signal handler interrupted this very method: do not touch the half-moved cursor.
-            return os.urandom(count)
+            return _system_bytes(count)
         self._busy = True
         try:
             start, end = self._cursor, self._cursor + count

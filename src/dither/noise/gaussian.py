@@ -21,6 +21,8 @@ from dither.noise.entropy import Entropy
 from dither.noise.laplace import BLOCK, LARGEST_INT64_SCALE, Integers, discrete_laplace, geometric
 
 _HALF = RationalChance(Fraction(1, 2))
+# Whole parts beyond this saturate: what is added to them saturates before (``dither.mechanisms.values``).
+_LARGEST = 2**63 - 2
 # How many words of the fractional part of a continuous variable are drawn at first.
 _FRACTION_WORDS = 3
 
@@ -66,12 +68,14 @@ def _block_of_any_size(entropy: Entropy, variance: Fraction, scale: Fraction, si
 
 def _accepted(count: int, block: Callable[[int], NDArray[Any]], dtype: Any) -> NDArray[Any]:
     """Return the first ``count`` accepted of as many blocks as it takes."""
-    drawn = np.empty(count, dtype=dtype)
+    drawn: NDArray[Any] = np.empty(count, dtype=dtype)
     filled = 0
     while filled < count:
         # A third more than is missing: enough in most cases, and a public number.
         size = min(BLOCK, (count - filled) * 4 // 3 + (16 if count > 1 else 0)) or 1
         fresh = block(size)[: count - filled]
+        if fresh.dtype == object:
+            drawn = drawn.astype(object)
         drawn[filled : filled + fresh.size] = fresh
         filled += fresh.size
     return drawn
@@ -148,13 +152,14 @@ def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continu
     first_bits = _FRACTION_WORDS * word_bits
     whole = geometric(entropy, scale, size)
     prefix = fractions_of_one(entropy, size, _FRACTION_WORDS)
-    z = whole + prefix * 2.0**-first_bits
-    exponent = z * z * float(1 / (2 * variance)) - whole * float(1 / scale) + float(variance / (2 * scale * scale))
+    units = whole.astype(np.float64)
+    z = units + prefix * 2.0**-first_bits
+    exponent = z * z * float(1 / (2 * variance)) - units * float(1 / scale) + float(variance / (2 * scale * scale))
     likely = np.exp(-exponent)
     words = entropy.words(size)
     scaled = words - likely * 2.0**word_bits
-    # Acceptance falls as U grows, by at most 1 per unit of U, since the variance is at least 1.
-    slack = (MARGIN + 2.0**-first_bits) * 2.0**word_bits
+    # Acceptance falls as U grows, by at most w e^(-(w - 1)^2 / 2) < 1.34 per unit of U: the variance is at least 1.
+    slack = (MARGIN + 2 * 2.0**-first_bits) * 2.0**word_bits
     accepted: Bools = scaled <= -1.0 - slack
     longer: dict[int, tuple[int, int]] = {}
     for index in np.flatnonzero((scaled < slack) & ~accepted).tolist():
@@ -168,7 +173,7 @@ def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continu
         )
     position = np.cumsum(accepted) - 1
     kept = {int(position[index]): more for index, more in longer.items() if accepted[index]}
-    return _Continuous(whole[accepted], prefix[accepted], kept)
+    return _Continuous(np.minimum(whole[accepted], _LARGEST).astype(np.int64), prefix[accepted], kept)
 
 
 def _settle_acceptance(

@@ -25,7 +25,8 @@ Integers = NDArray[np.int64]
 
 #: Samples drawn at a time: small enough for the cache, so that memory does not grow with the number of samples.
 BLOCK = 1 << 15
-#: Above this scale an int64 would overflow once in e^128 draws or more often; Python integers are used instead.
+#: Up to this scale a draw fits an int64 but for one in e^128; a block with such a draw comes as Python integers, and
+#: above this scale every block does.
 LARGEST_INT64_SCALE = 2**56
 _LARGEST_INT64 = 2**63 - 1
 # Digits are drawn until a unit above them has the probability e^-14 or less; the tail coin does the rest exactly.
@@ -53,7 +54,7 @@ def _coins(scale: Fraction) -> _Digits:
 def geometric(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
     """Return geometric variables, P[g] proportional to e^(-g / scale) for g = 0, 1, ...
 
-    int64 up to a scale of 2^56, where the last 1 in e^128 saturates; Python integers above.
+    int64 up to a scale of 2^56, unless a draw does not fit; Python integers above.
     """
     if scale > LARGEST_INT64_SCALE:
         return _geometric_of_any_size(entropy, scale, count)
@@ -67,10 +68,10 @@ def discrete_laplace(entropy: Entropy, scale: Fraction, count: int) -> NDArray[A
         drawn = _geometric_of_any_size(entropy, scale, count)
         return np.where(flip(entropy, coins.negative, count), -1 - drawn, drawn)
 
-    def block(size: int) -> Integers:
+    def block(size: int) -> NDArray[Any]:
         drawn = _geometric_block(entropy, coins, size)
         # x ^ -1 is -1 - x and x ^ 0 is x.
-        drawn ^= -flip(entropy, coins.negative, size).view(np.int8).astype(np.int64)
+        drawn ^= -flip(entropy, coins.negative, size).view(np.int8).astype(drawn.dtype)
         return drawn
 
     return _blockwise(count, block)
@@ -78,7 +79,7 @@ def discrete_laplace(entropy: Entropy, scale: Fraction, count: int) -> NDArray[A
 
 def rounded_laplace(
     entropy: Entropy, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]
-) -> Integers:
+) -> NDArray[Any]:
     """Return floor(offset + Z) for continuous Laplace variables Z, with exactly that law.
 
     |Z| is a geometric whole part G and an independent part U below one; only whether U passes one boundary matters,
@@ -103,19 +104,19 @@ def rounded_laplace(
         exact = exact_offset(index)
         return remainder((exact if negative[index] else 1 - exact) / scale, 1 / scale)
 
-    whole += flip_each(entropy, likely, chance)
+    whole += flip_each(entropy, likely, chance).view(np.int8)
     whole[negative] *= -1
     return whole
 
 
-def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> Integers:
+def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
     """Return floor(1/2 + Z) for continuous Laplace variables Z: the common case of values that lie on the grid."""
     coins, carry = _coins(scale), remainder(1 / (2 * scale), 1 / scale)
 
-    def block(size: int) -> Integers:
+    def block(size: int) -> NDArray[Any]:
         drawn = _geometric_block(entropy, coins, size)
-        drawn += flip(entropy, carry, size)
-        negative = -flip(entropy, _HALF, size).view(np.int8).astype(np.int64)
+        drawn += flip(entropy, carry, size).view(np.int8)
+        negative = -flip(entropy, _HALF, size).view(np.int8).astype(drawn.dtype)
         # (x ^ -1) + 1 is -x.
         drawn ^= negative
         drawn -= negative
@@ -124,25 +125,31 @@ def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> In
     return _blockwise(count, block)
 
 
-def _blockwise(count: int, block: Callable[[int], Integers]) -> Integers:
+def _blockwise(count: int, block: Callable[[int], NDArray[Any]]) -> NDArray[Any]:
     if count <= BLOCK:
         return block(count)
-    drawn = np.empty(count, dtype=np.int64)
+    drawn: NDArray[Any] = np.empty(count, dtype=np.int64)
     for start in range(0, count, BLOCK):
         end = min(count, start + BLOCK)
-        drawn[start:end] = block(end - start)
+        fresh = block(end - start)
+        if fresh.dtype == object:
+            drawn = drawn.astype(object)
+        drawn[start:end] = fresh
     return drawn
 
 
-def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> Integers:
-    drawn = np.zeros(count, dtype=np.int64)
-    _add_digits(drawn, entropy, coins.digits, count)
+def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> NDArray[Any]:
+    low = np.zeros(count, dtype=np.int64)
+    _add_digits(low, entropy, coins.digits, count)
+    drawn: NDArray[Any] = low
     above = flip(entropy, coins.tail, count)
     if above.any():
         unit = 1 << len(coins.digits)
         for index in np.flatnonzero(above):
-            units = _run_of_heads(entropy, coins.tail)
-            drawn[index] = min(_LARGEST_INT64, int(drawn[index]) + units * unit)
+            total = int(drawn[index]) + _run_of_heads(entropy, coins.tail) * unit
+            if total > _LARGEST_INT64 // 2:
+                drawn = drawn.astype(object)
+            drawn[index] = total
     return drawn
 
 

@@ -129,7 +129,8 @@ def uniform_below(entropy: Entropy, limit: int, count: int) -> NDArray[Any]:
         fresh: NDArray[Any] = np.zeros(size, dtype=dtype)
         for word in entropy.words(size * words).reshape(words, size) if words else ():
             fresh = (fresh << entropy.word_bits) | word.astype(dtype)
-        fresh >>= words * entropy.word_bits - bits
+        # The low bits: the high ones may have passed through the sign of an int64.
+        fresh &= (1 << bits) - 1
         fresh = fresh[fresh < limit]
         drawn[filled : filled + fresh.size] = fresh
         filled += fresh.size

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, non_negative, positive, whole
 from dither.noise import gaussian, laplace, selection
-from dither.noise.chances import RationalChance, exponential, logistic
+from dither.noise.chances import RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
 from dither.noise.laplace import Integers
@@ -54,10 +54,10 @@ class Noise:
         """Return coins that show heads with probability e^-gamma."""
         return flip(self._entropy, exponential(non_negative("gamma", gamma)), _size(size))
 
-    def bernoulli_logistic(self, gamma: Number, size: int, *, odds: int = 1) -> Bools:
-        """Return coins that show heads with probability 1 / (1 + odds * e^gamma)."""
-        rate, others = non_negative("gamma", gamma), whole("odds", odds, least=1)
-        return flip(self._entropy, logistic(rate, others), _size(size))
+    def bernoulli_truth(self, epsilon: Number, size: int, *, others: int) -> Bools:
+        """Return coins that show heads with probability 1 / (1 + others * e^-epsilon)."""
+        rate, count = non_negative("epsilon", epsilon), whole("others", others, least=1)
+        return flip(self._entropy, truth(rate, count), _size(size))
 
     def uniform_below(self, limit: int, size: int) -> NDArray[Any]:
         """Return uniform integers in [0, limit)."""
@@ -71,11 +71,13 @@ class Noise:
         """Return winners of permute-and-flip: coin i shows heads with e^(rate * (scores[i] - best)), one heads wins."""
         return selection.permute_and_flip(self._entropy, _scores(scores), non_negative("rate", rate), _size(size))
 
-    def rounded_laplace(self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]) -> Integers:
+    def rounded_laplace(
+        self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]
+    ) -> NDArray[Any]:
         """Return floor(offset + Z), Z continuous Laplace of that scale, at least 1."""
         return laplace.rounded_laplace(self._entropy, _steps("scale", scale), offsets, exact_offset)
 
-    def rounded_laplace_on_grid(self, scale: Fraction, size: int) -> Integers:
+    def rounded_laplace_on_grid(self, scale: Fraction, size: int) -> NDArray[Any]:
         """Return floor(1/2 + Z), Z continuous Laplace of that scale, at least 1."""
         return laplace.rounded_laplace_on_grid(self._entropy, _steps("scale", scale), _size(size))
 

@@ -1,0 +1,135 @@
+"""Above-threshold, the sparse vector technique: which of a stream of values lie above a threshold.
+
+For questions that arrive one after the other and mostly have the answer no: only the ``positives`` yes-answers cost.
+Cost: one draw a question. Corrections: of the printed variants only those with a noisy threshold, query noise that
+grows with the number of positives, a stop after the last of them and no release of the noisy value are private (Lyu,
+Su and Li 2017); this is that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Field, Flag, Number, Positive, Whole, non_negative, positive, probability
+from dither.mechanisms.accuracy import discrete_laplace_reach
+from dither.mechanisms.core import Bound, InteractivePrimitive, Numerics
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.values import IntegerArray
+from dither.noise import Noise
+from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP
+
+
+def _examples() -> Iterator[Example]:
+    yield Example(AboveThreshold(threshold=2, threshold_scale=2, query_scale=4), [0, 1, 2, 3, 1])
+    yield Example(
+        AboveThreshold(threshold=0, threshold_scale=2, query_scale=6, positives=2, one_way=True), [1, -1, 0, 2, 5]
+    )
+
+
+class _Threshold(Field[int, int]):
+    """A whole number, also below zero."""
+
+    def convert(self, name: str, value: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**60:
+            raise InvalidParameter(name, value, "a whole number between -2^60 and 2^60")
+        return value
+
+
+@dataclass
+class _State:
+    """What stays secret: the noisy threshold, and how many positives are left."""
+
+    noisy_threshold: int
+    left: int
+
+
+@register(examples=_examples, source="Understanding the Sparse Vector Technique (Lyu, Su, Li 2017), Algorithm 1")
+@dataclass(frozen=True, kw_only=True)
+class AboveThreshold(InteractivePrimitive[int, bool]):
+    """Say of each integer whether it is above a threshold, both noisy, until ``positives`` were.
+
+    Guarantee: sequences of values, each moving by at most ``d_in``, lose epsilon =
+    ``d_in / threshold_scale + 2 * positives * d_in / query_scale``; without the factor 2 when all move the same way
+    (``one_way``).
+
+    Args:
+        threshold: the public threshold.
+        threshold_scale: the scale of its discrete Laplace noise.
+        query_scale: the scale of the noise of each value.
+        positives: the conversation ends after so many.
+        one_way: whether all values move in the same direction between neighbours.
+
+    >>> AboveThreshold(threshold=100, threshold_scale=2, query_scale=4).loss(1)
+    PureDP('1')
+
+    """
+
+    name: ClassVar[str] = "above-threshold"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_interval_because: ClassVar[str] = "an answer is yes or no; it bounds the value on one side only (see error)"
+
+    threshold: _Threshold = _Threshold()
+    threshold_scale: Positive = Positive()
+    query_scale: Positive = Positive()
+    positives: Whole = Whole(1, least=1)
+    one_way: Flag = Flag(False)
+
+    @classmethod
+    def calibrated(
+        cls, target: Loss, *, threshold: int, sensitivity: Number, positives: int = 1, one_way: bool = False
+    ) -> AboveThreshold:
+        """Return the best split of ``target`` between threshold and queries: 1 to (2 c)^(2/3), c positives."""
+        distance = positive("sensitivity", sensitivity)
+        if not target.pure:
+            raise NoGuarantee(f"no sparse vector reaches {target}: it needs an epsilon")
+        factor = (1 if one_way else 2) * positives
+        share = Fraction(1) / (1 + Fraction(factor ** (2 / 3)).limit_denominator(1000))
+        return cls(
+            threshold=threshold,
+            threshold_scale=distance / (target.pure * share),
+            query_scale=factor * distance / (target.pure * (1 - share)),
+            positives=positives,
+            one_way=one_way,
+        )
+
+    @property
+    def distance(self) -> Metric:
+        """The largest change of any value; with ``one_way``, all changes having the same sign."""
+        return ONE_WAY if self.one_way else LARGEST
+
+    @property
+    def domain(self) -> IntegerArray:
+        """One integer at a time."""
+        return IntegerArray(())
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss of the whole conversation."""
+        change = non_negative("d_in", d_in)
+        factor = (1 if self.one_way else 2) * self.positives
+        return PureDP(change / self.threshold_scale + factor * change / self.query_scale)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how far on the wrong side of the threshold a value answered wrongly lies, for one question."""
+        wanted = probability("confidence", confidence, open_below=True)
+        failure = float((1 - wanted) / 2)
+        reach = discrete_laplace_reach(self.threshold_scale, failure) + discrete_laplace_reach(
+            self.query_scale, failure
+        )
+        return Bound(reach, wanted, "the distance from the threshold of a value that is answered wrongly")
+
+    def begin(self, noise: Noise) -> _State:
+        """Return the noisy threshold."""
+        shift = int(noise.discrete_laplace(self.threshold_scale, 1)[0])
+        return _State(self.threshold + shift, self.positives)
+
+    def reply(self, state: Any, value: int, noise: Noise) -> tuple[bool, bool]:
+        """Return whether the noisy value reaches the noisy threshold, and whether that was the last positive."""
+        admitted = int(self.domain.admit(value)[0])
+        is_above = admitted + int(noise.discrete_laplace(self.query_scale, 1)[0]) >= state.noisy_threshold
+        state.left -= is_above
+        return is_above, state.left == 0

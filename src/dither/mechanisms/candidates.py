@@ -1,0 +1,126 @@
+"""What all mechanisms share that choose among candidates by their scores.
+
+Scores are integers, or floats that are rounded to a declared grid. What a choice can tell is bounded by the
+*range* of the changes: how much more one score moves than another. Adding the same number to all scores changes no
+choice, so scores that all move the same way by at most D have a range of D, and arbitrary ones of 2 D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Flag, NonNegative, Number, Positive, Whole, non_negative, positive, probability
+from dither.mechanisms.accuracy import laplace_reach
+from dither.mechanisms.core import Bound, Primitive
+from dither.mechanisms.grid import Steps
+from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, RealArray
+from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, calibrate
+
+
+class ScoreGrid(Field[Number | None, Fraction | None]):
+    """The step to which float scores are rounded; None for scores that are integers already."""
+
+    def convert(self, name: str, value: Number | None) -> Fraction | None:
+        """Return the exact step."""
+        return None if value is None else positive(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Primitive[Any, Any]):
+    """A choice among ``candidates`` by a score each.
+
+    Args:
+        candidates: how many there are; public.
+        scale: the scale of the choice, in the units of a score: how much better a candidate must be to be e times as
+            likely.
+        grid: the step to which float scores are rounded; None for integer scores.
+        score_error: how far a float score may be off its mathematical value; paid for in the loss.
+        one_way: whether all scores move in the same direction between neighbours, as counts do under add/remove.
+
+    """
+
+    no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
+
+    candidates: Whole = Whole(least=1, most=2**32)
+    scale: Positive = Positive()
+    grid: ScoreGrid = ScoreGrid(None)
+    score_error: NonNegative = NonNegative(0)
+    one_way: Flag = Flag(False)
+
+    def __post_init__(self) -> None:
+        if self.grid is None and self.score_error:
+            raise InvalidParameter("score_error", str(self.score_error), "0 for integer scores; float ones need a grid")
+
+    @property
+    def distance(self) -> Metric:
+        """The largest change of a score; with ``one_way``, all changes having the same sign."""
+        return ONE_WAY if self.one_way and not self.score_error else LARGEST
+
+    @property
+    def slack(self) -> Fraction:
+        """Twice the error of a score."""
+        return 2 * self.score_error
+
+    @property
+    def domain(self) -> IntegerArray | RealArray:
+        """One score for each candidate."""
+        return IntegerArray((self.candidates,)) if self.grid is None else RealArray((self.candidates,))
+
+    @property
+    def rate(self) -> Fraction:
+        """How much the logarithm of a weight grows per step of a score."""
+        return (self.grid or 1) / self.scale
+
+    def spread(self, d_in: Number) -> Fraction:
+        """Return the largest range of the changes of the rounded scores, for scores ``d_in`` apart."""
+        change = non_negative("d_in", d_in)
+        if change == 0:
+            return Fraction(0)
+        step = self.grid or Fraction(0)
+        if self.one_way and self.score_error == 0:
+            # Rounding keeps the direction of every change and lengthens it by less than a step.
+            return change + step
+        sideways = 2 * self.score_error + step
+        return change + 2 * sideways if self.one_way else 2 * (change + sideways)
+
+    def epsilon_of_one(self, d_in: Number) -> Fraction:
+        """Return what one choice loses: spread / scale."""
+        return self.spread(d_in) / self.scale
+
+    def steps(self, scores: Any) -> NDArray[np.int64]:
+        """Return the scores in whole steps."""
+        admitted = self.domain.admit(scores)
+        if self.grid is None:
+            return admitted
+        return np.clip(Steps.of(admitted, self.grid, 0).whole, -LARGEST_VALUE, LARGEST_VALUE)
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, sensitivity: Number, **parameters: Any) -> Self:
+        """Return the sharpest choice whose loss at ``sensitivity`` is within ``target``.
+
+        Args:
+            target: the loss not to exceed.
+            sensitivity: how far a score moves per unit of data.
+            parameters: the other fields: ``candidates``, ``grid``, ``score_error``, ``one_way``.
+
+        """
+        if target.pure:
+            at_scale_one = cls(scale=1, **parameters).loss(sensitivity).pure
+            return cls(scale=(at_scale_one or 0) / target.pure, **parameters)
+        return calibrate(lambda scale: cls(scale=scale, **parameters), target, d_in=sensitivity)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return the gap to the best score: scale * ln(candidates / failure), and twice what rounding may hide."""
+        wanted = probability("confidence", confidence, open_below=True)
+        return self.gap_bound(laplace_reach(self.scale, float((1 - wanted) / self.candidates)), wanted)
+
+    def gap_bound(self, reach: float, confidence: Fraction) -> Bound:
+        """Return the bound on the gap to the best score, given that of the rounded scores."""
+        hidden = 2 * float(self.score_error + (self.grid or 0))
+        return Bound(reach + hidden, confidence, "the gap between the best score and that of the chosen candidate")

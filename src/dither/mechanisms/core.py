@@ -1,0 +1,189 @@
+"""The one abstraction: everything that touches private data and lets something out is a ``Mechanism``.
+
+A mechanism is a frozen record of **public** parameters; data is only ever an argument. Four kinds:
+
+- ``Primitive`` draws noise for one value. Only primitives are handed noise.
+- ``InteractivePrimitive`` draws noise for values that arrive one after the other.
+- ``Composed`` states a plan of draws and makes them through a runner; its loss follows from the plan.
+- ``Interactive`` does the same while a conversation lasts.
+
+``loss``, ``error`` and ``distance`` see public parameters only, so everything can be priced with the data absent.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.exact import Number, probability
+from dither.noise import Noise
+from dither.privacy import Distance, Loss, Plan
+
+if TYPE_CHECKING:
+    from dither.mechanisms.runner import Runner
+    from dither.mechanisms.values import Domain
+
+V = TypeVar("V")
+O = TypeVar("O")  # noqa: E741 - the output, as in the literature
+
+
+class Numerics(Enum):
+    """How a guarantee is known to survive arithmetic."""
+
+    EXACT = "exact"  # integers and exact samplers throughout
+    BOUNDED = "bounded"  # floats, with a proven error added to the sensitivity, the scale or delta
+    IDEALISED = "idealised"  # the proof is over the reals
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far a release will be off, known before it is made.
+
+    Guarantee: with probability ``confidence`` the quantity named by ``meaning`` is at most ``value``.
+    """
+
+    value: float
+    confidence: Fraction
+    meaning: str
+
+    def __str__(self) -> str:
+        return f"{self.meaning} is at most {self.value:.6g} with probability {float(self.confidence):g}"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the true statistic lies, from public parameters and the released value alone.
+
+    Guarantee: with probability ``confidence`` every true entry lies between ``low`` and ``high``; for an array all
+    entries at once.
+    """
+
+    low: Any
+    high: Any
+    confidence: Fraction
+
+    def __str__(self) -> str:
+        return f"[{self.low}, {self.high}] at {float(self.confidence):g}"
+
+
+class Mechanism(ABC, Generic[V, O]):
+    """Anything that touches private data and lets something out.
+
+    Subclasses are frozen dataclasses of public parameters; a change of the output's law raises ``version``.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    numerics: ClassVar[Numerics]
+    #: Where a mechanism has no error bound or no interval, the reason why.
+    no_error_because: ClassVar[str] = ""
+    no_interval_because: ClassVar[str] = ""
+
+    @property
+    @abstractmethod
+    def distance(self) -> Distance:
+        """What ``d_in`` counts: a unit of data, or a metric on values."""
+
+    @abstractmethod
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss for inputs at most ``d_in`` apart."""
+
+    def error(self, confidence: Number) -> Bound | None:
+        """Return how far the release will be off with that probability, or None (see ``no_error_because``)."""
+        probability("confidence", confidence)
+        return None
+
+    def interval(self, out: O, confidence: Number) -> Interval | None:
+        """Return where the true statistic lies given the release, or None (see ``no_interval_because``)."""
+        probability("confidence", confidence)
+        return None
+
+
+class Primitive(Mechanism[V, O]):
+    """Draws noise for one value."""
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """What a value may be, and what every odd value means."""
+
+    @property
+    def slack(self) -> Fraction:
+        """How much farther than ``d_in`` two given values may lie apart; the loss already pays for it."""
+        return Fraction(0)
+
+    @property
+    def draw_shape(self) -> tuple[int, ...]:
+        """The shape of one draw; ``()`` is a scalar."""
+        return ()
+
+    @abstractmethod
+    def draw_many(self, value: V, count: int, noise: Noise) -> NDArray[Any]:
+        """Return ``count`` independent draws for the same value, one a row: for audits, where each costs nothing."""
+
+    @final
+    def draw(self, value: V, noise: Noise) -> O:
+        """Return one draw. Never raises because of the content of ``value``."""
+        drawn = self.draw_many(value, 1, noise)[0]
+        return drawn if self.draw_shape else np.asarray(drawn).item()  # type: ignore[no-any-return]
+
+
+class InteractivePrimitive(Mechanism[V, O]):
+    """Draws noise for values that arrive one after the other, with a secret state between them."""
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """What each value may be, and what every odd value means."""
+
+    @abstractmethod
+    def begin(self, noise: Noise) -> Any:
+        """Return the secret state of a new conversation; it never leaves the runner."""
+
+    @abstractmethod
+    def reply(self, state: Any, value: V, noise: Noise) -> tuple[O, bool]:
+        """Return the answer to ``value``, and whether the conversation is now over."""
+
+
+class Composed(Mechanism[V, O]):
+    """Makes the draws of a public plan through a runner, and nothing else."""
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """Return what may be drawn: a function of public parameters."""
+
+    @final
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss of the plan; it cannot be stated otherwise."""
+        plan = self.plan()
+        plan.check(self.distance)
+        return plan.loss(d_in)
+
+    @abstractmethod
+    def release(self, data: V, run: Runner) -> O:
+        """Return the answer, having looked at ``data`` only through ``run``. Total: never raises because of data."""
+
+
+class Interactive(Mechanism[V, O]):
+    """A composed mechanism whose draws are spread over a conversation; its loss is that of the whole plan."""
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """Return what may be drawn in the whole conversation: a function of public parameters."""
+
+    @final
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss of the plan; it cannot be stated otherwise."""
+        plan = self.plan()
+        plan.check(self.distance)
+        return plan.loss(d_in)
+
+    @abstractmethod
+    def open(self, data: V, run: Runner) -> O:
+        """Return an object whose methods answer, each through ``run``."""

@@ -1,0 +1,133 @@
+"""Values on a public grid: what rounded noise is added to.
+
+Releasing round(f + Z) to a public grid is post-processing of the real mechanism f + Z, so it costs nothing. The value
+is split into whole steps of the grid and an offset, exactly; noise narrower than a step is drawn on a finer grid and
+rounded again, which is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, positive
+from dither.mechanisms.values import LARGEST_VALUE, saturating_sum
+
+_STEPS_PER_SCALE = 1024
+_WIDEST = 2**56
+
+
+class Grid(Field[Number | None, Fraction]):
+    """The step of the released numbers; by default the power of two next below a thousandth of the noise scale."""
+
+    def __init__(self, scale_field: str) -> None:
+        super().__init__(None)
+        self._scale_field = scale_field
+
+    def __set__(self, instance: object, value: Number | None) -> None:
+        scale: Fraction = instance.__dict__[self._scale_field]
+        grid = default_grid(scale) if value is None else positive(self._name, value)
+        if scale / grid > _WIDEST:
+            raise InvalidParameter(self._name, str(grid), f"at least 2^-56 of the {self._scale_field}")
+        instance.__dict__[self._name] = grid
+
+
+def default_grid(scale: Fraction) -> Fraction:
+    """Return the largest power of two of at most a thousandth of the scale.
+
+    >>> default_grid(Fraction(10))
+    Fraction(1, 128)
+    """
+    exponent = math.floor(math.log2(scale.numerator) - math.log2(scale.denominator)) - 11
+    grid = Fraction(2) ** exponent
+    while grid * 2 * _STEPS_PER_SCALE <= scale:
+        grid *= 2
+    return grid
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Values as (value + grid / 2) / step = whole + offset, with the offset in [0, 1).
+
+    The step is the grid halved ``halvings`` times; half a grid is added so that rounding down is rounding to nearest.
+    """
+
+    whole: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    exact_offset: Callable[[int], Fraction]
+
+    @property
+    def is_on_grid(self) -> bool:
+        """Whether every offset is exactly one half: whole steps of an undivided grid."""
+        return bool((self.offset == 0.5).all()) and self.exact_offset(0) == Fraction(1, 2)
+
+    @classmethod
+    def of(cls, values: NDArray[Any], grid: Fraction, halvings: int) -> Steps:
+        """Split canonical values (see ``values.RealArray``)."""
+        step, shift = grid / 2**halvings, Fraction(2**halvings, 2)
+        if values.dtype == np.int64 and grid == 1 and halvings == 0:
+            return cls(values, np.full(values.shape, 0.5), lambda _: Fraction(1, 2))
+        if values.dtype == np.float64 and _is_power_of_two(step):
+            return cls._of_floats(values, step, shift)
+        pairs = [_split(Fraction(value), step, shift) for value in values.tolist()]
+        whole = np.array([pair[0] for pair in pairs], dtype=np.int64)
+        offset = np.array([float(pair[1]) for pair in pairs], dtype=np.float64)
+        return cls(whole, offset, lambda index: pairs[index][1])
+
+    @classmethod
+    def _of_floats(cls, values: NDArray[np.float64], step: Fraction, shift: Fraction) -> Steps:
+        """Split vectorised: dividing by a power of two is exact, and so is the fractional part of a float.
+
+        Only the sum of a tiny negative number and one is rounded, which moves no whole step and the offset by 2^-54.
+        """
+        position = np.clip(np.ldexp(values, -_exponent(step)), -float(LARGEST_VALUE), float(LARGEST_VALUE))
+        floor = np.floor(position)
+        offset = position - floor
+        whole = floor.astype(np.int64) + int(shift)
+        if shift.denominator == 2:
+            carry = offset >= 0.5
+            whole += carry
+            offset += np.where(carry, -0.5, 0.5)
+        return cls(whole, offset, lambda index: _split(Fraction(values[index].item()), step, shift)[1])
+
+
+def _split(value: Fraction, step: Fraction, shift: Fraction) -> tuple[int, Fraction]:
+    position = min(max(value / step, Fraction(-LARGEST_VALUE)), Fraction(LARGEST_VALUE)) + shift
+    whole = math.floor(position)
+    return whole, position - whole
+
+
+def subdivision(scale: Fraction, grid: Fraction) -> int:
+    """Return k such that the noise is at least as wide as a step of grid / 2^k."""
+    k = 0
+    while scale * 2**k < grid:
+        k += 1
+    return k
+
+
+def on_grid(whole: NDArray[np.int64], noise: NDArray[Any], grid: Fraction, halvings: int) -> NDArray[Any]:
+    """Return the released numbers: steps of the finer grid, rounded down to the grid and expressed in its units."""
+    steps = saturating_sum(whole, noise) >> halvings
+    if grid.denominator == 1:
+        limit = 2**62 // int(grid)
+        whole_steps: NDArray[np.int64] = np.clip(steps, -limit, limit) * int(grid)
+        return whole_steps
+    if _is_power_of_two(grid):
+        return np.ldexp(steps.astype(np.float64), _exponent(grid))
+    return np.array([float(int(step) * grid) for step in steps.ravel()]).reshape(steps.shape)
+
+
+def _is_power_of_two(number: Fraction) -> bool:
+    top, bottom = number.numerator, number.denominator
+    return top & (top - 1) == 0 and bottom & (bottom - 1) == 0
+
+
+def _exponent(power: Fraction) -> int:
+    return power.numerator.bit_length() - power.denominator.bit_length()

@@ -1,0 +1,94 @@
+"""Registration: a mechanism registers once and is then found by the contract suite, the auditor, the docs and the CLI.
+
+Examples are part of registering, so nothing can be registered and left unchecked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from dither.errors import InvalidParameter, UnknownMechanism
+from dither.mechanisms.core import Mechanism
+
+AnyMechanism = Mechanism[Any, Any]
+M = TypeVar("M", bound=type[AnyMechanism])
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small instance to be checked, and data for it.
+
+    Args:
+        mechanism: the instance; small enough that its outcomes can be enumerated or drawn a million times.
+        data: an input; for an interactive primitive, a script of inputs.
+        neighbours: pairs of inputs and how far apart they are, beyond those that the checks make for the input's type.
+
+    """
+
+    mechanism: AnyMechanism
+    data: Any
+    neighbours: tuple[tuple[Any, Any, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered class."""
+
+    mechanism: type[AnyMechanism]
+    examples: Callable[[], Iterable[Example]]
+    source: str
+
+    @property
+    def name(self) -> str:
+        """The name under which it is found."""
+        return self.mechanism.name
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return (inspect.getdoc(self.mechanism) or "").split("\n", 1)[0]
+
+
+_entries: dict[str, Entry] = {}
+
+
+def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Callable[[M], M]:
+    """Return a decorator that registers a mechanism class.
+
+    Args:
+        examples: gives the instances that every check runs on; called when a check runs, not before.
+        source: where the algorithm is described, by title and section.
+
+    """
+
+    def add(mechanism: M) -> M:
+        name = getattr(mechanism, "name", None)
+        if not (isinstance(name, str) and name and name == name.lower() and " " not in name):
+            raise InvalidParameter("name", name, "a lower-case name without blanks")
+        if not hasattr(mechanism, "__dataclass_fields__"):
+            raise InvalidParameter("mechanism", mechanism, "a frozen dataclass of public parameters")
+        known = _entries.get(name)
+        if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:
+            raise InvalidParameter("name", name, f"new, and not that of {known.mechanism.__qualname__}")
+        _entries[name] = Entry(mechanism, examples, source)
+        return mechanism
+
+    return add
+
+
+def registered() -> Mapping[str, Entry]:
+    """Return all registered mechanisms by name."""
+    return MappingProxyType(dict(sorted(_entries.items())))
+
+
+def find(name: str) -> Entry:
+    """Return the entry registered under ``name``."""
+    try:
+        return _entries[name]
+    except KeyError:
+        known = ", ".join(sorted(_entries))
+        raise UnknownMechanism(f"no mechanism is registered as {name!r}; there are: {known}") from None

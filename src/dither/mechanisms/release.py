@@ -1,0 +1,228 @@
+"""The library's door: an in-memory budget, and releases that say what they are worth.
+
+``release`` charges the budget first and draws afterwards. The receipt of such a release says *unledgered*: the budget
+lives as long as the Python process, and nobody else shares it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+import numpy as np
+
+from dither.errors import IncompatibleDistance, InvalidParameter, MissingExtra
+from dither.exact import Number, positive
+from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
+from dither.mechanisms.runner import Handle, Runner
+from dither.mechanisms.spec import digest, to_spec
+from dither.noise import Noise, system_noise
+from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP, Unit, Use
+
+V = TypeVar("V")
+O = TypeVar("O")  # noqa: E741
+
+
+class Budget:
+    """How much may be told about one unit of a data set, in this process.
+
+    Args:
+        epsilon: for pure (epsilon alone) or approximate differential privacy (with ``delta``).
+        delta: the probability outside which the promise holds.
+        rho: for zero-concentrated differential privacy, instead of the other two.
+        unit: what is protected. There is no default.
+
+    >>> from dither.privacy import ROW
+    >>> str(Budget(epsilon=1, unit=ROW))
+    'epsilon = 0 of epsilon = 1 spent, for rows added or removed'
+
+    """
+
+    def __init__(
+        self, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None, unit: Unit
+    ) -> None:
+        if not isinstance(unit, Unit):
+            raise InvalidParameter("unit", unit, "a unit of data, such as ROW")
+        if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+            raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
+        loss: Loss
+        if rho is not None:
+            loss = ZCDP(positive("rho", rho))
+        else:
+            size = positive("epsilon", epsilon if epsilon is not None else 0)
+            loss = PureDP(size) if delta is None else ApproxDP(size, delta)
+        self.unit = unit
+        self._filter = Filter(loss)
+        self._lock = threading.Lock()
+
+    @property
+    def total(self) -> Loss:
+        """The whole budget."""
+        return self._filter.budget
+
+    @property
+    def spent(self) -> Loss:
+        """What has been spent."""
+        return self._filter.spent
+
+    def left(self) -> Loss:
+        """Return the largest single release that would still fit."""
+        return self._filter.room()
+
+    def charge(self, loss: Loss) -> None:
+        """Take ``loss`` out of the budget, or raise BudgetExceeded and take nothing."""
+        with self._lock:
+            self._filter.spend(loss)
+
+    def __str__(self) -> str:
+        return f"{self.spent} of {self.total} spent, for {self.unit}"
+
+
+@dataclass(frozen=True)
+class Release(Generic[O]):
+    """A released value, and what is promised about it.
+
+    ``value`` is public from here on: whatever is done with it costs nothing more.
+    """
+
+    value: O
+    mechanism: Mechanism[Any, O]
+    loss: Loss
+    unit: Unit
+    receipt: str = "unledgered"
+
+    @property
+    def numerics(self) -> str:
+        """How the guarantee is known: exact, bounded or idealised."""
+        return self.mechanism.numerics.value
+
+    @property
+    def request_digest(self) -> str:
+        """The SHA-256 of the public request."""
+        return digest(self.mechanism)
+
+    def interval(self, confidence: Number = "0.95") -> Interval | None:
+        """Return where the true statistic lies, or None where the mechanism knows no such interval."""
+        return self.mechanism.interval(self.value, confidence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data: value, loss, unit, numerics, interval, request and receipt."""
+        interval = self.interval()
+        return {
+            "value": _plain(self.value),
+            "interval": None
+            if interval is None
+            else {"low": _plain(interval.low), "high": _plain(interval.high), "confidence": str(interval.confidence)},
+            "loss": self.loss.to_json(),
+            "unit": str(self.unit),
+            "numerics": self.numerics,
+            "request": to_spec(self.mechanism),
+            "request_digest": self.request_digest,
+            "receipt": self.receipt,
+        }
+
+    def to_json(self) -> str:
+        """Return the release as a JSON text."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def plot(self, labels: Any = None, *, title: str = "") -> Any:
+        """Return an Altair chart of the value with its 95 % interval; needs the extra 'plots'."""
+        try:
+            altair: Any = importlib.import_module("altair")
+        except ImportError:
+            raise MissingExtra("plotting", "plots") from None
+        values = np.atleast_1d(np.asarray(self.value, dtype=float)).ravel()
+        names = [str(label) for label in (range(values.size) if labels is None else labels)]
+        interval = self.interval()
+        low, high = (
+            (values, values) if interval is None else map(np.ravel, map(np.atleast_1d, (interval.low, interval.high)))
+        )
+        rows = [
+            {"label": name, "value": float(value), "low": float(least), "high": float(most)}
+            for name, value, least, most in zip(names, values, low, high, strict=True)
+        ]
+        base = altair.Chart(altair.Data(values=rows)).encode(x=altair.X("label:N", sort=names, title=None))
+        bars = base.mark_bar(color="#4c78a8").encode(y=altair.Y("value:Q", title="released value"))
+        whiskers = base.mark_rule(color="#222", strokeWidth=2).encode(y="low:Q", y2="high:Q")
+        return (bars + whiskers).properties(title=title, width=max(240, 48 * len(names)), height=260)
+
+    def __str__(self) -> str:
+        interval = self.interval()
+        around = "" if interval is None else f", 95 % interval {_short(interval.low)} to {_short(interval.high)}"
+        return f"{_short(self.value)}{around} ({self.loss}, {self.unit}, {self.numerics}, {self.receipt})"
+
+
+def release(
+    mechanism: Primitive[V, O] | Composed[V, O],
+    data: V,
+    *,
+    budget: Budget,
+    stability: Number = 1,
+) -> Release[O]:
+    """Charge the budget, then draw, and return the release.
+
+    Args:
+        mechanism: what to release.
+        data: the private input: data for a composed mechanism, a value computed from it for a primitive.
+        budget: what is charged, before anything is drawn.
+        stability: for a primitive, how far ``data`` moves per unit of the budget, in the primitive's own distance.
+
+    >>> from dither import ROW, Budget, Geometric, release
+    >>> answer = release(Geometric(scale=2), 1000, budget=Budget(epsilon=1, unit=ROW))
+    >>> print(answer.loss)
+    epsilon = 0.5
+
+    """
+    if isinstance(mechanism, Primitive):
+        # A value of the wrong type or shape is refused before it costs anything.
+        mechanism.domain.admit(data)
+    loss = _charge(mechanism, budget, stability)
+    value = _runner(mechanism, stability, system_noise())(mechanism, data, stability=stability)
+    return Release(value, mechanism, loss, budget.unit)
+
+
+@overload
+def converse(
+    mechanism: InteractivePrimitive[V, O], data: None = None, *, budget: Budget, stability: Number = 1
+) -> Handle[V, O]: ...
+@overload
+def converse(mechanism: Interactive[V, O], data: V, *, budget: Budget, stability: Number = 1) -> O: ...
+def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Number = 1) -> Any:
+    """Charge the budget for the whole conversation, then open it.
+
+    >>> from dither import ROW, AboveThreshold, Budget, converse
+    >>> test = AboveThreshold.calibrated(PureDP(1), threshold=1000, sensitivity=1)
+    >>> handle = converse(test, budget=Budget(epsilon=1, unit=ROW))
+    >>> handle.ask(5), handle.ask(100_000), handle.is_over
+    (False, True, True)
+    """
+    _charge(mechanism, budget, stability)
+    runner = _runner(mechanism, stability, system_noise())
+    if isinstance(mechanism, InteractivePrimitive):
+        return runner.open(mechanism, stability=stability)
+    return runner.converse(mechanism, data, stability=stability)
+
+
+def _charge(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number) -> Loss:
+    if isinstance(mechanism.distance, Unit) and mechanism.distance != budget.unit:
+        raise IncompatibleDistance("mechanism", budget.unit, mechanism.distance)
+    loss = mechanism.loss(positive("stability", stability))
+    budget.charge(loss)
+    return loss
+
+
+def _runner(mechanism: Mechanism[Any, Any], stability: Number, noise: Noise) -> Runner:
+    return Runner(Use(mechanism, stability), noise)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=5, threshold=12)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,186 @@
+"""The runner: walks a plan, refuses what is not in it, and only then draws.
+
+``run(part, value, stability=c)`` is the only way to noise. ``c`` is public and bounds how far ``value`` moves per unit
+of data, in the part's own distance; what the draw costs was priced from the plan before any data was seen.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Generic, NoReturn, TypeVar
+
+import numpy as np
+
+from dither.errors import HandleMisuse, PlanViolation
+from dither.exact import Number, positive
+from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
+from dither.noise import Noise
+from dither.privacy import Filter, Plan, Repeats, Within
+from dither.privacy.plans import Adapt, Draw, Sample, Select, Split, Step
+
+V = TypeVar("V")
+O = TypeVar("O")  # noqa: E741
+Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
+
+
+class Runner:
+    """Makes the draws of one plan. Holds the noise and hands none out."""
+
+    def __init__(self, plan: Plan, noise: Noise) -> None:
+        self._rest = plan
+        self._noise = noise
+        # Under Within the parts are chosen as the answers come, and a filter takes the place of the plan.
+        self._filter = Filter(plan.budget) if isinstance(plan, Within) else None
+        self._parts = plan.parts if isinstance(plan, Within) else ()
+
+    def __call__(self, part: Primitive[V, O] | Composed[V, O], value: V, *, stability: Number = 1) -> O:
+        """Return what ``part`` releases for ``value``, which moves by at most ``stability`` per unit of data."""
+        self._take_draw(part, stability)
+        if isinstance(part, Composed):
+            return part.release(value, self._inner(part.plan(), part, value))
+        return self._draw(part, value)
+
+    def open(self, part: InteractivePrimitive[V, O], *, stability: Number = 1) -> Handle[V, O]:
+        """Return a conversation with ``part``, every value of which moves by at most ``stability`` per unit."""
+        self._take_draw(part, stability)
+        return Handle(self, part)
+
+    def converse(self, part: Interactive[V, O], data: V, *, stability: Number = 1) -> O:
+        """Return the object with which ``part`` answers about ``data``."""
+        self._take_draw(part, stability)
+        return part.open(data, self._inner(part.plan(), part, data))
+
+    def parallel(self, siblings: int) -> list[Runner]:
+        """Return a runner for each of ``siblings`` disjoint parts of the data."""
+        inner = self._enter(Split(siblings))
+        return [self._inner(inner) for _ in range(siblings)]
+
+    def sampled(self, data: Rows, rate: Number) -> tuple[Rows, Runner]:
+        """Return a secret Poisson sample of the rows, and the runner for it. The size of the sample is private."""
+        chance = positive("rate", rate)
+        inner = self._enter(Sample(chance))
+        return _keep(data, self._sample(data, chance)), self._inner(inner)
+
+    def best(self, part: Composed[V, tuple[Number, O]], data: V, repeats: Repeats) -> O:
+        """Return the best of a secret random number of runs of ``part``, which returns a score and a result."""
+        inner = self._enter(Select(repeats))
+        winner: tuple[Number, O] | None = None
+        for _ in range(self._count_runs(repeats)):
+            run = self._inner(inner)
+            candidate = run(part, data)
+            if winner is None or candidate[0] > winner[0]:  # type: ignore[operator]
+                winner = candidate
+        if winner is None:
+            raise PlanViolation("a selection needs at least one run")
+        return winner[1]
+
+    def within(self) -> Runner:
+        """Return a runner whose draws are chosen freely while the filter of the plan admits them."""
+        return self._inner(self._enter(Adapt()))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether everything that had to be drawn has been drawn."""
+        return self._filter is not None or self._rest.may_end
+
+    def _take_draw(self, part: Mechanism[Any, Any], stability: Number) -> None:
+        distance = positive("stability", stability)
+        if self._filter is None:
+            self._take(Draw(part, distance))
+        elif not isinstance(part, self._parts):
+            raise PlanViolation(f"{part!r} is none of the part types of the adaptive plan")
+        else:
+            self._filter.spend(part.loss(distance))
+
+    def _take(self, step: Step) -> Plan | None:
+        """Move past ``step`` in the plan and return the plan it opens, or refuse before anything is drawn."""
+        taken = None if self._filter is not None else self._rest.after(step)
+        if taken is None:
+            raise PlanViolation(f"{step!r} is not what the plan allows next: {self._rest!r}")
+        self._rest = taken.rest
+        return taken.inner
+
+    def _enter(self, step: Step) -> Plan:
+        inner = self._take(step)
+        if inner is None:
+            raise PlanViolation(f"{step!r} opens nothing")
+        return inner
+
+    # What a recording or replaying runner (dither.testing) does otherwise.
+
+    def _inner(self, plan: Plan, part: Mechanism[Any, Any] | None = None, value: Any = None) -> Runner:
+        return type(self)(plan, self._noise)
+
+    def _draw(self, part: Primitive[V, O], value: V) -> O:
+        return part.draw(value, self._noise)
+
+    def _begin(self, part: InteractivePrimitive[V, O]) -> Any:
+        return part.begin(self._noise)
+
+    def _reply(self, part: InteractivePrimitive[V, O], state: Any, value: V) -> tuple[O, bool]:
+        return part.reply(state, value, self._noise)
+
+    def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:
+        return self._noise.bernoulli(rate, len(data))
+
+    def _count_runs(self, repeats: Repeats) -> int:
+        """Return a draw from the law of the number of runs."""
+        while True:
+            runs = 1
+            while not self._noise.bernoulli(repeats.stop, 1)[0]:
+                runs += 1
+            # The logarithmic law is the geometric one, kept with probability 1 / k.
+            if repeats.shape == 1 or self._noise.bernoulli(Fraction(1, runs), 1)[0]:
+                return runs
+
+
+def _keep(data: Any, mask: np.ndarray[Any, Any]) -> Any:
+    if isinstance(data, np.ndarray):
+        return data[mask]
+    return type(data)(row for row, kept in zip(data, mask.tolist(), strict=True) if kept)
+
+
+class Handle(Generic[V, O]):
+    """A conversation with an interactive primitive.
+
+    Bound to the thread and process that opened it, and never copied: a second copy would answer twice for one price.
+    Calls are numbered; asking again with the number of an answered call returns that answer and draws nothing.
+    """
+
+    def __init__(self, runner: Runner, part: InteractivePrimitive[V, O]) -> None:
+        self._runner, self.part = runner, part
+        self._home = (os.getpid(), threading.get_ident())
+        self._answers: list[O] = []
+        self._state = runner._begin(part)
+        self.is_over = False
+
+    @property
+    def calls(self) -> int:
+        """How many values have been answered."""
+        return len(self._answers)
+
+    def ask(self, value: V, *, call: int | None = None) -> O:
+        """Return the answer to ``value``; with ``call``, the stored answer if that call was answered already."""
+        if self._home != (os.getpid(), threading.get_ident()):
+            raise HandleMisuse("a handle answers only in the thread and process that opened it")
+        if call is not None and 0 <= call < self.calls:
+            return self._answers[call]
+        if call is not None and call != self.calls:
+            raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
+        if self.is_over:
+            raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
+        answer, self.is_over = self._runner._reply(self.part, self._state, value)
+        self._answers.append(answer)
+        return answer
+
+    def __copy__(self) -> NoReturn:
+        raise HandleMisuse("a handle cannot be copied: both copies would answer for one price")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise HandleMisuse("a handle cannot be copied: both copies would answer for one price")
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleMisuse("a handle cannot be pickled: both copies would answer for one price")

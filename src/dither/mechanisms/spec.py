@@ -1,0 +1,119 @@
+"""A mechanism as JSON and back: what a request, a digest and a receipt are made of.
+
+A closed format: a name and version looked up in the registry, numbers as texts parsed by a pattern, no code and no
+imports. What has no place in it is refused, not guessed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.errors import InvalidParameter, NotSerialisable, UnknownMechanism
+from dither.exact import exact
+from dither.mechanisms.core import Mechanism
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import AnyMechanism, find
+from dither.privacy import Loss, Relation, Unit
+
+_DEEPEST = 16
+
+
+def to_spec(mechanism: AnyMechanism) -> dict[str, Any]:
+    """Return the mechanism as plain JSON data.
+
+    >>> from dither.mechanisms import Geometric
+    >>> to_spec(Geometric(scale="1/3"))
+    {'mechanism': 'geometric', 'version': 1, 'parameters': {'shape': [], 'scale': {'number': '1/3'}}}
+    """
+    parameters = {field.name: _encode(getattr(mechanism, field.name)) for field in fields(mechanism)}  # type: ignore[arg-type]
+    return {"mechanism": mechanism.name, "version": mechanism.version, "parameters": parameters}
+
+
+def from_spec(spec: Mapping[str, Any]) -> AnyMechanism:
+    """Return the mechanism that ``to_spec`` wrote."""
+    return _mechanism(spec, _DEEPEST)
+
+
+def digest(mechanism: AnyMechanism) -> str:
+    """Return the SHA-256 of the mechanism's canonical JSON: equal for equal requests."""
+    text = json.dumps(to_spec(mechanism), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _mechanism(spec: Mapping[str, Any], depth: int) -> AnyMechanism:
+    if not (isinstance(spec, Mapping) and set(spec) == {"mechanism", "version", "parameters"}):
+        raise InvalidParameter("spec", spec, "a record with mechanism, version and parameters")
+    kind = find(str(spec["mechanism"])).mechanism
+    if spec["version"] != kind.version:
+        raise UnknownMechanism(f"{kind.name} has version {kind.version} here, the request has {spec['version']!r}")
+    parameters = spec["parameters"]
+    known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+    if not (isinstance(parameters, Mapping) and set(parameters) == known):
+        raise InvalidParameter("parameters", parameters, f"a record with exactly {sorted(known)}")
+    return kind(**{name: _decode(value, depth - 1) for name, value in parameters.items()})
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, Fraction):
+        return {"number": str(value)}
+    if isinstance(value, tuple):
+        return [_encode(entry) for entry in value]
+    if isinstance(value, PublicArray):
+        array = value.values
+        return {"array": array.tolist(), "dtype": array.dtype.str, "shape": list(array.shape)}
+    if isinstance(value, Mechanism):
+        return to_spec(value)
+    if isinstance(value, Loss):
+        return {"loss": value.to_json()}
+    if isinstance(value, Unit):
+        return {"unit": [value.protects, value.relation.name, value.detail]}
+    raise NotSerialisable(f"a {type(value).__name__} has no place in a request")
+
+
+def _decode(value: Any, depth: int) -> Any:
+    if depth < 0:
+        raise InvalidParameter("spec", "a deeper record", f"nested at most {_DEEPEST} deep")
+    if isinstance(value, bool | int | str) or value is None:
+        return value
+    if isinstance(value, list):
+        return tuple(_decode(entry, depth - 1) for entry in value)
+    if isinstance(value, Mapping):
+        keys = set(value)
+        if keys == {"number"}:
+            return exact("number", value["number"])
+        if keys == {"array", "dtype", "shape"}:
+            return _array(value)
+        if keys == {"loss"}:
+            return Loss.from_json(value["loss"])
+        if keys == {"unit"}:
+            return _unit(value["unit"])
+        return _mechanism(value, depth)
+    raise InvalidParameter("spec", value, "plain JSON data without floats")
+
+
+def _array(value: Mapping[str, Any]) -> PublicArray:
+    dtype = value["dtype"]
+    if dtype not in ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1"):
+        raise InvalidParameter("dtype", dtype, "one of the plain number types")
+    try:
+        return PublicArray(np.array(value["array"], dtype=dtype).reshape(value["shape"]))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter("array", "a ragged or mistyped array", "numbers of that dtype and shape") from None
+
+
+def _unit(value: Any) -> Unit:
+    names = {relation.name for relation in Relation}
+    if not (isinstance(value, list) and len(value) == 3 and all(isinstance(text, str) for text in value)):
+        raise InvalidParameter("unit", value, "three texts")
+    if value[1] not in names:
+        raise InvalidParameter("unit", value[1], f"one of {sorted(names)}")
+    return Unit(value[0], Relation[value[1]], value[2])

@@ -1,0 +1,125 @@
+"""What a private value may be, and what every odd value means.
+
+A type or a shape is public and may be refused; the content never is. NaN means 0, infinities and numbers out of range
+mean the nearest number in range, a category out of range the nearest category. All these maps move two values no
+farther apart than they were, so no sensitivity grows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidValue
+
+#: Values saturate at the first, sums with noise at the second. A draw so large that it is itself cut off would take
+#: any value past the second, so saturation of the sum is post-processing of the exact sum.
+LARGEST_VALUE = 2**60
+LARGEST_SUM = 2**62
+
+
+class Domain(ABC):
+    """A set of values, with a meaning for every value of the right type and shape."""
+
+    @abstractmethod
+    def admit(self, value: Any) -> Any:
+        """Return the canonical value, or raise InvalidValue because of the type or shape alone."""
+
+
+@dataclass(frozen=True)
+class IntegerArray(Domain):
+    """Integers of a public shape; ``()`` is one integer."""
+
+    shape: tuple[int, ...] = ()
+
+    def admit(self, value: Any) -> NDArray[np.int64]:
+        """Return a flat int64 array, saturated at 2^60."""
+        return integers(_shaped(value, self.shape, "iu", int, "integers"))
+
+    def __str__(self) -> str:
+        return "one integer" if self.shape == () else f"integers of shape {self.shape}"
+
+
+@dataclass(frozen=True)
+class RealArray(Domain):
+    """Real numbers of a public shape; ``()`` is one number."""
+
+    shape: tuple[int, ...] = ()
+
+    def admit(self, value: Any) -> NDArray[Any]:
+        """Return a flat array of finite float64, int64 or exact rationals, in which NaN has become 0."""
+        given = _shaped(value, self.shape, "iuf", (int, float, Fraction), "numbers")
+        if given.dtype.kind in "iu":
+            return integers(given)
+        if given.dtype.kind == "O":
+            return np.array([_rational(entry) for entry in given.tolist()], dtype=object)
+        return np.nan_to_num(given.astype(np.float64), nan=0.0)
+
+    def __str__(self) -> str:
+        return "one number" if self.shape == () else f"numbers of shape {self.shape}"
+
+
+@dataclass(frozen=True)
+class Category(Domain):
+    """One of ``count`` categories, numbered from 0."""
+
+    count: int
+
+    def admit(self, value: Any) -> int:
+        """Return the number of the category; a number out of range becomes the nearest one."""
+        if isinstance(value, bool | np.bool_):
+            return int(value)
+        if not isinstance(value, int | np.integer):
+            raise InvalidValue("value", value, f"the number of one of {self.count} categories")
+        return min(max(int(value), 0), self.count - 1)
+
+    def __str__(self) -> str:
+        return f"one of {self.count} categories"
+
+
+def integers(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Return integers of any width as int64, saturated at 2^60."""
+    clipped: NDArray[np.int64] = np.clip(array, *_limits(array.dtype)).astype(np.int64)
+    return clipped
+
+
+def saturating_sum(values: NDArray[np.int64], noise: NDArray[Any]) -> NDArray[np.int64]:
+    """Return values plus noise, saturated at 2^62: post-processing of the exact sum."""
+    cut = LARGEST_SUM + LARGEST_VALUE
+    total: NDArray[np.int64] = values + np.clip(noise, -cut, cut).astype(np.int64)
+    return np.clip(total, -LARGEST_SUM, LARGEST_SUM)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    if dtype.kind == "O":
+        return -LARGEST_VALUE, LARGEST_VALUE
+    info = np.iinfo(dtype)
+    return max(-LARGEST_VALUE, int(info.min)), min(LARGEST_VALUE, int(info.max))
+
+
+def _shaped(value: Any, shape: tuple[int, ...], kinds: str, types: Any, what: str) -> NDArray[Any]:
+    """Return a flat array of the public shape, or raise InvalidValue."""
+    rule = f"{what} of shape {shape}"
+    if isinstance(value, np.ndarray | np.generic):
+        if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or value.shape != shape:
+            raise InvalidValue("value", value, rule)
+        return np.asarray(value).reshape(-1)
+    array = np.array(value, dtype=object)
+    if array.shape != shape:
+        raise InvalidValue("value", value, rule)
+    flat = array.reshape(-1)
+    if not all(isinstance(entry, types) and not isinstance(entry, bool) for entry in flat.tolist()):
+        raise InvalidValue("value", value, rule)
+    return flat
+
+
+def _rational(entry: Any) -> Fraction:
+    """Return a finite rational: NaN means 0, an infinity the largest float."""
+    if isinstance(entry, float):
+        entry = float(np.nan_to_num(entry, nan=0.0))
+    return Fraction(entry)
