@@ -26,7 +26,12 @@ from typing import Any
 _LONGEST_OFFENDER = 80
 
 
-def _shorten(text: str) -> str:
+def _shorten(offender: object) -> str:
+    try:
+        text = repr(offender)
+    except Exception:
+        # An integer too long to print, or a repr that fails, must not hide the refusal itself.
+        text = f"an object of type {type(offender).__name__} that cannot be printed"
     return text if len(text) <= _LONGEST_OFFENDER else text[: _LONGEST_OFFENDER - 1] + "…"
 
 
@@ -41,7 +46,7 @@ class InvalidParameter(DitherError, ValueError):
         self.parameter = parameter
         self.offender = offender
         self.rule = rule
-        super().__init__(f"{parameter} must be {rule}, got {_shorten(repr(offender))}")
+        super().__init__(f"{parameter} must be {rule}, got {_shorten(offender)}")
 
 
 class InvalidValue(InvalidParameter):
@@ -57,7 +62,9 @@ class _Kind:
     def __init__(self, value: Any) -> None:
         kind = type(value).__name__
         shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
-        self.text = kind if dtype is None else f"{kind} of {dtype} with shape {shape}"
+        # The name of the type alone: the full dtype of texts tells how long the longest one is.
+        entry = getattr(dtype, "type", type(dtype)).__name__
+        self.text = kind if dtype is None else f"{kind} of {entry} with shape {shape}"
 
     def __repr__(self) -> str:
         return self.text

@@ -12,9 +12,15 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_E
 from fractions import Fraction
 from typing import Literal
 
+from dither.errors import InvalidParameter
+
 DIGITS = 40
 #: Results keep this many significant bits, so that sums of many losses stay small numbers.
 SIGNIFICANT_BITS = 96
+#: Below this, e^x is bounded by e^-5000: closer bounds would be numbers of millions of digits.
+_LEAST_EXPONENT = Fraction(-5000)
+_NEAR_ONE = Fraction(1, 1000)
+_VERY_NEAR_ONE = Fraction(1, 10**35)
 
 
 def _context(rounding: str, digits: int) -> Context:
@@ -39,23 +45,32 @@ def exp_decimals(x: Fraction, digits: int = DIGITS) -> tuple[Decimal, Decimal]:
 
 
 def exp_up(x: Fraction) -> Fraction:
-    """Return a rational at least e^x.
+    """Return a rational at least e^x; for x below -5000 that is e^-5000.
 
     >>> 2.718281828 < exp_up(Fraction(1)) < 2.718281829
     True
     """
-    return Fraction(1) if x == 0 else round_up(Fraction(exp_decimals(x)[1]))
+    return Fraction(1) if x == 0 else round_up(Fraction(exp_decimals(max(x, _LEAST_EXPONENT))[1]))
 
 
 def exp_down(x: Fraction) -> Fraction:
-    """Return a rational at most e^x."""
+    """Return a rational at most e^x; for x below -5000 that is zero."""
+    if x < _LEAST_EXPONENT:
+        return Fraction(0)
     return Fraction(1) if x == 0 else round_down(Fraction(exp_decimals(x)[0]))
 
 
 def log_up(x: Fraction) -> Fraction:
     """Return a rational at least ln x, for x above 0."""
-    nearest = _context(ROUND_HALF_EVEN, DIGITS)
-    return Fraction(0) if x == 1 else round_up(Fraction(nearest.next_plus(nearest.ln(decimal_up(x)))))
+    if not x > 0:
+        raise InvalidParameter("x", x, "above 0")
+    # ln x is at most x - 1, and very near 1 that is as good as equal; a little further away more digits are needed.
+    linear = x - 1
+    if abs(linear) < _VERY_NEAR_ONE:
+        return round_up(linear)
+    digits = 2 * DIGITS if abs(linear) < _NEAR_ONE else DIGITS
+    nearest = _context(ROUND_HALF_EVEN, digits)
+    return round_up(Fraction(nearest.next_plus(nearest.ln(decimal_up(x, digits)))))
 
 
 def log_down(x: Fraction) -> Fraction:
@@ -67,7 +82,7 @@ def tanh_up(x: Fraction) -> Fraction:
     """Return a rational at least tanh x, for x of at least 0."""
     if x > 64:
         return Fraction(1)
-    doubled = exp_up(2 * x)
+    doubled = Fraction(exp_decimals(2 * x)[1])
     # For small x the difference e^2x - 1 loses digits; x itself is then the better bound.
     return min(x, round_up((doubled - 1) / (doubled + 1)))
 
@@ -94,7 +109,7 @@ def sqrt_down(x: Fraction) -> Fraction:
 
 
 def round_up(x: Fraction, bits: int = SIGNIFICANT_BITS) -> Fraction:
-    """Return the smallest binary fraction of that many significant bits that is at least x.
+    """Return a binary fraction of that many significant bits, or one more, that is at least x and next to it.
 
     A rational that is itself small enough is kept as it is.
 
@@ -109,7 +124,7 @@ def round_up(x: Fraction, bits: int = SIGNIFICANT_BITS) -> Fraction:
 
 
 def round_down(x: Fraction, bits: int = SIGNIFICANT_BITS) -> Fraction:
-    """Return the largest binary fraction of that many significant bits that is at most x."""
+    """Return a binary fraction of that many significant bits, or one more, that is at most x and next to it."""
     return -round_up(-x, bits)
 
 

@@ -20,10 +20,15 @@ from dither.errors import InvalidParameter
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # Longer or more extreme texts are refused before they are parsed: "1e999999999" would otherwise fill the memory.
-_LONGEST_TEXT = 256
+# A whole number or quotient may be as long as the largest rational that is kept, so that what was written can be read back.
+_LONGEST_TEXT = 5002
 _LARGEST_EXPONENT = 400
 _LARGEST_BITS = 8192
-_TEXT = re.compile(r"[+-]?(?:\d+/\d+|(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,4}))?)", re.ASCII)
+_QUOTIENT = r"\d{1,2500}(?:/\d{1,2500})?"
+_DECIMAL = r"(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE]([+-]?\d{1,4}))?"
+_TEXT = re.compile(rf"[+-]?(?:{_QUOTIENT}|{_DECIMAL})", re.ASCII)
+# NumPy counts a duration as an integer and a bool as nearly one; neither is a number here.
+_NOT_NUMBERS = bool | np.bool_ | np.timedelta64
 
 
 def exact(name: str, value: Number, *, rule: str = "a finite number") -> Fraction:
@@ -72,7 +77,7 @@ def probability(name: str, value: Number, *, open_below: bool = False) -> Fracti
 def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
     """Return ``value`` as a Python integer within [``least``, ``most``]; bools and floats are refused."""
     rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+    if isinstance(value, _NOT_NUMBERS) or not isinstance(value, int | np.integer):
         raise InvalidParameter(name, value, rule)
     number = int(value)
     if not (number >= least and (most is None or number <= most)):
@@ -88,12 +93,13 @@ def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
 
 def _parse(value: object) -> Fraction | None:
     """Return the rational meant by ``value``, or nothing when it means none."""
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _NOT_NUMBERS):
         return None
     if isinstance(value, int | np.integer):
         return _bounded(Fraction(int(value)))
     if isinstance(value, AnyRational):
-        return _bounded(Fraction(value))
+        # The parts of a Fraction may themselves be NumPy integers, which overflow.
+        return _bounded(Fraction(int(value.numerator), int(value.denominator)))
     if isinstance(value, float | np.floating | Decimal):
         # str() is the shortest text that reads back as the same number, in the width of its type.
         return _parse(str(value))
@@ -102,7 +108,7 @@ def _parse(value: object) -> Fraction | None:
         if match is None or abs(int(match[1] or 0)) > _LARGEST_EXPONENT:
             return None
         denominator = value.partition("/")[2]
-        return None if denominator and not int(denominator) else Fraction(value)
+        return None if denominator and not int(denominator) else _bounded(Fraction(value))
     return None
 
 

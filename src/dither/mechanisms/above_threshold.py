@@ -13,30 +13,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, Flag, Number, Positive, Whole, non_negative, positive, probability
-from dither.mechanisms.accuracy import discrete_laplace_reach
+from dither.exact import Field, Flag, Number, Whole, non_negative, positive, probability, whole
+from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, InteractivePrimitive, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import IntegerArray
 from dither.noise import Noise
-from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP
+from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP, laplace_scale
 
 
 def _examples() -> Iterator[Example]:
     yield Example(AboveThreshold(threshold=2, threshold_scale=2, query_scale=4), [0, 1, 2, 3, 1])
+    yield Example(AboveThreshold(threshold=0, threshold_scale="1/4", query_scale="1/3"), [0, 0])
     yield Example(
         AboveThreshold(threshold=0, threshold_scale=2, query_scale=6, positives=2, one_way=True), [1, -1, 0, 2, 5]
     )
+
+
+_MOST_POSITIVES = 2**32
 
 
 class _Threshold(Field[int, int]):
     """A whole number, also below zero."""
 
     def convert(self, name: str, value: int) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**60:
-            raise InvalidParameter(name, value, "a whole number between -2^60 and 2^60")
-        return value
+        return whole(name, value, least=-(2**60), most=2**60)
 
 
 @dataclass
@@ -74,9 +76,9 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     no_interval_because: ClassVar[str] = "an answer is yes or no; it bounds the value on one side only (see error)"
 
     threshold: _Threshold = _Threshold()
-    threshold_scale: Positive = Positive()
-    query_scale: Positive = Positive()
-    positives: Whole = Whole(1, least=1)
+    threshold_scale: DiscreteScale = DiscreteScale()
+    query_scale: DiscreteScale = DiscreteScale()
+    positives: Whole = Whole(1, least=1, most=_MOST_POSITIVES)
     one_way: Flag = Flag(False)
 
     @classmethod
@@ -85,14 +87,13 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     ) -> AboveThreshold:
         """Return the best split of ``target`` between threshold and queries: 1 to (2 c)^(2/3), c positives."""
         distance = positive("sensitivity", sensitivity)
-        if not target.pure:
-            raise NoGuarantee(f"no sparse vector reaches {target}: it needs an epsilon")
-        factor = (1 if one_way else 2) * positives
+        epsilon = 1 / laplace_scale(target, 1)
+        factor = (1 if one_way else 2) * whole("positives", positives, least=1, most=_MOST_POSITIVES)
         share = Fraction(1) / (1 + Fraction(factor ** (2 / 3)).limit_denominator(1000))
         return cls(
             threshold=threshold,
-            threshold_scale=distance / (target.pure * share),
-            query_scale=factor * distance / (target.pure * (1 - share)),
+            threshold_scale=distance / (epsilon * share),
+            query_scale=factor * distance / (epsilon * (1 - share)),
             positives=positives,
             one_way=one_way,
         )
@@ -116,7 +117,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     def error(self, confidence: Number) -> Bound:
         """Return how far on the wrong side of the threshold a value answered wrongly lies, for one question."""
         wanted = probability("confidence", confidence, open_below=True)
-        failure = float((1 - wanted) / 2)
+        failure = share_of_failure(wanted, 2)
         reach = discrete_laplace_reach(self.threshold_scale, failure) + discrete_laplace_reach(
             self.query_scale, failure
         )

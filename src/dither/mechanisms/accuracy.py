@@ -9,13 +9,25 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
+from dither.errors import InvalidParameter
+from dither.exact import to_float
+
 # Quantiles are widened by this share, far above the error of the float functions that compute them.
 _OUTWARDS = 1 + 1e-9
+_LEAST_FAILURE = 1e-300
+
+
+def share_of_failure(confidence: Fraction, among: int = 1) -> float:
+    """Return what each of ``among`` events may fail with, for all to hold with that confidence: the union bound."""
+    share = float((1 - confidence) / among)
+    if share < _LEAST_FAILURE:
+        raise InvalidParameter("confidence", str(confidence), "farther from 1: nothing is known with such certainty")
+    return share
 
 
 def laplace_reach(scale: Fraction, failure: float) -> float:
     """Return x with P[|Z| > x] <= failure for continuous Laplace noise."""
-    return float(scale) * math.log(1 / failure) * _OUTWARDS
+    return to_float(scale, "up") * math.log(1 / failure) * _OUTWARDS
 
 
 def discrete_laplace_reach(scale: Fraction, failure: float) -> int:

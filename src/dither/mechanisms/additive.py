@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from dither.exact import Number, Shape, probability
+from dither.exact import Field, Number, Shape, probability
+from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Interval, Primitive
+from dither.mechanisms.values import LARGEST_SUM
+from dither.noise.source import discrete_scale
+
+
+class DiscreteScale(Field[Number, Fraction]):
+    """The scale of noise on the integers: a number between 2^-40 and 2^1000."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        """Return the exact rational."""
+        return discrete_scale(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +47,11 @@ class Additive(Primitive[Any, Any]):
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return the reach of the noise around the released numbers, for all entries at once."""
         wanted, reach = self._joint_reach(confidence)
-        return Interval(out - reach, out + reach, wanted)
+        # A reach beyond every integer that is released would not fit beside them.
+        around = reach if reach <= LARGEST_SUM else float(reach)
+        return Interval(out - around, out + around, wanted)
 
     def _joint_reach(self, confidence: Number) -> tuple[Fraction, float]:
         wanted = probability("confidence", confidence, open_below=True)
         # Each entry may fail with an equal share of what is left: the union bound.
-        return wanted, self.reach(float((1 - wanted) / int(np.prod(self.shape))))
+        return wanted, self.reach(share_of_failure(wanted, math.prod(self.shape)))

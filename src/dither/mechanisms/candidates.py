@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Flag, NonNegative, Number, Positive, Whole, non_negative, positive, probability
-from dither.mechanisms.accuracy import laplace_reach
+from dither.mechanisms.accuracy import laplace_reach, share_of_failure
 from dither.mechanisms.core import Bound, Primitive
 from dither.mechanisms.grid import Steps
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, RealArray
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, calibrate
+from dither.privacy.calibration import check_target
 
 
 class ScoreGrid(Field[Number | None, Fraction | None]):
@@ -60,11 +61,11 @@ class Choice(Primitive[Any, Any]):
     @property
     def distance(self) -> Metric:
         """The largest change of a score; with ``one_way``, all changes having the same sign."""
-        return ONE_WAY if self.one_way and not self.score_error else LARGEST
+        return ONE_WAY if self.one_way else LARGEST
 
     @property
     def slack(self) -> Fraction:
-        """Twice the error of a score."""
+        """Twice the error of a score; by as much may a change be off, or point the other way."""
         return 2 * self.score_error
 
     @property
@@ -110,15 +111,21 @@ class Choice(Primitive[Any, Any]):
             parameters: the other fields: ``candidates``, ``grid``, ``score_error``, ``one_way``.
 
         """
+        distance = positive("sensitivity", sensitivity)
+        check_target(target)
+        step = 1 if parameters.get("grid") is None else positive("grid", parameters["grid"])
         if target.pure:
-            at_scale_one = cls(scale=1, **parameters).loss(sensitivity).pure
-            return cls(scale=(at_scale_one or 0) / target.pure, **parameters)
-        return calibrate(lambda scale: cls(scale=scale, **parameters), target, d_in=sensitivity)
+            at_one_step = cls(scale=step, **parameters).loss(distance).pure or Fraction(0)
+            sharpest = cls(scale=at_one_step * step / target.pure, **parameters)
+            if sharpest.loss(distance) <= target:
+                return sharpest
+        # The rho decides.
+        return calibrate(lambda steps: cls(scale=steps * step, **parameters), target, d_in=distance)
 
     def error(self, confidence: Number) -> Bound:
         """Return the gap to the best score: scale * ln(candidates / failure), and twice what rounding may hide."""
         wanted = probability("confidence", confidence, open_below=True)
-        return self.gap_bound(laplace_reach(self.scale, float((1 - wanted) / self.candidates)), wanted)
+        return self.gap_bound(laplace_reach(self.scale, share_of_failure(wanted, self.candidates)), wanted)
 
     def gap_bound(self, reach: float, confidence: Fraction) -> Bound:
         """Return the bound on the gap to the best score, given that of the rounded scores."""

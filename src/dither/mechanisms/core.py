@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import InvalidParameter
 from dither.exact import Number, probability
 from dither.noise import Noise
 from dither.privacy import Distance, Loss, Plan
@@ -130,7 +131,9 @@ class Primitive(Mechanism[V, O]):
     @final
     def draw(self, value: V, noise: Noise) -> O:
         """Return one draw. Never raises because of the content of ``value``."""
-        drawn = self.draw_many(value, 1, noise)[0]
+        # Floats may overflow or underflow on odd content; whoever turned that into errors must not see it.
+        with np.errstate(all="ignore"):
+            drawn = self.draw_many(value, 1, noise)[0]
         return drawn if self.draw_shape else np.asarray(drawn).item()  # type: ignore[no-any-return]
 
 
@@ -154,6 +157,10 @@ class InteractivePrimitive(Mechanism[V, O]):
 class Composed(Mechanism[V, O]):
     """Makes the draws of a public plan through a runner, and nothing else."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _keeps_loss(cls, Composed)
+
     @abstractmethod
     def plan(self) -> Plan:
         """Return what may be drawn: a function of public parameters."""
@@ -173,6 +180,10 @@ class Composed(Mechanism[V, O]):
 class Interactive(Mechanism[V, O]):
     """A composed mechanism whose draws are spread over a conversation; its loss is that of the whole plan."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _keeps_loss(cls, Interactive)
+
     @abstractmethod
     def plan(self) -> Plan:
         """Return what may be drawn in the whole conversation: a function of public parameters."""
@@ -187,3 +198,8 @@ class Interactive(Mechanism[V, O]):
     @abstractmethod
     def open(self, data: V, run: Runner) -> O:
         """Return an object whose methods answer, each through ``run``."""
+
+
+def _keeps_loss(kind: Any, base: Any) -> None:
+    if kind.loss is not base.loss:
+        raise InvalidParameter("loss", kind, "left to the plan: a composed mechanism cannot state another one")

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Number, Positive, non_negative
+from dither.exact import Number, non_negative
 from dither.mechanisms.accuracy import discrete_laplace_reach
-from dither.mechanisms.additive import Additive
+from dither.mechanisms.additive import Additive, DiscreteScale
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import IntegerArray, saturating_sum
@@ -50,7 +50,7 @@ class Geometric(Additive):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    scale: Positive = Positive()
+    scale: DiscreteScale = DiscreteScale()
 
     @classmethod
     def calibrated(cls, target: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> Geometric:

@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, positive
-from dither.mechanisms.values import LARGEST_VALUE, saturating_sum
+from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, saturating_sum
 
 _STEPS_PER_SCALE = 1024
 _WIDEST = 2**56
+# A grid still coarser hides the noise altogether, and leaves too few whole steps for the value.
+_COARSEST = 2**20
+# So that every released number fits a float.
+_SMALLEST_GRID, _LARGEST_GRID = Fraction(1, 2**1000), Fraction(2**900)
+_TINY = 5e-324
 
 
 class Grid(Field[Number | None, Fraction]):
@@ -34,8 +39,12 @@ class Grid(Field[Number | None, Fraction]):
     def __set__(self, instance: object, value: Number | None) -> None:
         scale: Fraction = instance.__dict__[self._scale_field]
         grid = default_grid(scale) if value is None else positive(self._name, value)
-        if scale / grid > _WIDEST:
-            raise InvalidParameter(self._name, str(grid), f"at least 2^-56 of the {self._scale_field}")
+        if not scale / _WIDEST <= grid <= scale * _COARSEST:
+            raise InvalidParameter(self._name, str(grid), f"between 2^-56 and 2^20 of the {self._scale_field}")
+        if not _SMALLEST_GRID <= grid <= _LARGEST_GRID:
+            if value is None:
+                raise InvalidParameter(self._scale_field, str(scale), "one whose grid lies between 2^-1000 and 2^900")
+            raise InvalidParameter(self._name, value, "between 2^-1000 and 2^900")
         instance.__dict__[self._name] = grid
 
 
@@ -62,40 +71,43 @@ class Steps:
     whole: NDArray[np.int64]
     offset: NDArray[np.float64]
     exact_offset: Callable[[int], Fraction]
-
-    @property
-    def is_on_grid(self) -> bool:
-        """Whether every offset is exactly one half: whole steps of an undivided grid."""
-        return bool((self.offset == 0.5).all()) and self.exact_offset(0) == Fraction(1, 2)
+    #: Whether every offset is exactly one half: whole steps of an undivided grid.
+    is_on_grid: bool
 
     @classmethod
     def of(cls, values: NDArray[Any], grid: Fraction, halvings: int) -> Steps:
         """Split canonical values (see ``values.RealArray``)."""
         step, shift = grid / 2**halvings, Fraction(2**halvings, 2)
         if values.dtype == np.int64 and grid == 1 and halvings == 0:
-            return cls(values, np.full(values.shape, 0.5), lambda _: Fraction(1, 2))
+            return cls(values, np.full(values.shape, 0.5), lambda _: Fraction(1, 2), True)
         if values.dtype == np.float64 and _is_power_of_two(step):
             return cls._of_floats(values, step, shift)
         pairs = [_split(Fraction(value), step, shift) for value in values.tolist()]
         whole = np.array([pair[0] for pair in pairs], dtype=np.int64)
         offset = np.array([float(pair[1]) for pair in pairs], dtype=np.float64)
-        return cls(whole, offset, lambda index: pairs[index][1])
+        return cls(whole, offset, lambda index: pairs[index][1], all(pair[1] == Fraction(1, 2) for pair in pairs))
 
     @classmethod
     def _of_floats(cls, values: NDArray[np.float64], step: Fraction, shift: Fraction) -> Steps:
         """Split vectorised: dividing by a power of two is exact, and so is the fractional part of a float.
 
-        Only the sum of a tiny negative number and one is rounded, which moves no whole step and the offset by 2^-54.
+        Only subnormal quotients, and the sum of a tiny negative number and one, are rounded, which moves no whole step
+        and the offset by 2^-54.
         """
-        position = np.clip(np.ldexp(values, -_exponent(step)), -float(LARGEST_VALUE), float(LARGEST_VALUE))
+        with np.errstate(over="ignore", under="ignore"):
+            position = np.clip(np.ldexp(values, -_exponent(step)), -float(LARGEST_VALUE), float(LARGEST_VALUE))
+            # A quotient too small for a float keeps its side of zero.
+            vanished = (position == 0) & (values != 0)
+            position[vanished] = np.copysign(_TINY, values[vanished])
         floor = np.floor(position)
         offset = position - floor
+        is_on_grid = shift.denominator == 2 and bool((position == floor).all())
         whole = floor.astype(np.int64) + int(shift)
         if shift.denominator == 2:
             carry = offset >= 0.5
             whole += carry
             offset += np.where(carry, -0.5, 0.5)
-        return cls(whole, offset, lambda index: _split(Fraction(values[index].item()), step, shift)[1])
+        return cls(whole, offset, lambda index: _split(Fraction(values[index].item()), step, shift)[1], is_on_grid)
 
 
 def _split(value: Fraction, step: Fraction, shift: Fraction) -> tuple[int, Fraction]:
@@ -115,8 +127,8 @@ def subdivision(scale: Fraction, grid: Fraction) -> int:
 def on_grid(whole: NDArray[np.int64], noise: NDArray[Any], grid: Fraction, halvings: int) -> NDArray[Any]:
     """Return the released numbers: steps of the finer grid, rounded down to the grid and expressed in its units."""
     steps = saturating_sum(whole, noise) >> halvings
-    if grid.denominator == 1:
-        limit = 2**62 // int(grid)
+    if grid.denominator == 1 and grid <= LARGEST_SUM:
+        limit = LARGEST_SUM // int(grid)
         whole_steps: NDArray[np.int64] = np.clip(steps, -limit, limit) * int(grid)
         return whole_steps
     if _is_power_of_two(grid):

@@ -14,11 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.mechanisms.candidates import Choice
 from dither.mechanisms.core import Bound, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.noise import Noise
+from dither.noise.source import LARGEST_SCALE, SMALLEST_SCALE
 from dither.privacy import Loss, PureDP
 
 _DRAWS_AT_A_TIME = 1 << 20
@@ -27,7 +29,7 @@ _DRAWS_AT_A_TIME = 1 << 20
 def _examples() -> Iterator[Example]:
     yield Example(NoisyMax(candidates=4, scale=2), np.array([24, 8, 28, 5]))
     yield Example(NoisyMax(candidates=3, scale=1, one_way=True), np.array([3, 2, 2]))
-    yield Example(NoisyMax(candidates=2, scale="0.5", grid="0.125"), np.array([0.1, 0.3]))
+    yield Example(NoisyMax(candidates=2, scale="1/2", grid=1), np.array([0.1, 0.3]))
 
 
 @register(
@@ -46,6 +48,11 @@ class NoisyMax(Choice):
     name: ClassVar[str] = "noisy-max"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not SMALLEST_SCALE <= 1 / self.rate <= LARGEST_SCALE:
+            raise InvalidParameter("scale", str(self.scale), "between 2^-40 and 2^1000 steps of a score")
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return epsilon = spread / scale."""

@@ -13,13 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import NoGuarantee
 from dither.exact import Number, Positive, Whole, non_negative
 from dither.mechanisms.core import Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import Category
 from dither.noise import Noise
-from dither.privacy import DIFFERENT, NOTHING, Loss, Metric, PureDP
+from dither.privacy import DIFFERENT, NOTHING, Loss, Metric, PureDP, laplace_scale
 
 
 def _examples() -> Iterator[Example]:
@@ -59,9 +58,8 @@ class RandomisedResponse(Primitive[Any, int]):
     @classmethod
     def calibrated(cls, target: Loss, *, categories: int = 2) -> RandomisedResponse:
         """Return the report that is true most often with a loss within ``target``."""
-        if not target.pure:
-            raise NoGuarantee(f"no report reaches {target}: randomised response needs an epsilon")
-        return cls(epsilon=target.pure, categories=categories)
+        # Its loss in epsilon is that of Laplace noise of scale 1 / epsilon.
+        return cls(epsilon=1 / laplace_scale(target, 1), categories=categories)
 
     @property
     def distance(self) -> Metric:

@@ -69,7 +69,7 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Calla
         name = getattr(mechanism, "name", None)
         if not (isinstance(name, str) and name and name == name.lower() and " " not in name):
             raise InvalidParameter("name", name, "a lower-case name without blanks")
-        if not hasattr(mechanism, "__dataclass_fields__"):
+        if not getattr(getattr(mechanism, "__dataclass_params__", None), "frozen", False):
             raise InvalidParameter("mechanism", mechanism, "a frozen dataclass of public parameters")
         known = _entries.get(name)
         if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:

@@ -146,7 +146,7 @@ class Release(Generic[O]):
         ]
         base = altair.Chart(altair.Data(values=rows)).encode(x=altair.X("label:N", sort=names, title=None))
         bars = base.mark_bar(color="#4c78a8").encode(y=altair.Y("value:Q", title="released value"))
-        whiskers = base.mark_rule(color="#222", strokeWidth=2).encode(y="low:Q", y2="high:Q")
+        whiskers = base.mark_errorbar(color="#222", ticks=True).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
         return (bars + whiskers).properties(title=title, width=max(240, 48 * len(names)), height=260)
 
     def __str__(self) -> str:
@@ -176,6 +176,8 @@ def release(
     epsilon = 0.5
 
     """
+    if not isinstance(mechanism, Primitive | Composed):
+        raise InvalidParameter("mechanism", mechanism, "a primitive or a composed mechanism (others: see converse)")
     if isinstance(mechanism, Primitive):
         # A value of the wrong type or shape is refused before it costs anything.
         mechanism.domain.admit(data)
@@ -199,6 +201,8 @@ def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Num
     >>> handle.ask(5), handle.ask(100_000), handle.is_over
     (False, True, True)
     """
+    if not isinstance(mechanism, InteractivePrimitive | Interactive):
+        raise InvalidParameter("mechanism", mechanism, "an interactive mechanism (others: see release)")
     _charge(mechanism, budget, stability)
     runner = _runner(mechanism, stability, system_noise())
     if isinstance(mechanism, InteractivePrimitive):
@@ -207,6 +211,8 @@ def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Num
 
 
 def _charge(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number) -> Loss:
+    if not isinstance(budget, Budget):
+        raise InvalidParameter("budget", budget, "a Budget")
     if isinstance(mechanism.distance, Unit) and mechanism.distance != budget.unit:
         raise IncompatibleDistance("mechanism", budget.unit, mechanism.distance)
     loss = mechanism.loss(positive("stability", stability))

@@ -14,11 +14,11 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from dither.errors import HandleMisuse, PlanViolation
-from dither.exact import Number, positive
+from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, PlanViolation
+from dither.exact import Number, positive, whole
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.noise import Noise
-from dither.privacy import Filter, Plan, Repeats, Within
+from dither.privacy import Filter, Plan, Repeats, Unit, Within
 from dither.privacy.plans import Adapt, Draw, Sample, Select, Split, Step
 
 V = TypeVar("V")
@@ -26,18 +26,45 @@ O = TypeVar("O")  # noqa: E741
 Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
 
 
-class Runner:
+class _Bound:
+    """Bound to the thread and process that made it, and never copied: a second copy would draw twice for one price."""
+
+    def __init__(self) -> None:
+        self._home = (os.getpid(), threading.get_ident())
+
+    def _check_home(self) -> None:
+        if self._home != (os.getpid(), threading.get_ident()):
+            raise HandleMisuse(f"a {self._kind} answers only in the thread and process that opened it")
+
+    @property
+    def _kind(self) -> str:
+        return "handle" if isinstance(self, Handle) else "runner"
+
+    def __copy__(self) -> NoReturn:
+        raise HandleMisuse(f"a {self._kind} cannot be copied: both copies would answer for one price")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        raise HandleMisuse(f"a {self._kind} cannot be copied: both copies would answer for one price")
+
+    def __reduce__(self) -> NoReturn:
+        raise HandleMisuse(f"a {self._kind} cannot be pickled: both copies would answer for one price")
+
+
+class Runner(_Bound):
     """Makes the draws of one plan. Holds the noise and hands none out."""
 
     def __init__(self, plan: Plan, noise: Noise) -> None:
+        super().__init__()
         self._rest = plan
         self._noise = noise
         # Under Within the parts are chosen as the answers come, and a filter takes the place of the plan.
         self._filter = Filter(plan.budget) if isinstance(plan, Within) else None
-        self._parts = plan.parts if isinstance(plan, Within) else ()
+        self._parts, self._unit = (plan.parts, plan.unit) if isinstance(plan, Within) else ((), None)
 
     def __call__(self, part: Primitive[V, O] | Composed[V, O], value: V, *, stability: Number = 1) -> O:
         """Return what ``part`` releases for ``value``, which moves by at most ``stability`` per unit of data."""
+        if not isinstance(part, Primitive | Composed):
+            raise InvalidParameter("part", part, "a primitive or a composed mechanism")
         self._take_draw(part, stability)
         if isinstance(part, Composed):
             return part.release(value, self._inner(part.plan(), part, value))
@@ -45,11 +72,15 @@ class Runner:
 
     def open(self, part: InteractivePrimitive[V, O], *, stability: Number = 1) -> Handle[V, O]:
         """Return a conversation with ``part``, every value of which moves by at most ``stability`` per unit."""
+        if not isinstance(part, InteractivePrimitive):
+            raise InvalidParameter("part", part, "an interactive primitive")
         self._take_draw(part, stability)
         return Handle(self, part)
 
     def converse(self, part: Interactive[V, O], data: V, *, stability: Number = 1) -> O:
         """Return the object with which ``part`` answers about ``data``."""
+        if not isinstance(part, Interactive):
+            raise InvalidParameter("part", part, "an interactive mechanism")
         self._take_draw(part, stability)
         return part.open(data, self._inner(part.plan(), part, data))
 
@@ -92,11 +123,15 @@ class Runner:
             self._take(Draw(part, distance))
         elif not isinstance(part, self._parts):
             raise PlanViolation(f"{part!r} is none of the part types of the adaptive plan")
+        elif isinstance(part.distance, Unit) and part.distance != self._unit:
+            raise IncompatibleDistance("part", self._unit, part.distance)
         else:
+            self._check_home()
             self._filter.spend(part.loss(distance))
 
     def _take(self, step: Step) -> Plan | None:
         """Move past ``step`` in the plan and return the plan it opens, or refuse before anything is drawn."""
+        self._check_home()
         taken = None if self._filter is not None else self._rest.after(step)
         if taken is None:
             raise PlanViolation(f"{step!r} is not what the plan allows next: {self._rest!r}")
@@ -143,7 +178,7 @@ def _keep(data: Any, mask: np.ndarray[Any, Any]) -> Any:
     return type(data)(row for row, kept in zip(data, mask.tolist(), strict=True) if kept)
 
 
-class Handle(Generic[V, O]):
+class Handle(_Bound, Generic[V, O]):
     """A conversation with an interactive primitive.
 
     Bound to the thread and process that opened it, and never copied: a second copy would answer twice for one price.
@@ -151,11 +186,16 @@ class Handle(Generic[V, O]):
     """
 
     def __init__(self, runner: Runner, part: InteractivePrimitive[V, O]) -> None:
+        super().__init__()
         self._runner, self.part = runner, part
-        self._home = (os.getpid(), threading.get_ident())
         self._answers: list[O] = []
         self._state = runner._begin(part)
-        self.is_over = False
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the conversation has ended; answered calls can still be asked again by number."""
+        return self._is_over
 
     @property
     def calls(self) -> int:
@@ -164,23 +204,13 @@ class Handle(Generic[V, O]):
 
     def ask(self, value: V, *, call: int | None = None) -> O:
         """Return the answer to ``value``; with ``call``, the stored answer if that call was answered already."""
-        if self._home != (os.getpid(), threading.get_ident()):
-            raise HandleMisuse("a handle answers only in the thread and process that opened it")
-        if call is not None and 0 <= call < self.calls:
+        self._check_home()
+        if call is not None and whole("call", call) < self.calls:
             return self._answers[call]
         if call is not None and call != self.calls:
             raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
         if self.is_over:
             raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
-        answer, self.is_over = self._runner._reply(self.part, self._state, value)
+        answer, self._is_over = self._runner._reply(self.part, self._state, value)
         self._answers.append(answer)
         return answer
-
-    def __copy__(self) -> NoReturn:
-        raise HandleMisuse("a handle cannot be copied: both copies would answer for one price")
-
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        raise HandleMisuse("a handle cannot be copied: both copies would answer for one price")
-
-    def __reduce__(self) -> NoReturn:
-        raise HandleMisuse("a handle cannot be pickled: both copies would answer for one price")

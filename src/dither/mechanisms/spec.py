@@ -23,6 +23,7 @@ from dither.mechanisms.registry import AnyMechanism, find
 from dither.privacy import Loss, Relation, Unit
 
 _DEEPEST = 16
+_DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
 
 
 def to_spec(mechanism: AnyMechanism) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def _mechanism(spec: Mapping[str, Any], depth: int) -> AnyMechanism:
     if not (isinstance(spec, Mapping) and set(spec) == {"mechanism", "version", "parameters"}):
         raise InvalidParameter("spec", spec, "a record with mechanism, version and parameters")
     kind = find(str(spec["mechanism"])).mechanism
-    if spec["version"] != kind.version:
+    if isinstance(spec["version"], bool | float) or spec["version"] != kind.version:
         raise UnknownMechanism(f"{kind.name} has version {kind.version} here, the request has {spec['version']!r}")
     parameters = spec["parameters"]
     known = {field.name for field in fields(kind)}  # type: ignore[arg-type]
@@ -69,6 +70,8 @@ def _encode(value: Any) -> Any:
         return [_encode(entry) for entry in value]
     if isinstance(value, PublicArray):
         array = value.values
+        if array.dtype.str not in _DTYPES:
+            raise NotSerialisable(f"an array of {array.dtype} has no place in a request: use one of {_DTYPES}")
         return {"array": array.tolist(), "dtype": array.dtype.str, "shape": list(array.shape)}
     if isinstance(value, Mechanism):
         return to_spec(value)
@@ -89,7 +92,7 @@ def _decode(value: Any, depth: int) -> Any:
     if isinstance(value, Mapping):
         keys = set(value)
         if keys == {"number"}:
-            return exact("number", value["number"])
+            return _number(value["number"])
         if keys == {"array", "dtype", "shape"}:
             return _array(value)
         if keys == {"loss"}:
@@ -100,9 +103,15 @@ def _decode(value: Any, depth: int) -> Any:
     raise InvalidParameter("spec", value, "plain JSON data without floats")
 
 
+def _number(value: Any) -> Fraction:
+    if not isinstance(value, str):
+        raise InvalidParameter("number", value, "a text such as '1/3'")
+    return exact("number", value)
+
+
 def _array(value: Mapping[str, Any]) -> PublicArray:
     dtype = value["dtype"]
-    if dtype not in ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1"):
+    if dtype not in _DTYPES:
         raise InvalidParameter("dtype", dtype, "one of the plain number types")
     try:
         return PublicArray(np.array(value["array"], dtype=dtype).reshape(value["shape"]))

@@ -26,6 +26,7 @@ from dither.privacy import Loss, PureDP
 def _examples() -> Iterator[Example]:
     yield Example(TopK(candidates=4, chosen=2, scale=2), np.array([24, 8, 28, 5]))
     yield Example(TopK(candidates=3, chosen=3, scale=1, one_way=True), np.array([3, 2, 2]))
+    yield Example(TopK(candidates=2, chosen=2, scale=2), np.array([1, 0]))
 
 
 @register(

@@ -22,6 +22,10 @@ from dither.errors import InvalidValue
 LARGEST_VALUE = 2**60
 LARGEST_SUM = 2**62
 
+_REALS = (int, float, Fraction, np.integer, np.float32, np.float16)
+# Python counts a bool as an integer, and NumPy a duration.
+_NOT_NUMBERS = (bool, np.timedelta64)
+
 
 class Domain(ABC):
     """A set of values, with a meaning for every value of the right type and shape."""
@@ -39,7 +43,7 @@ class IntegerArray(Domain):
 
     def admit(self, value: Any) -> NDArray[np.int64]:
         """Return a flat int64 array, saturated at 2^60."""
-        return integers(_shaped(value, self.shape, "iu", int, "integers"))
+        return integers(_shaped(value, self.shape, "iu", (int, np.integer), "integers"))
 
     def __str__(self) -> str:
         return "one integer" if self.shape == () else f"integers of shape {self.shape}"
@@ -53,7 +57,7 @@ class RealArray(Domain):
 
     def admit(self, value: Any) -> NDArray[Any]:
         """Return a flat array of finite float64, int64 or exact rationals, in which NaN has become 0."""
-        given = _shaped(value, self.shape, "iuf", (int, float, Fraction), "numbers")
+        given = _shaped(value, self.shape, "iuf", _REALS, "numbers")
         if given.dtype.kind in "iu":
             return integers(given)
         if given.dtype.kind == "O":
@@ -109,17 +113,20 @@ def _shaped(value: Any, shape: tuple[int, ...], kinds: str, types: Any, what: st
         if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or value.shape != shape:
             raise InvalidValue("value", value, rule)
         return np.asarray(value).reshape(-1)
-    array = np.array(value, dtype=object)
-    if array.shape != shape:
+    try:
+        array = np.array(value, dtype=object)
+    except Exception:
+        # Ragged arrays in a list, or an object that fails to become one; its own words might show the content.
+        raise InvalidValue("value", value, rule) from None
+    entries = array.reshape(-1).tolist()
+    if array.shape != shape or not all(isinstance(e, types) and not isinstance(e, _NOT_NUMBERS) for e in entries):
         raise InvalidValue("value", value, rule)
-    flat = array.reshape(-1)
-    if not all(isinstance(entry, types) and not isinstance(entry, bool) for entry in flat.tolist()):
-        raise InvalidValue("value", value, rule)
-    return flat
+    plain: NDArray[Any] = np.array([int(e) if isinstance(e, np.integer) else e for e in entries], dtype=object)
+    return plain
 
 
 def _rational(entry: Any) -> Fraction:
     """Return a finite rational: NaN means 0, an infinity the largest float."""
-    if isinstance(entry, float):
-        entry = float(np.nan_to_num(entry, nan=0.0))
+    if isinstance(entry, float | np.floating):
+        entry = float(np.nan_to_num(float(entry), nan=0.0))
     return Fraction(entry)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.noise.chances import Chance
-from dither.noise.entropy import Entropy
+from dither.noise.entropy import Entropy, Tosser
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -24,6 +24,8 @@ MARGIN = 2.0**-30
 
 def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
     """Return ``count`` independent coins that show heads with exactly the probability ``chance``."""
+    if isinstance(entropy, Tosser):
+        return np.array([entropy.toss(chance) for _ in range(count)], dtype=bool)
     words = entropy.words(count)
     low, high = chance.bounds(entropy.word_bits)
     heads: Bools = np.less(words, low)
@@ -44,6 +46,8 @@ def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Cha
         chance: the true probability at an index, asked for only where the float cannot decide.
 
     """
+    if isinstance(entropy, Tosser):
+        return np.array([entropy.toss(chance(index)) for index in range(approximate.size)], dtype=bool)
     bits = entropy.word_bits
     words = entropy.words(approximate.size)
     scaled = np.subtract(words, approximate * 2.0**bits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
 from dither.errors import EntropyFailure
+from dither.noise.chances import Chance
 
 _KEY_BYTES = 16
 _BUFFER_BYTES = 1 << 16
@@ -37,6 +39,17 @@ class Entropy(Protocol):
 
     def words(self, count: int) -> NDArray[np.uint16]:
         """Return ``count`` independent words, uniform on [0, 2^word_bits)."""
+
+
+class Tosser(ABC):
+    """A source that decides whole coins itself, given their chance.
+
+    Only for enumerating laws: a coin has two outcomes, however many words it takes to decide it.
+    """
+
+    @abstractmethod
+    def toss(self, chance: Chance) -> bool:
+        """Return one coin that shows heads with that chance."""
 
 
 def _system_bytes(count: int) -> bytes:

@@ -33,15 +33,15 @@ class Noise:
 
     def discrete_laplace(self, scale: Number, size: int) -> NDArray[Any]:
         """Return integers x with probability proportional to e^(-|x| / scale)."""
-        return laplace.discrete_laplace(self._entropy, _scale("scale", scale), _size(size))
+        return laplace.discrete_laplace(self._entropy, discrete_scale("scale", scale), _size(size))
 
     def discrete_gaussian(self, sigma: Number, size: int) -> NDArray[Any]:
         """Return integers x with probability proportional to e^(-x^2 / (2 sigma^2))."""
-        return gaussian.discrete_gaussian(self._entropy, _scale("sigma", sigma) ** 2, _size(size))
+        return gaussian.discrete_gaussian(self._entropy, discrete_scale("sigma", sigma) ** 2, _size(size))
 
     def geometric(self, scale: Number, size: int) -> NDArray[Any]:
         """Return integers g of at least 0 with probability proportional to e^(-g / scale)."""
-        return laplace.geometric(self._entropy, _scale("scale", scale), _size(size))
+        return laplace.geometric(self._entropy, discrete_scale("scale", scale), _size(size))
 
     def bernoulli(self, p: Number, size: int) -> Bools:
         """Return coins that show heads with the rational probability ``p``."""
@@ -86,7 +86,8 @@ class Noise:
         return gaussian.rounded_gaussian(self._entropy, _steps("sigma", sigma) ** 2, offsets, exact_offset)
 
 
-def _scale(name: str, value: Number) -> Fraction:
+def discrete_scale(name: str, value: Number) -> Fraction:
+    """Return the scale of noise on the integers, or raise InvalidParameter."""
     scale = positive(name, value)
     if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
         raise InvalidParameter(name, value, "a number between 2^-40 and 2^1000")

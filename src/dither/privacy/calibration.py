@@ -6,10 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TypeVar
 
-from dither.errors import NoGuarantee
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up, sqrt_up
 from dither.privacy.conversions import zcdp_rho
-from dither.privacy.losses import ApproxDP, Loss, PureDP
+from dither.privacy.losses import ApproxDP, Loss, PureDP, states_rho
 from dither.privacy.plans import Part
 
 P = TypeVar("P", bound=Part)
@@ -25,13 +25,14 @@ def laplace_scale(target: Loss, sensitivity: Number) -> Fraction:
     Fraction(2, 1)
     """
     distance = positive("sensitivity", sensitivity)
-    if target.pure is None or target.pure == 0:
-        # zCDP alone: the largest epsilon whose generic rho fits.
-        epsilon = _largest_epsilon(target.rho)
-        if epsilon == 0:
-            raise NoGuarantee(f"no Laplace noise reaches {target}")
-        return round_up(distance / epsilon, bits=64)
-    return distance / target.pure
+    check_target(target)
+    if target.pure and PureDP(target.pure) <= target:
+        return distance / target.pure
+    # The rho decides: the largest epsilon whose generic rho fits.
+    epsilon = _largest_epsilon(target.rho)
+    if epsilon == 0:
+        raise NoGuarantee(f"no Laplace noise reaches {target}")
+    return round_up(distance / epsilon, bits=64)
 
 
 def gaussian_sigma(target: Loss, sensitivity: Number) -> Fraction:
@@ -44,9 +45,10 @@ def gaussian_sigma(target: Loss, sensitivity: Number) -> Fraction:
     Fraction(3, 1)
     """
     distance = positive("sensitivity", sensitivity)
-    if isinstance(target, PureDP):
-        raise NoGuarantee(f"no Gaussian noise reaches {target}: it needs a rho or a delta")
-    rho = zcdp_rho(target.epsilon, target.delta) if isinstance(target, ApproxDP) and target.delta else target.rho
+    check_target(target)
+    if isinstance(target, PureDP) or (isinstance(target, ApproxDP) and (target.delta == 0 or states_rho(target))):
+        raise NoGuarantee(f"no Gaussian noise reaches {target}: it needs a rho or a delta alone")
+    rho = zcdp_rho(target.epsilon, target.delta) if isinstance(target, ApproxDP) else target.rho
     if rho == 0:
         raise NoGuarantee(f"no Gaussian noise reaches {target}")
     return round_up(sqrt_up(distance * distance / (2 * rho)), bits=64)
@@ -61,6 +63,7 @@ def calibrate(build: Callable[[Fraction], P], target: Loss, *, d_in: Number = 1)
     >>> calibrate(lambda scale: Geometric(scale=scale), PureDP(1), d_in=5).loss(5) <= PureDP(1)
     True
     """
+    check_target(target)
     high = _SMALLEST
     while not build(high).loss(d_in) <= target:
         high *= 2
@@ -73,8 +76,15 @@ def calibrate(build: Callable[[Fraction], P], target: Loss, *, d_in: Number = 1)
     return build(high)
 
 
+def check_target(target: Loss) -> None:
+    """Raise InvalidParameter unless ``target`` is a loss."""
+    if not isinstance(target, Loss):
+        raise InvalidParameter("target", target, "a loss, such as PureDP(1)")
+
+
 def _largest_epsilon(rho: Fraction) -> Fraction:
-    low, high = Fraction(0), 2 * rho + 2
+    # With x / (1 + x) <= tanh x: at rho + sqrt(2 rho) the generic rho is no longer below.
+    low, high = Fraction(0), rho + sqrt_up(2 * rho)
     for _ in range(60):
         middle = round_up((low + high) / 2, bits=64)
         low, high = (middle, high) if PureDP(middle).rho <= rho else (low, middle)

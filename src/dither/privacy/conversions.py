@@ -26,7 +26,7 @@ def pure_to_zcdp(epsilon: Fraction) -> Fraction:
     >>> float(pure_to_zcdp(Fraction(1)))
     0.462117...
     """
-    return round_up(epsilon * tanh_up(epsilon / 2))
+    return min(epsilon, round_up(epsilon * tanh_up(epsilon / 2)))
 
 
 @lru_cache(maxsize=4096)
@@ -42,7 +42,7 @@ def zcdp_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """
     if rho == 0:
         return Fraction(0)
-    alpha = _best_order(float(rho), to_float(delta, "up") or 5e-324)
+    alpha = _best_order(to_float(rho, "up"), to_float(delta, "up"))
     bound = alpha * rho + log_up(1 / (alpha * delta)) / (alpha - 1) + log_up(1 - 1 / alpha)
     return max(Fraction(0), round_up(bound))
 
@@ -60,7 +60,7 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
     def log_delta(order: float) -> float:
         return (order - 1) * (order * rate - target) - math.log(order) + (order - 1) * math.log1p(-1 / order)
 
-    rate, target = float(rho), to_float(epsilon, "down")
+    rate, target = to_float(rho, "up"), to_float(epsilon, "down")
     alpha = _rational_order(_minimise(log_delta))
     exponent = (alpha - 1) * (alpha * rho - epsilon + log_up(1 - 1 / alpha))
     return min(Fraction(1), round_up(exp_up(exponent) / alpha)) if exponent < _LARGE_EPSILON else Fraction(1)
@@ -69,8 +69,24 @@ def zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
 @lru_cache(maxsize=4096)
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest rho found whose conversion stays within (epsilon, delta): a budget, rounded down."""
-    low, high = Fraction(0), pure_to_zcdp(epsilon) + epsilon + 1
-    for _ in range(64):
+    if delta == 0:
+        return Fraction(0)
+    # (sqrt(L + epsilon) - sqrt(L))^2 with L = ln(1 / delta) always converts, and so, nearly, does delta^2; both are
+    # within a small factor of the best, so a few doublings bracket it. A float may propose: the conversion decides.
+    spread = math.sqrt(-math.log(to_float(delta, "up")))
+    target = to_float(epsilon, "down")
+    root = target / (math.sqrt(spread * spread + target) + spread) if target else 0.0
+    low = max(Fraction(min(root * root, 1e300)), delta * delta)
+    for _ in range(16):
+        if zcdp_epsilon(low, delta) <= epsilon:
+            break
+        low /= 2
+    else:
+        return Fraction(0)
+    high = 2 * low
+    while zcdp_epsilon(high, delta) <= epsilon:
+        low, high = high, 2 * high
+    for _ in range(60):
         middle = round_up((low + high) / 2, bits=64)
         if zcdp_epsilon(middle, delta) <= epsilon:
             low = middle
@@ -93,7 +109,10 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
     if epsilon * size > _LARGE_EPSILON:
         return Fraction(1)
     growth = exp_up(epsilon)
-    total = sum((growth**power for power in range(size)), Fraction(0)) if size <= 64 else size * growth ** (size - 1)
+    if size <= 64:
+        total = sum((growth**power for power in range(size)), Fraction(0))
+    else:
+        total = size * exp_up(epsilon * (size - 1))
     return min(Fraction(1), round_up(delta * total))
 
 

@@ -52,8 +52,8 @@ class Unit(Distance):
 
     @property
     def touched(self) -> int:
-        """How many disjoint parts of the data one change can touch: a replaced row leaves one and enters another."""
-        return 2 if self.relation is Relation.REPLACE else 1
+        """How many disjoint parts of the data one change can touch: what is replaced leaves one and enters another."""
+        return 1 if self.relation is Relation.ADD_REMOVE else 2
 
     @property
     def is_relaxed(self) -> bool:
@@ -144,7 +144,8 @@ class _Discrete(Metric):
     """One when two values differ at all."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        return Fraction(0 if np.array_equal(first, second) else 1)
+        # As objects: a common type would make 1 equal to "1", and 2^63 equal to 2^63 + 1.
+        return Fraction(0 if np.array_equal(_objects(first), _objects(second)) else 1)
 
 
 L1: Final = _Norm("L1", "the sum of absolute changes")
@@ -157,11 +158,28 @@ METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, D
 
 
 def _changes(first: Any, second: Any) -> list[Fraction] | None:
-    here, there = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
+    here, there = _objects(first), _objects(second)
     if here.shape != there.shape:
         return None
-    return [Fraction(a) - Fraction(b) for a, b in zip(here.flat, there.flat, strict=True)]
+    try:
+        return [Fraction(_plain(a)) - Fraction(_plain(b)) for a, b in zip(here.flat, there.flat, strict=True)]
+    except (ValueError, OverflowError):
+        # NaN and infinities are at no distance from anything.
+        return None
+
+
+def _objects(value: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
+    return np.asarray(value, dtype=object)
+
+
+def _plain(number: Any) -> Any:
+    """Return a number that is not NumPy's: those overflow."""
+    if isinstance(number, np.floating):
+        return Fraction(*number.as_integer_ratio())
+    return number.item() if isinstance(number, np.generic) else number
 
 
 def _hashable(row: Any) -> Any:
-    return tuple(np.asarray(row).tolist()) if isinstance(row, np.ndarray | list) else row
+    if isinstance(row, np.ndarray):
+        row = row.tolist()
+    return tuple(map(_hashable, row)) if isinstance(row, list) else row

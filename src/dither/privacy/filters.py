@@ -14,7 +14,7 @@ from fractions import Fraction
 from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import Number, positive, probability, whole
 from dither.privacy.conversions import zcdp_epsilon, zcdp_rho
-from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP
+from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, states_rho
 
 
 class Filter:
@@ -43,19 +43,20 @@ spent already
         share = probability("conversion", conversion)
         self.budget = budget
         self.spent: Loss = NOTHING
+        # A budget that states its own rho, such as a sum of losses, is kept figure by figure, without conversion.
+        self._is_exact = states_rho(budget)
+        converted = budget.delta * share if isinstance(budget, ApproxDP) and not self._is_exact else Fraction(0)
+        self._delta_terms = budget.delta - converted
         # An (epsilon, delta) budget without conversion is plain addition: its zCDP route is closed.
-        self._delta_terms = budget.delta * (1 - share) if isinstance(budget, ApproxDP) else budget.delta
-        converted = budget.delta * share if isinstance(budget, ApproxDP) else Fraction(0)
-        if isinstance(budget, ApproxDP):
-            self._rho = zcdp_rho(budget.epsilon, converted) if converted else Fraction(0)
-        else:
-            self._rho = budget.rho if isinstance(budget, ZCDP) else Fraction(0)
+        self._rho = budget.rho if isinstance(budget, ZCDP) else zcdp_rho(budget.pure or Fraction(0), converted)
 
     def admits(self, loss: Loss) -> bool:
         """Whether ``loss`` still fits."""
         if self.spent.delta + loss.delta > self._delta_terms:
             return False
         total = self.spent + loss
+        if self._is_exact and total.rho > self.budget.rho:
+            return False
         if self.budget.pure is not None and total.pure is not None and total.pure <= self.budget.pure:
             return True
         return total.is_zero or (not isinstance(self.budget, PureDP) and total.rho <= self._rho)
@@ -84,7 +85,8 @@ class Odometer:
 
     The pure reading holds at any moment: for every transcript the likelihood ratio is at most e^(sum of epsilons).
     The zCDP reading is a ladder of filters fixed in advance: rung j is ``first * 2^j``, and what was released while
-    the reading was at most rung j is rung-j-zCDP. Reading a number off between two rungs would not be valid.
+    the reading was at most rung j is rung-j-zCDP. Reading a number off between two rungs would not be valid, and a
+    reading in epsilon and delta pays for having had all the rungs to choose from.
 
     >>> odometer = Odometer(first_rho="0.01", rungs=10)
     >>> for _ in range(100):
@@ -113,14 +115,15 @@ class Odometer:
         return next((ZCDP(rung.rho, self.total.delta) for rung in self.ladder if self.total.rho <= rung.rho), None)
 
     def approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise of the present rung, or of the pure sum where that is better."""
-        whole_delta = probability("delta", delta, open_below=True)
-        spare = whole_delta - self.total.delta
-        routes = [self.total.pure] if self.total.pure is not None and spare >= 0 else []
-        if self.rung is not None and spare > 0:
-            routes.append(zcdp_epsilon(self.rung.rho, spare))
-        if not routes:
-            raise InvalidParameter(
-                "delta", delta, f"more than the {self.total.delta} that the releases used, on the ladder"
-            )
-        return ApproxDP(min(routes), whole_delta)
+        """Return the (epsilon, delta) promise of the present rung, or of the pure sum where that is better.
+
+        Valid whenever it is read: half of delta is for the releases' own deltas, the other half is shared equally
+        among the rungs, so that stopping when a reading happens to be low gains nothing.
+        """
+        half = probability("delta", delta, open_below=True) / 2
+        routes = [] if self.total.pure is None else [self.total.pure]
+        if self.rung is not None:
+            routes.append(zcdp_epsilon(self.rung.rho, half / len(self.ladder)))
+        if not routes or self.total.delta > half:
+            raise InvalidParameter("delta", delta, f"at least twice the {self.total.delta} used, and rho on the ladder")
+        return ApproxDP(min(routes), 2 * half)

@@ -16,8 +16,12 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, NonNegative, Number, Probability, exact, non_negative, probability, to_float, whole
+from dither.exact import Field, NonNegative, Number, Probability, non_negative, probability, round_up, whole
+from dither.exact.enclosure import decimal_up
 from dither.privacy.conversions import group_delta, pure_to_zcdp, zcdp_delta, zcdp_epsilon
+
+#: Figures longer than this many bits are rounded up.
+_LONGEST = 2048
 
 
 class Loss(ABC):
@@ -79,7 +83,7 @@ class Loss(ABC):
     def from_json(record: Mapping[str, Any]) -> Loss:
         """Return the loss that ``to_json`` wrote."""
         kinds: dict[str, type[Loss]] = {"pure": PureDP, "zcdp": ZCDP, "approx": ApproxDP}
-        if not isinstance(record, Mapping) or record.get("kind") not in kinds:
+        if not (isinstance(record, Mapping) and isinstance(record.get("kind"), str) and record["kind"] in kinds):
             raise InvalidParameter("loss", record, f"a record whose kind is one of {sorted(kinds)}")
         fields = {key: value for key, value in record.items() if key != "kind"}
         try:
@@ -90,12 +94,12 @@ class Loss(ABC):
     def __add__(self, other: Loss) -> Loss:
         if not isinstance(other, Loss):
             return NotImplemented
-        rho, delta = self.rho + other.rho, self.delta + other.delta
+        rho, delta = _short(self.rho + other.rho), _short(self.delta + other.delta)
         if delta >= 1:
             raise NoGuarantee(f"the deltas of {self} and {other} add up to 1 or more: nothing is promised")
         if self.pure is None or other.pure is None:
             return ZCDP(rho, delta)
-        epsilon = self.pure + other.pure
+        epsilon = _short(self.pure + other.pure)
         return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
 
     def __le__(self, other: Loss) -> bool:
@@ -109,7 +113,8 @@ class Loss(ABC):
         return self.covers(other)
 
     def __lt__(self, other: Loss) -> bool:
-        return self <= other and self != other
+        # Not merely unequal: ZCDP(0) and PureDP(0) are two records of one promise.
+        return self <= other and not other <= self
 
     def __gt__(self, other: Loss) -> bool:
         return other < self
@@ -156,12 +161,12 @@ class PureDP(Loss):
     def times(self, count: int) -> PureDP:
         """Return the loss of ``count`` such releases: epsilons add, and so do rhos."""
         count = whole("count", count)
-        return PureDP(count * self.epsilon, rho=count * self.rho)
+        return PureDP(_short(count * self.epsilon), rho=_short(count * self.rho))
 
     def group(self, size: int) -> PureDP:
         """Return the loss for ``size`` units: epsilon grows in proportion, rho with the square."""
         size = whole("size", size)
-        return PureDP(size * self.epsilon, rho=size * size * self.rho)
+        return PureDP(_short(size * self.epsilon), rho=_short(size * size * self.rho))
 
     def covers(self, other: Loss) -> bool:
         """Whether ``other`` is pure and at most this."""
@@ -197,21 +202,21 @@ class ZCDP(Loss):
     delta: Probability = Probability(0)
 
     @property
-    def pure(self) -> None:
-        """Nothing: zCDP alone bounds no epsilon without a delta."""
-        return
+    def pure(self) -> Fraction | None:
+        """Nothing, unless rho is 0: zCDP alone bounds no epsilon without a delta."""
+        return None if self.rho else Fraction(0)
 
     def times(self, count: int) -> ZCDP:
         """Return the loss of ``count`` such releases: rhos and deltas add."""
         count = whole("count", count)
-        return ZCDP(count * self.rho, _delta(count * self.delta, self))
+        return ZCDP(_short(count * self.rho), _delta(count * self.delta, self))
 
     def group(self, size: int) -> ZCDP:
         """Return the loss for ``size`` units: rho grows with the square."""
         size = whole("size", size)
         if self.delta and size > 1:
             raise NoGuarantee("group privacy of approximate zCDP is not known: ask the mechanism for loss(size)")
-        return ZCDP(size * size * self.rho, self.delta)
+        return ZCDP(_short(size * size * self.rho), self.delta)
 
     def covers(self, other: Loss) -> bool:
         """Whether the rho and the delta of ``other`` are at most these."""
@@ -232,6 +237,9 @@ class ZCDP(Loss):
 class ApproxDP(Loss):
     """(epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon * P[M(D') in S] + delta.
 
+    A mechanism that states its own ``rho`` promises epsilon and rho outside one and the same event of probability
+    delta; the generic rho always is of that kind.
+
     >>> ApproxDP(1, "1e-6").group(2).epsilon
     Fraction(2, 1)
     >>> ZCDP("1/8") <= ApproxDP("2.2", "1e-5"), ZCDP("1/8") <= ApproxDP("2.1", "1e-5")
@@ -251,12 +259,13 @@ class ApproxDP(Loss):
     def times(self, count: int) -> ApproxDP:
         """Return the loss of ``count`` such releases: epsilons and deltas add."""
         count = whole("count", count)
-        return ApproxDP(count * self.epsilon, _delta(count * self.delta, self), rho=count * self.rho)
+        delta = _delta(count * self.delta, self)
+        return ApproxDP(_short(count * self.epsilon), delta, rho=_short(count * self.rho))
 
     def group(self, size: int) -> ApproxDP:
         """Return the loss for ``size`` units: delta grows by 1 + e^epsilon + ... + e^((size - 1) epsilon)."""
         size = whole("size", size)
-        return ApproxDP(size * self.epsilon, _delta(group_delta(self.epsilon, self.delta, size), self))
+        return ApproxDP(_short(size * self.epsilon), _delta(group_delta(self.epsilon, self.delta, size), self))
 
     def covers(self, other: Loss) -> bool:
         """Whether the epsilon and delta of ``other``, or what its zCDP converts to, are at most these."""
@@ -265,9 +274,10 @@ class ApproxDP(Loss):
             return True
         if spare < 0:
             return False
-        if other.pure is not None and other.pure <= self.epsilon:
+        if other.pure is not None and other.pure <= self.epsilon and (other.rho <= self.rho or not states_rho(self)):
             return True
-        return spare > 0 and zcdp_delta(other.rho, self.epsilon) <= spare
+        # Conversion gives epsilon, and with it the generic rho, but no rho that this loss states beyond that.
+        return not states_rho(self) and spare > 0 and zcdp_delta(other.rho, self.epsilon) <= spare
 
     def to_json(self) -> dict[str, str]:
         """Return exact texts."""
@@ -303,23 +313,29 @@ def largest(losses: Iterable[Loss]) -> Loss:
 
 def shown(number: Fraction) -> str:
     """Return a short decimal for people, rounded up in its sixth digit."""
-    as_float = to_float(number, "up")
-    text = f"{as_float:.6g}"
-    if Fraction(text) < number:
-        digits = as_float * (1 + 1e-6)
-        text = f"{digits:.6g}"
-    return text
+    rounded = decimal_up(number, 6)
+    return f"{float(rounded):.6g}" if number == 0 or 1e-300 < rounded < 1e300 else str(rounded)
+
+
+def states_rho(loss: Loss) -> bool:
+    """Whether a loss that has an epsilon promises more about rho than follows from it."""
+    return isinstance(loss, PureDP | ApproxDP) and loss.rho != pure_to_zcdp(loss.epsilon)
+
+
+def _short(number: Fraction) -> Fraction:
+    """Return the number, rounded up once it has become too long to write down: sums of many odd fractions do."""
+    return round_up(number, bits=_LONGEST)
 
 
 def _delta(delta: Fraction, loss: Loss) -> Fraction:
     if delta >= 1:
         raise NoGuarantee(f"delta of {loss} grows to 1 or more: nothing is promised")
-    return exact("delta", delta)
+    return _short(delta)
 
 
 def _written_rho(loss: PureDP | ApproxDP) -> dict[str, str]:
-    return {} if loss.rho == pure_to_zcdp(loss.epsilon) else {"rho": str(loss.rho)}
+    return {"rho": str(loss.rho)} if states_rho(loss) else {}
 
 
 def _shown_rho(loss: PureDP | ApproxDP) -> str:
-    return "" if loss.rho == pure_to_zcdp(loss.epsilon) else f", rho='{loss.rho}'"
+    return f", rho='{loss.rho}'" if states_rho(loss) else ""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, Protocol
 
 from dither.errors import IncompatibleDistance, InvalidParameter, NoGuarantee
 from dither.exact import Number, Positive, Whole, exact, non_negative
+from dither.exact.enclosure import round_down
 from dither.privacy.conversions import amplified_epsilon
 from dither.privacy.distances import Distance, Relation, Unit
 from dither.privacy.losses import NOTHING, ApproxDP, Loss, PureDP, compose, largest
@@ -228,8 +229,9 @@ class Repeat(Plan):
 class Parallel(Plan):
     """``plan`` on each of ``siblings`` disjoint parts of the data, of which one unit touches at most ``touched``.
 
-    Rule: ``touched`` times the worst way of spreading d units over siblings. The division must be public. Under
-    add/remove a unit of a partition touches one sibling; a replaced unit touches two.
+    Rule: the worst way of spreading d units over siblings, each unit counted ``touched`` times and at most once in
+    each sibling. The division must be public. Under add/remove a unit of a partition touches one sibling; a replaced
+    unit touches two, and what a sibling sees of it is then not a replacement, so data-level parts are refused there.
     """
 
     plan: Plan
@@ -237,13 +239,15 @@ class Parallel(Plan):
     touched: Whole = Whole(least=1)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return ``touched`` times the largest total loss of d units spread over siblings."""
-        distance = _count(d_in)
+        """Return the largest total loss of loads that are at most d each and ``touched`` times d together."""
+        distance, touched = _count(d_in), min(self.touched, self.siblings)
+        if distance <= 1:
+            return self.plan.loss(distance).times(touched)
+        alone = [self.plan.loss(load) for load in range(distance + 1)]
         worst: list[Loss] = [NOTHING]
-        for units in range(1, distance + 1):
-            spread = (worst[here] + worst[units - here] for here in range(1, units // 2 + 1))
-            worst.append(largest([self.plan.loss(units), *spread]))
-        return worst[distance].times(min(self.touched, self.siblings))
+        for total in range(1, touched * distance + 1):
+            worst.append(largest(worst[total - load] + alone[load] for load in range(1, min(total, distance) + 1)))
+        return worst[-1]
 
     def after(self, step: Step) -> Taken | None:
         """Match the division into that many siblings."""
@@ -255,9 +259,16 @@ class Parallel(Plan):
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse a replaced unit that is said to touch only one sibling."""
-        if isinstance(unit, Unit) and self.touched < min(unit.touched, self.siblings):
+        """Refuse a replaced unit that is said to touch only one sibling, or that a data-level part would see."""
+        if not isinstance(unit, Unit):
+            # A change of one unit in a metric may be spread over all siblings in parts of a unit.
+            raise IncompatibleDistance("a plan on disjoint parts of the data", "units of data", unit)
+        if self.touched < min(unit.touched, self.siblings):
             raise InvalidParameter("touched", self.touched, f"at least {unit.touched} where {unit}")
+        if unit.touched > 1 and self.siblings > 1:
+            # A sibling sees a row leave or enter alone. A guarantee about replaced rows does not cover that, and no
+            # data-level part declares this unit; a draw whose stability bounds both kinds of change may.
+            unit = replace(unit, detail=f"{unit.detail}, as one of several disjoint parts sees them".lstrip(", "))
         self.plan.check(unit)
 
 
@@ -280,7 +291,7 @@ class Sampled(Plan):
         """Return the loss amplified by the chance that any of the d units is sampled."""
         distance = _count(d_in)
         inner = self.plan.loss(distance)
-        caught = 1 - (1 - self.rate) ** distance
+        caught = 1 - _power_down(1 - self.rate, distance)
         if inner.pure is None:
             return inner
         epsilon = amplified_epsilon(inner.pure, caught)
@@ -337,11 +348,13 @@ class Best(Plan):
 class Within(Plan):
     """Any draws from parts of the declared types, chosen as the answers come, while a valid filter admits them.
 
-    Rule: the loss is the budget of the filter.
+    Rule: the loss is the budget of the filter. Parts that are data-level mechanisms must count ``unit``; without one
+    only primitives are drawn from.
     """
 
     budget: Loss
     parts: tuple[type[Part], ...]
+    unit: Unit | None = None
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the budget, or what group privacy makes of it."""
@@ -358,12 +371,24 @@ class Within(Plan):
         return False
 
     def check(self, unit: Distance) -> None:
-        """Nothing to check before the parts are known; the runner checks each draw."""
+        """Refuse another unit than this plan's; the runner checks each part as it comes."""
+        if self.unit is not None and self.unit != unit:
+            raise IncompatibleDistance("an adaptive plan", unit, self.unit)
 
 
 def sequence(plans: Iterable[Plan]) -> Sequence:
     """Return the sequence of these plans."""
     return Sequence(tuple(plans))
+
+
+def _power_down(base: Fraction, exponent: int) -> Fraction:
+    """Return at most ``base ** exponent``, for a base in [0, 1], as a number of moderate length."""
+    result = Fraction(1)
+    while exponent:
+        if exponent % 2:
+            result = round_down(result * base)
+        base, exponent = round_down(base * base), exponent // 2
+    return result
 
 
 def _count(d_in: Number) -> int:

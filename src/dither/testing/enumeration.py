@@ -38,7 +38,7 @@ class Enumeration:
 
         The true probability is at least the outcome's mass, and exceeds it by at most the undecided mass.
         """
-        mass = self.mass.get(_hashable(outcome), Fraction(0))
+        mass = self.mass.get(hashable(outcome), Fraction(0))
         return mass <= (low if high is None else high) and low <= mass + self.undecided
 
 
@@ -77,12 +77,13 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
             continue
         if entropy.used != len(script):
             raise InvalidParameter("draw", draw, "a function of the words alone")
-        counts[_hashable(outcome)] += weight
+        counts[hashable(outcome)] += weight
     unit = Fraction(1, 1 << (word_bits * longest))
     return Enumeration({outcome: count * unit for outcome, count in counts.items()}, undecided * unit)
 
 
-def _hashable(outcome: Outcome) -> Outcome:
+def hashable(outcome: Outcome) -> Outcome:
+    """Return an outcome that can be counted: an array becomes a tuple."""
     if isinstance(outcome, np.ndarray):
         return tuple(outcome.ravel().tolist())
     return outcome.item() if isinstance(outcome, np.generic) else outcome

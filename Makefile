@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check audit bench docs clean
+
+help:  ## list the verbs
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group check --group docs
+	touch $@
+
+demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML report with a picture
+	$(BIN)/dither demo --out build/demo/report.html
+
+test: check  ## every check that a change must pass
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: $(VENV)/.installed  ## format, lint, types, fresh tables
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/python tools/proofs.py
+	$(BIN)/python tools/catalogue.py --check
+
+audit: $(VENV)/.installed  ## try to refute every mechanism, two million outputs a side
+	$(BIN)/python -m dither.audit
+
+bench: $(VENV)/.installed  ## speed of noise beside NumPy and OpenDP (in an environment of its own)
+	$(BIN)/python -m dither.bench --rivals .venv-rivals
+
+docs: $(VENV)/.installed  ## build the site into site/
+	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	@echo "site/index.html"
+
+clean:  ## remove everything that was built
+	rm -rf $(VENV) .venv-rivals build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

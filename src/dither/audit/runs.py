@@ -1,0 +1,107 @@
+"""Audits of everything that is registered.
+
+Every example is tried on all its pairs with a part of the draws, and on the most telling ones again with all of them,
+on fresh draws. The false alarm that is allowed is divided among all these tests, so it holds for the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from dither.audit.blackbox import FEWEST_SAMPLES, Verdict, audit
+from dither.audit.bounds import expected_epsilon
+from dither.audit.pairs import Pair, pairs_of
+from dither.audit.samplers import sampler_of
+from dither.exact import whole
+from dither.mechanisms import Example, Mechanism, find, registered
+
+Progress = Callable[[Verdict], None]
+
+#: All pairs are tried with this share of the draws, the few most telling ones with all.
+SCREENING_SHARE = 20
+PAIRS_IN_FULL = 2
+_SECONDS_A_PAIR = 8.0
+_PROBE = 2000
+
+
+def audit_example(
+    example: Example, samples: int, *, false_alarm: float = 1e-6, seconds: float = _SECONDS_A_PAIR
+) -> Iterator[Verdict]:
+    """Return the verdicts on one example: all pairs in short, then the most telling ones in full.
+
+    Args:
+        example: a mechanism and data for it.
+        samples: the draws a side of a pair in full; fewer for a mechanism that would take longer than ``seconds``.
+        false_alarm: the probability that any verdict refutes a true claim.
+        seconds: how long a pair in full may take, about.
+
+    """
+    mechanism, pairs = example.mechanism, pairs_of(example)
+    if not pairs:
+        return
+    in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), _affordable(mechanism, pairs[0], seconds))
+    in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)
+    screened = []
+    for pair in pairs:
+        verdict = _verdict(mechanism, pair, in_short, false_alarm / (2 * len(pairs)))
+        screened.append((_promise(verdict, in_full), pair))
+        yield verdict
+    telling = sorted(screened, key=lambda entry: -entry[0])[:PAIRS_IN_FULL]
+    for _, pair in telling:
+        yield _verdict(mechanism, pair, in_full, false_alarm / (2 * len(telling)))
+
+
+def audit_registered(
+    name: str, samples: int, progress: Progress | None = None, *, false_alarm: float = 1e-6
+) -> list[Verdict]:
+    """Return the verdicts on every example and pair of a registered mechanism.
+
+    Guarantee: with probability 1 - ``false_alarm`` none of them refutes a claim that is true.
+    """
+    examples = list(find(name).examples())
+    verdicts = []
+    for example in examples:
+        for verdict in audit_example(example, samples, false_alarm=false_alarm / len(examples)):
+            verdicts.append(verdict)
+            if progress is not None:
+                progress(verdict)
+    return verdicts
+
+
+def audit_all(samples: int, progress: Progress | None = None, *, false_alarm: float = 1e-6) -> dict[str, list[Verdict]]:
+    """Return the verdicts on every registered mechanism; the false alarm holds for all of them together."""
+    names = list(registered())
+    return {name: audit_registered(name, samples, progress, false_alarm=false_alarm / len(names)) for name in names}
+
+
+def _verdict(mechanism: Mechanism[Any, Any], pair: Pair, samples: int, false_alarm: float) -> Verdict:
+    return audit(
+        mechanism,
+        pair.value,
+        pair.neighbour,
+        d_in=pair.d_in,
+        samples=samples,
+        false_alarm=false_alarm,
+        pair=pair.label,
+    )
+
+
+def _promise(verdict: Verdict, samples: int) -> float:
+    """Return about which share of the claim the event that was found would show with so many samples."""
+    found, claimed = verdict.evidence, float(verdict.epsilon_claimed)
+    hits, others = np.asarray(found.hits), np.asarray(found.other_hits)
+    shown = expected_epsilon(hits, others, found.trials, samples * found.trials // found.samples, found.delta)
+    return float(shown) / claimed if claimed else 0.0
+
+
+def _affordable(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> int:
+    """Return how many draws a side fit into the time, from how long a few take; what they are plays no part."""
+    sample = sampler_of(mechanism)
+    sample(pair.value, _PROBE)
+    start = perf_counter()
+    sample(pair.value, _PROBE)
+    return max(FEWEST_SAMPLES, int(seconds / 2 * _PROBE / max(perf_counter() - start, 1e-6)))

@@ -1,0 +1,274 @@
+"""What every registered mechanism must satisfy, on each of its examples.
+
+Each check takes an ``Example`` and raises ContractViolation with what it found. Exhaustive or deterministic wherever
+possible; the one statistical check states its false-alarm rate.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from dither.checks.law import check_law_by_branching, coverage_is_refuted
+from dither.checks.violation import ContractViolation, require
+from dither.errors import DitherError, InvalidParameter
+from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numerics, Primitive, find, from_spec, to_spec
+from dither.mechanisms.additive import Additive
+from dither.mechanisms.core import InteractivePrimitive
+from dither.mechanisms.release import Budget, converse, release
+from dither.noise import Noise, system_noise
+from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
+from dither.testing import hostile
+from dither.testing.replay import record, replay
+
+Check = Callable[[Example], None]
+
+_DISTANCES = (Fraction(1), Fraction(2), Fraction(3), Fraction(10))
+_BAD_DISTANCES: tuple[Any, ...] = (float("nan"), float("inf"), -1, "many", True, None, [1])
+_BAD_CONFIDENCES: tuple[Any, ...] = (1, 2, -0.5, float("nan"), "likely", True)
+_PAIRS_PER_EXAMPLE = 50
+_COVERAGE_DRAWS = 4000
+_FALSE_ALARM = 1e-10
+
+
+def check_public_record(example: Example) -> None:
+    """Check for a frozen, hashable record with a version, and a docstring that states the guarantee."""
+    mechanism, kind = example.mechanism, type(example.mechanism)
+    require(dataclasses.is_dataclass(kind), "the class is no dataclass")
+    require(kind.__dataclass_params__.frozen, "the dataclass is not frozen")  # type: ignore[attr-defined]
+    copy = dataclasses.replace(mechanism)  # type: ignore[type-var]
+    require(mechanism == copy and hash(mechanism) == hash(copy), "a copy of the record differs from it")
+    require(isinstance(kind.version, int) and kind.version >= 1, "version is no whole number of at least 1")
+    require(isinstance(kind.numerics, Numerics), "numerics is none of exact, bounded, idealised")
+    text = inspect.getdoc(kind) or ""
+    require("Guarantee:" in text and ">>>" in text, "the docstring lacks its guarantee or an example")
+
+
+def check_price_without_data(example: Example) -> None:
+    """Check that the price needs public parameters only: zero at distance 0, growing with the distance."""
+    mechanism = example.mechanism
+    require(isinstance(mechanism.distance, Unit | Metric), "distance is neither a unit nor a metric")
+    require(mechanism.loss(0) <= NOTHING, f"identical inputs lose {mechanism.loss(0)}")
+    losses = [mechanism.loss(distance) for distance in _DISTANCES]
+    for nearer, farther in pairwise(losses):
+        require(nearer <= farther, f"the loss falls with the distance: {nearer}, then {farther}")
+    for loss in losses:
+        require(Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss, f"{loss!r} does not survive JSON")
+    require(mechanism.loss(1) == mechanism.loss("1") == mechanism.loss(1.0), "the price depends on how 1 is written")
+
+
+def check_refuses_bad_numbers(example: Example) -> None:
+    """Check that distances and confidences that are no numbers in range are refused by name."""
+    for bad in _BAD_DISTANCES:
+        _refuses("d_in", partial(example.mechanism.loss, bad))
+    for bad in _BAD_CONFIDENCES:
+        _refuses("confidence", partial(example.mechanism.error, bad))
+
+
+def check_loss_is_derived(example: Example) -> None:
+    """Check that the loss of a composed mechanism is that of its plan, and the plan holds under its unit."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        plan = mechanism.plan()
+        plan.check(mechanism.distance)
+        require(plan == mechanism.plan(), "the plan changes from call to call")
+        for distance in _DISTANCES:
+            require(mechanism.loss(distance) == plan.loss(distance), "the loss is not that of the plan")
+    for base in (Composed, Interactive):
+        overridden = isinstance(mechanism, base) and type(mechanism).loss is not base.loss
+        require(not overridden, "the loss of a plan was overridden")
+
+
+def check_json_round_trip(example: Example) -> None:
+    """Check that the record survives JSON, and nothing in it but public parameters does."""
+    spec = json.loads(json.dumps(to_spec(example.mechanism)))
+    require(from_spec(spec) == example.mechanism, "the record does not survive JSON")
+
+
+def check_says_why_not(example: Example) -> None:
+    """Check that where there is no error bound or no interval, the reason is stated."""
+    mechanism = example.mechanism
+    if mechanism.error("0.9") is None:
+        require(bool(mechanism.no_error_because), "no error bound and no reason why")
+    if isinstance(mechanism, Primitive) and mechanism.interval(_any_output(mechanism, example.data), "0.9") is None:
+        require(bool(mechanism.no_interval_because), "no interval and no reason why")
+
+
+def check_total(example: Example) -> None:
+    """Check that no content of the right type raises, and every wrong type is refused without showing the value."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Primitive):
+        noise = system_noise()
+        for value in hostile.values(mechanism.domain):
+            _answers(partial(mechanism.draw, value, noise))
+        for value in hostile.MISTYPED:
+            if value is not True or "categor" not in str(mechanism.domain):
+                _refuses("value", partial(mechanism.draw, value, noise))
+    elif isinstance(mechanism, InteractivePrimitive):
+        for value in hostile.values(mechanism.domain):
+            _answers(partial(_converse, mechanism, [value], system_noise()))
+    elif isinstance(mechanism, Composed):
+        for here, there, _ in _pairs(example):
+            _answers(partial(record, mechanism, here))
+            _answers(partial(record, mechanism, there))
+
+
+def check_plan_walked(example: Example) -> None:
+    """Check that a composed mechanism draws exactly what its plan says, to its end."""
+    if isinstance(example.mechanism, Composed):
+        _, tape, is_finished = record(example.mechanism, example.data)
+        require(is_finished, "the release ended before its plan did")
+        require(bool(tape.events), "the release drew nothing")
+
+
+def check_replay(example: Example) -> None:
+    """Check that on frozen draws hostile neighbours take the same path and give the same output."""
+    if isinstance(example.mechanism, Composed):
+        for here, there, distance in _pairs(example):
+            for violation in replay(example.mechanism, here, there, d_in=distance):
+                raise ContractViolation(str(violation))
+
+
+def check_law(example: Example) -> None:
+    """Check that the exact law, followed coin by coin on neighbours, keeps the promised ratio."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
+        for here, there, distance in _pairs(example)[:2]:
+            check_law_by_branching(
+                partial(mechanism.draw, here),
+                partial(mechanism.draw, there),
+                mechanism.loss(distance),
+            )
+    elif isinstance(mechanism, InteractivePrimitive):
+        for here, there, distance in _pairs(example)[:2]:
+            check_law_by_branching(
+                partial(_converse, mechanism, here[:2]),
+                partial(_converse, mechanism, there[:2]),
+                mechanism.loss(distance),
+            )
+
+
+def check_intervals_cover(example: Example) -> None:
+    """Check that intervals cover the value at least as often as they say (false alarm 1e-10 each)."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Additive) and mechanism.numerics is not Numerics.IDEALISED:
+        truth = np.asarray(mechanism.domain.admit(example.data)).reshape(mechanism.draw_shape)
+        drawn = mechanism.draw_many(example.data, _COVERAGE_DRAWS, system_noise())
+        for confidence in ("0.5", "0.9", "0.99"):
+            interval = mechanism.interval(drawn, confidence)
+            inside = ((interval.low <= truth) & (truth <= interval.high)).reshape(_COVERAGE_DRAWS, -1).all(axis=1)
+            refuted = coverage_is_refuted(int(inside.sum()), _COVERAGE_DRAWS, float(confidence), _FALSE_ALARM)
+            require(not refuted, f"{confidence} intervals cover {inside.mean():.4f} of the time")
+
+
+def check_charged_first(example: Example) -> None:
+    """Check that the door charges what the price says, refuses what does not fit, and spends nothing on refusals."""
+    mechanism = example.mechanism
+    unit = mechanism.distance if isinstance(mechanism.distance, Unit) else ROW
+    price = mechanism.loss(1)
+    small, ample = _budget_below(price, unit), _budget_above(price, unit)
+    _refuses("", lambda: _through_the_door(mechanism, example.data, small))
+    require(small.spent == NOTHING, "a refused release was charged")
+    _through_the_door(mechanism, example.data, ample)
+    require(ample.spent == price, f"{ample.spent} was charged for a price of {price}")
+
+
+MECHANISM_CHECKS: tuple[Check, ...] = (
+    check_public_record,
+    check_price_without_data,
+    check_refuses_bad_numbers,
+    check_loss_is_derived,
+    check_json_round_trip,
+    check_says_why_not,
+    check_total,
+    check_plan_walked,
+    check_replay,
+    check_law,
+    check_intervals_cover,
+    check_charged_first,
+)
+
+
+def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Return every check on every example of a registered class, with a name for each."""
+    name = mechanism if isinstance(mechanism, str) else mechanism.name
+    for number, example in enumerate(find(name).examples()):
+        for check in MECHANISM_CHECKS:
+            yield f"{name}-{number}-{check.__name__}", partial(check, example)
+
+
+def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
+    """Run the whole contract on a registered class; raise ContractViolation at the first thing that does not hold."""
+    name = mechanism if isinstance(mechanism, str) else mechanism.name
+    require(any(True for _ in find(name).examples()), f"{name} is registered without examples")
+    for title, check in checks(mechanism):
+        try:
+            check()
+        except ContractViolation as violation:
+            raise ContractViolation(f"{title}: {violation}") from violation
+
+
+def _pairs(example: Example) -> list[hostile.Pair]:
+    return [*example.neighbours, *hostile.pairs(example.mechanism, example.data)][:_PAIRS_PER_EXAMPLE]
+
+
+def _converse(mechanism: InteractivePrimitive[Any, Any], script: list[Any], noise: Noise) -> tuple[Any, ...]:
+    state, answers = mechanism.begin(noise), []
+    for value in script:
+        answer, is_over = mechanism.reply(state, value, noise)
+        answers.append(answer)
+        if is_over:
+            break
+    return tuple(answers)
+
+
+def _through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget) -> None:
+    if isinstance(mechanism, Primitive | Composed):
+        release(mechanism, data, budget=budget)
+    elif isinstance(mechanism, InteractivePrimitive):
+        converse(mechanism, budget=budget)
+    elif isinstance(mechanism, Interactive):
+        converse(mechanism, data, budget=budget)
+
+
+def _budget_below(price: Loss, unit: Unit) -> Budget:
+    return Budget(rho=price.rho / 2, unit=unit) if price.pure is None else Budget(epsilon=price.pure / 2, unit=unit)
+
+
+def _budget_above(price: Loss, unit: Unit) -> Budget:
+    if price.pure is None:
+        return Budget(rho=price.rho, unit=unit) if not price.delta else Budget(epsilon=10**6, delta="0.99", unit=unit)
+    return Budget(epsilon=price.pure, delta=2 * price.delta if price.delta else None, unit=unit)
+
+
+def _any_output(mechanism: Primitive[Any, Any], data: Any) -> Any:
+    return mechanism.draw(data, system_noise())
+
+
+def _answers(call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except Exception as failure:
+        raise ContractViolation(f"content of the right type raised {failure!r}") from failure
+
+
+def _refuses(parameter: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except InvalidParameter as refusal:
+        named = not parameter or refusal.parameter == parameter
+        require(named, f"the refusal names {refusal.parameter!r} and not {parameter!r}: {refusal}")
+    except DitherError as refusal:
+        require(not parameter, f"refused with {refusal!r} in place of InvalidParameter")
+    except Exception as failure:
+        raise ContractViolation(f"bad input raised {failure!r} in place of an error of dither's own") from failure
+    else:
+        raise ContractViolation(f"bad input for {parameter or 'the budget'} was taken")

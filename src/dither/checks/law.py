@@ -1,0 +1,75 @@
+"""Checks on laws: exact ratios by enumeration, and coverage of intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from dither.checks.violation import require
+from dither.exact import exp_up
+from dither.noise import Noise
+from dither.privacy import Loss
+from dither.testing.branching import branch_outcomes
+from dither.testing.enumeration import Enumeration
+
+_RUNS = 1500
+_ORDERS = (1.5, 2.0, 4.0, 16.0)
+_DELTAS = (Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 4))
+
+
+def check_law_by_branching(
+    here: Callable[[Noise], Any],
+    there: Callable[[Noise], Any],
+    loss: Loss,
+    *,
+    runs: int = _RUNS,
+) -> Fraction:
+    """Refute ``loss`` if the exact laws of two neighbouring draws, as far as enumerated, break it.
+
+    Both sides of every coin are followed, the likeliest first. What was decided is a lower bound on each probability,
+    and with what was not an upper one; so a refutation is certain. Returns how much stayed undecided, which says how
+    strong the check is.
+    """
+    laws = [branch_outcomes(draw, runs=runs) for draw in (here, there)]
+    for one, other in (laws, laws[::-1]):
+        if loss.pure is not None:
+            _check_ratio(one, other, loss.pure, loss.delta)
+        for delta in _DELTAS:
+            if delta > loss.delta:
+                _check_ratio(one, other, loss.to_approx(delta).epsilon, delta)
+        if loss.delta == 0:
+            _check_divergences(one, other, loss.rho)
+    return max(law.undecided for law in laws)
+
+
+def _check_ratio(one: Enumeration, other: Enumeration, epsilon: Fraction, delta: Fraction) -> None:
+    growth = exp_up(epsilon)
+    excess = Fraction(0)
+    for outcome, mass in one.mass.items():
+        above = mass - growth * (other.mass.get(outcome, Fraction(0)) + other.undecided)
+        excess += max(Fraction(0), above)
+    require(
+        excess <= delta, f"the laws of neighbours differ by {float(excess):.3g} beyond epsilon = {float(epsilon):.6g}"
+    )
+
+
+def _check_divergences(one: Enumeration, other: Enumeration, rho: Fraction) -> None:
+    """Refute rho if a lower bound on a Renyi divergence, from the decided mass alone, exceeds order * rho."""
+    for order in _ORDERS:
+        moment = sum(
+            float(mass) ** order * float(other.mass.get(outcome, Fraction(0)) + other.undecided) ** (1 - order)
+            for outcome, mass in one.mass.items()
+            if mass
+        )
+        divergence = math.log(moment) / (order - 1) if moment > 0 else 0.0
+        limit = order * float(rho) * (1 + 1e-9) + 1e-9
+        require(divergence <= limit, f"the Renyi divergence of order {order} is {divergence:.6g}, above {limit:.6g}")
+
+
+def coverage_is_refuted(covered: int, draws: int, confidence: float, false_alarm: float) -> bool:
+    """Whether so few covered of so many draws have a probability below ``false_alarm`` if the confidence held."""
+    from scipy.special import bdtr
+
+    return bool(bdtr(covered, draws, confidence) < false_alarm)

@@ -1,0 +1,158 @@
+"""Hostile values and neighbours, made for whatever a mechanism takes.
+
+Values at the edges of every type, and pairs of inputs as far apart as one unit allows: what a private mechanism must
+survive without raising, and where a wrong sensitivity shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.values import Category, Domain, IntegerArray, RealArray
+from dither.privacy import LARGEST, ONE_WAY, Distance, Relation, Unit
+
+INTEGERS = (0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**60, -(2**60), 2**62, 2**63 - 1, -(2**63))
+FLOATS = (
+    0.0,
+    -0.0,
+    0.5,
+    -0.5,
+    float(np.nextafter(0.5, 0)),
+    1e-300,
+    -1e-300,
+    5e-324,
+    2.0**52 + 0.5,
+    2.0**53,
+    -1e15 - 0.25,
+    1e308,
+    -1e308,
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+)
+#: What no numeric domain takes; each must be refused by its type or shape.
+MISTYPED: tuple[Any, ...] = (
+    None,
+    "12",
+    b"1",
+    True,
+    1j,
+    object(),
+    [[1], [2, 3]],
+    {},
+    np.array(["a"]),
+    np.array([1], dtype=object),
+)
+
+Pair = tuple[Any, Any, int]
+
+
+def values(domain: Domain) -> Iterator[Any]:
+    """Return values of the right type and shape whose content is as odd as can be."""
+    if isinstance(domain, Category):
+        yield from (0, domain.count - 1, domain.count, -1, 2**70, -(2**70))
+    elif isinstance(domain, IntegerArray | RealArray):
+        numbers: Sequence[Any] = INTEGERS if isinstance(domain, IntegerArray) else (*FLOATS, *INTEGERS)
+        for number in numbers:
+            yield _filled(domain.shape, number)
+        if domain.shape != ():
+            mixed = np.resize(
+                np.array(numbers, dtype=float if isinstance(domain, RealArray) else np.int64), domain.shape
+            )
+            yield mixed
+
+
+def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], example: Any) -> Iterator[Pair]:
+    """Return pairs of values exactly one apart in the part's metric, at ordinary and at extreme places."""
+    metric, domain = part.distance, part.domain
+    if isinstance(domain, Category):
+        categories = range(min(domain.count, 4))
+        yield from ((one, other, 1) for one in categories for other in categories if one != other)
+        return
+    if isinstance(part, InteractivePrimitive):
+        yield from _scripts(metric, list(example))
+        return
+    shape = domain.shape  # type: ignore[attr-defined]
+    yield example, _moved(metric, example, shape), 1
+    for start in (0, 5, -(2**40), 2**60):
+        here = _filled(shape, start)
+        yield here, _moved(metric, here, shape), 1
+        yield _moved(metric, here, shape), here, 1
+
+
+def row_pairs(rows: Any, unit: Unit) -> Iterator[Pair]:
+    """Return neighbours of a table given as a list or an array of rows: one row added, removed or replaced."""
+    oddities = _odd_rows(rows)
+    for odd in oddities:
+        if unit.relation is Relation.ADD_REMOVE:
+            yield rows, _join(rows, odd), 1
+            yield _join(rows, odd), rows, 1
+        elif len(rows):
+            yield rows, _join(rows[1:], odd), 1
+    if unit.relation is Relation.ADD_REMOVE:
+        for position in range(min(len(rows), 4)):
+            yield rows, _join(rows[:position], *rows[position + 1 :]), 1
+        yield rows[:0], _join(rows[:0], oddities[0]), 1
+
+
+def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
+    """Return hostile neighbours for whatever ``mechanism`` takes."""
+    if isinstance(mechanism, Primitive | InteractivePrimitive):
+        yield from value_pairs(mechanism, data)
+    elif isinstance(mechanism.distance, Unit) and isinstance(data, np.ndarray | list | tuple):
+        yield from row_pairs(data, mechanism.distance)
+
+
+def _filled(shape: tuple[int, ...], number: Any) -> Any:
+    if shape == ():
+        return number
+    return np.full(shape, number, dtype=np.int64 if isinstance(number, int) else float)
+
+
+def _moved(metric: Distance, value: Any, shape: tuple[int, ...]) -> Any:
+    """Return the value moved by one in the metric, in the most telling way."""
+    if shape == ():
+        return value + 1
+    moved = np.array(value)
+    if metric is LARGEST:
+        # One entry moves against all the others.
+        moved += 1
+        moved.flat[0] -= 2
+    else:
+        moved.flat[0] += 1
+    return moved
+
+
+def _scripts(metric: Distance, script: list[int]) -> Iterator[Pair]:
+    up = [value + 1 for value in script]
+    yield script, up, 1
+    yield up, script, 1
+    if metric is not ONE_WAY:
+        seesaw = [value + (1 if number % 2 else -1) for number, value in enumerate(script)]
+        yield script, seesaw, 1
+    yield [0] * 3, [1] * 3, 1
+
+
+def _odd_rows(rows: Any) -> list[Any]:
+    if isinstance(rows, np.ndarray):
+        shape = rows.shape[1:]
+        fills = INTEGERS[:6] if rows.dtype.kind in "iu" else FLOATS
+        info = np.iinfo(rows.dtype) if rows.dtype.kind in "iu" else None
+        return [
+            np.full(shape, min(max(fill, info.min), info.max) if info else fill, dtype=rows.dtype) for fill in fills
+        ]
+    first = rows[0] if len(rows) else 0
+    if isinstance(first, str):
+        return ["", "a value never seen", "\x00", "𐍈" * 100]
+    return [first, *FLOATS] if isinstance(first, float) else [first, *INTEGERS, Fraction(1, 3)][:7]
+
+
+def _join(rows: Any, *more: Any) -> Any:
+    if isinstance(rows, np.ndarray):
+        return np.concatenate([rows, np.array(more, dtype=rows.dtype).reshape(len(more), *rows.shape[1:])])
+    return type(rows)([*rows, *more])

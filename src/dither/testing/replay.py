@@ -1,0 +1,313 @@
+"""Grey-box replay: run on the data with every draw recorded, then on a neighbour with the outputs frozen.
+
+What a mechanism releases may depend on data only through its draws. With the outputs of the draws frozen, a run on a
+neighbour must take the same path, hand over values no farther apart than it declared, touch no more siblings than it
+declared, and return the same output. Any difference is a leak, shown with the place in the code; two runs, no
+statistics. The recorder holds private values: it is for tests and audits only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dither.errors import DitherError
+from dither.exact import Number, positive
+from dither.mechanisms.core import Composed, InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.runner import Runner
+from dither.noise import Noise, system_noise
+from dither.privacy import LARGEST, ONE_WAY, Metric, Plan, Repeats
+from dither.privacy.plans import Parallel, Split
+
+AnyMechanism = Mechanism[Any, Any]
+#: Where in the tree of plans a draw was made; a sibling of a division adds its number.
+Where = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One way in which two neighbours were told apart."""
+
+    rule: str
+    place: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.place}: {self.detail}"
+
+
+@dataclass
+class Event:
+    """One recorded step."""
+
+    kind: str
+    where: Where
+    part: AnyMechanism | None
+    stability: Fraction
+    value: Any
+    out: Any
+    place: str
+    d_in: Fraction = Fraction(1)
+
+
+@dataclass
+class Tape:
+    """The record of one run: its events, and the secret key by which rows were sampled."""
+
+    events: list[Event] = field(default_factory=list)
+    key: int = field(default_factory=lambda: int(system_noise().uniform_below(2**128, 1)[0]))
+    divisions: dict[Where, int] = field(default_factory=dict)
+
+
+class Diverged(DitherError):
+    """The second run left the path of the first."""
+
+
+class RecordingRunner(Runner):
+    """A runner that writes every step to a tape."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        noise: Noise,
+        *,
+        tape: Tape | None = None,
+        where: Where = (),
+        d_in: Fraction = Fraction(1),
+    ) -> None:
+        super().__init__(plan, noise)
+        self.tape = Tape() if tape is None else tape
+        self._where, self._d_in, self._stability = where, d_in, Fraction(1)
+        self._children: Counter[str] = Counter()
+
+    def parallel(self, siblings: int) -> list[Runner]:
+        """Return a runner for each sibling, having noted how many of them one unit may touch."""
+        name = self._name("parallel")
+        taken = self._rest.after(Split(siblings))
+        touched = next((plan.touched for plan in _walk(self._rest) if isinstance(plan, Parallel)), 1) if taken else 1
+        self.tape.divisions[(*self._where, name)] = touched
+        inner = self._enter(Split(siblings))
+        return [self._child(inner, f"{name}/{number}", self._d_in) for number in range(siblings)]
+
+    def _take_draw(self, part: AnyMechanism, stability: Number) -> None:
+        super()._take_draw(part, stability)
+        self._stability = positive("stability", stability)
+
+    def _inner(self, plan: Plan, part: AnyMechanism | None = None, value: Any = None) -> Runner:
+        distance = self._d_in * (self._stability if part is not None else 1)
+        return self._child(plan, self._name(part.name if part is not None else "inner"), distance)
+
+    def _child(self, plan: Plan, name: str, d_in: Fraction) -> Runner:
+        return type(self)(plan, self._noise, tape=self.tape, where=(*self._where, name), d_in=d_in)
+
+    def _name(self, kind: str) -> str:
+        self._children[kind] += 1
+        return f"{kind}{self._children[kind]}"
+
+    def _step(self, kind: str, part: AnyMechanism | None, value: Any, out: Any) -> Event:
+        return Event(kind, self._where, part, self._stability, value, out, _place(), self._d_in)
+
+    def _record(self, kind: str, part: AnyMechanism | None, value: Any, out: Any) -> Any:
+        self.tape.events.append(self._step(kind, part, value, out))
+        return out
+
+    def _draw(self, part: Primitive[Any, Any], value: Any) -> Any:
+        return self._record("draw", part, value, super()._draw(part, value))
+
+    def _begin(self, part: InteractivePrimitive[Any, Any]) -> Any:
+        # The state is secret and never compared; a replay needs only something to hand back.
+        return self._record("begin", part, None, super()._begin(part))
+
+    def _reply(self, part: InteractivePrimitive[Any, Any], state: Any, value: Any) -> Any:
+        return self._record("reply", part, value, super()._reply(part, state, value))
+
+    def _count_runs(self, repeats: Repeats) -> int:
+        count: int = self._record("count", None, None, super()._count_runs(repeats))
+        return count
+
+    def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:
+        """Sample each row by a keyed hash of its content, so that rows that neighbours share share their fate."""
+        seen: Counter[bytes] = Counter()
+        kept = []
+        for row in data:
+            content = repr(np.asarray(row).tolist()).encode()
+            seen[content] += 1
+            text = f"{self.tape.key}:{seen[content]}:".encode() + content
+            kept.append(int.from_bytes(hashlib.sha256(text).digest(), "big") < rate * 2**256)
+        return np.array(kept, dtype=bool)
+
+
+class ReplayRunner(RecordingRunner):
+    """A runner that hands out the outputs of an earlier run, and notes where this one differs."""
+
+    def __init__(self, plan: Plan, noise: Noise, *, earlier: Tape, **others: Any) -> None:
+        super().__init__(plan, noise, **others)
+        self._earlier = earlier
+
+    def _child(self, plan: Plan, name: str, d_in: Fraction) -> Runner:
+        where = (*self._where, name)
+        return ReplayRunner(plan, self._noise, earlier=self._earlier, tape=self.tape, where=where, d_in=d_in)
+
+    def _follow(self, kind: str, part: AnyMechanism | None, value: Any) -> Any:
+        here = self._step(kind, part, value, None)
+        number = len(self.tape.events)
+        if number >= len(self._earlier.events):
+            raise Diverged(f"{here.place}: a further {kind} of {part}")
+        there = self._earlier.events[number]
+        if (there.kind, there.where, there.part, there.stability) != (kind, self._where, part, self._stability):
+            raise Diverged(f"{here.place}: {kind} of {part} in place of {there.kind} of {there.part}")
+        here.out = there.out
+        self.tape.events.append(here)
+        return here.out
+
+    def _draw(self, part: Primitive[Any, Any], value: Any) -> Any:
+        return self._follow("draw", part, value)
+
+    def _begin(self, part: InteractivePrimitive[Any, Any]) -> Any:
+        return self._follow("begin", part, None)
+
+    def _reply(self, part: InteractivePrimitive[Any, Any], state: Any, value: Any) -> Any:
+        return self._follow("reply", part, value)
+
+    def _count_runs(self, repeats: Repeats) -> int:
+        count: int = self._follow("count", None, None)
+        return count
+
+
+def replay(mechanism: Composed[Any, Any], data: Any, neighbour: Any, *, d_in: Number = 1) -> list[Violation]:
+    """Return every way in which frozen runs on ``data`` and ``neighbour``, ``d_in`` units apart, differ.
+
+    An empty list is what a private mechanism gives, on every pair of neighbours.
+    """
+    distance, noise = positive("d_in", d_in), system_noise()
+    first = RecordingRunner(mechanism.plan(), noise, d_in=distance)
+    one = _run(mechanism, data, first)
+    second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
+    other = _run(mechanism, neighbour, second)
+    return [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
+
+
+def record(mechanism: Composed[Any, Any], data: Any) -> tuple[Any, Tape, bool]:
+    """Return the output of one run, its tape, and whether the plan was walked to its end."""
+    runner = RecordingRunner(mechanism.plan(), system_noise())
+    return mechanism.release(data, runner), runner.tape, runner.is_finished
+
+
+def _run(mechanism: Composed[Any, Any], data: Any, runner: RecordingRunner) -> tuple[Any, Exception | None]:
+    try:
+        return mechanism.release(data, runner), None
+    except Exception as failure:  # every exception is an observable difference, whatever it is
+        return None, failure
+
+
+def _same_course(
+    first: RecordingRunner,
+    second: ReplayRunner,
+    one: tuple[Any, Exception | None],
+    other: tuple[Any, Exception | None],
+) -> list[Violation]:
+    found = []
+    if isinstance(other[1], Diverged):
+        place, _, detail = str(other[1]).partition(": ")
+        return [Violation("another path was taken", place, detail)]
+    if (one[1] is None) != (other[1] is None) or type(one[1]) is not type(other[1]):
+        found.append(Violation("an exception depends on data", _end(first), f"{one[1]!r} against {other[1]!r}"))
+    elif one[1] is not None:
+        found.append(Violation("a run raised", _end(first), repr(one[1])))
+    elif len(first.tape.events) != len(second.tape.events):
+        counts = f"{len(first.tape.events)} draws against {len(second.tape.events)}"
+        found.append(Violation("another path was taken", _end(first), counts))
+    elif not _equal(one[0], other[0]):
+        found.append(Violation("the output depends on data outside its draws", _end(first), "outputs differ"))
+    return found
+
+
+def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation]:
+    found = []
+    moved: set[Where] = set()
+    talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
+    for here, there in zip(first.events, second.events, strict=False):
+        if here.kind == "draw" and isinstance(here.part, Primitive):
+            apart = _apart(here.part, here.value, there.value)
+            allowed = here.d_in * here.stability + here.part.slack
+            if apart != 0:
+                moved.add(here.where)
+            if apart is None or apart > allowed:
+                found.append(Violation("a value moved too far", here.place, f"by {apart}, {allowed} declared"))
+        elif here.kind == "reply" and here.part is not None:
+            talks.setdefault((here.where, here.part), []).append((here, there))
+    for (where, part), pairs in talks.items():
+        here = pairs[0][0]
+        apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs])
+        if apart != 0:
+            moved.add(where)
+        if apart is None or apart > here.d_in * here.stability:
+            found.append(Violation("a value moved too far", here.place, f"by {apart} in a conversation"))
+    for division, touched in first.divisions.items():
+        siblings = {_sibling(where, division) for where in moved} - {None}
+        if len(siblings) > touched * distance:
+            detail = f"{len(siblings)}, {touched} a unit declared"
+            found.append(Violation("too many siblings were touched", "/".join(division), detail))
+    return found
+
+
+def _apart(part: Primitive[Any, Any], one: Any, other: Any) -> Fraction | None:
+    here, there = part.domain.admit(one), part.domain.admit(other)
+    apart = part.distance.measure(here, there)
+    if apart is None and part.distance is ONE_WAY and part.slack:
+        # Where values may be off by the slack, so may the direction of a change.
+        against = min(LARGEST.measure(np.maximum(here, there), side) or 0 for side in (here, there))
+        return LARGEST.measure(here, there) if against <= part.slack else None
+    return apart
+
+
+def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]]) -> Fraction | None:
+    metric = part.distance
+    if not (isinstance(metric, Metric) and isinstance(part, InteractivePrimitive)):
+        return None
+    columns = zip(*((part.domain.admit(one), part.domain.admit(other)) for one, other in pairs), strict=True)
+    here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
+    return metric.measure(here, there)
+
+
+def _sibling(where: Where, division: Where) -> str | None:
+    depth = len(division) - 1
+    if len(where) > depth and where[:depth] == division[:depth] and where[depth].startswith(division[depth] + "/"):
+        return where[depth]
+    return None
+
+
+def _walk(plan: Plan) -> list[Plan]:
+    """Return the plan and, of a sequence, its parts in order."""
+    parts: Sequence[Plan] = getattr(plan, "plans", ())
+    inner = getattr(plan, "plan", None)
+    return [plan, *(found for part in parts for found in _walk(part)), *(_walk(inner) if inner is not None else [])]
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return bool(np.array_equal(one, other))
+    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return bool(one == other)
+
+
+def _place() -> str:
+    """Return the nearest line of code outside the runners: where the mechanism asked for the draw."""
+    here = {__file__, sys.modules[Runner.__module__].__file__}
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename in here and frame.f_back is not None:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _end(runner: RecordingRunner) -> str:
+    return runner.tape.events[-1].place if runner.tape.events else "the beginning"

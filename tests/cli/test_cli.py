@@ -1,0 +1,87 @@
+"""The verbs a person types: what they print, for people and for programs, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dither.mechanisms import registered
+
+
+def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    script = "from dither.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def test_catalog_lists_everything_registered() -> None:
+    rows = json.loads(dither("catalog", "--json").stdout)
+    assert [row["name"] for row in rows] == sorted(registered())
+    assert all(row["summary"] and row["source"] and row["numerics"] == "exact" for row in rows)
+
+
+def test_catalog_for_people() -> None:
+    done = dither("catalog")
+    assert done.returncode == 0
+    assert "laplace" in done.stdout
+    assert "dither explain NAME" in done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(registered()))
+def test_explain_gives_the_proof(name: str) -> None:
+    record = json.loads(dither("explain", name, "--json").stdout)
+    assert "Guarantee:" in record["documentation"]
+    assert "Why" in record["page"]
+
+
+def test_explain_for_people() -> None:
+    done = dither("explain", "geometric")
+    assert done.returncode == 0
+    assert "What it promises" in done.stdout
+
+
+def test_audit_says_what_it_could_certify() -> None:
+    done = dither("audit", "randomised-response", "--samples", "20000", "--json")
+    assert done.returncode == 0
+    verdicts = json.loads(done.stdout)
+    assert {verdict["mechanism"] for verdict in verdicts} == {"randomised-response"}
+    assert not any(verdict["is_refuted"] for verdict in verdicts)
+    assert max(verdict["tightness"] for verdict in verdicts) > 0.5
+
+
+@pytest.mark.parametrize(
+    "words", [("explain", "nonsense"), ("audit", "nonsense"), ("audit", "laplace", "--samples", "5"), ("nonsense",)]
+)
+def test_a_wrong_request_is_one_complaint_and_exit_code_2(words: tuple[str, ...]) -> None:
+    done = dither(*words)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_version() -> None:
+    assert "catalog" in dither("--help").stdout
+    assert dither("--version").stdout.startswith("dither ")
+    for verb in ("catalog", "explain", "audit", "demo"):
+        assert dither(verb, "--help").returncode == 0
+
+
+def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
+    done = dither("demo", "--out", "report.html", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["spent"]["epsilon"] == "1"
+    assert len(record["answers"]) == 4
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<svg" in page or "pip install" in page
+    # Nothing is fetched from outside; the namespace of SVG is a name, not an address.
+    assert "http" not in page.replace("http://www.w3.org/", "")
+
+
+def test_demo_for_people(tmp_path: Path) -> None:
+    done = dither("demo", "--out", "deep/folder/report.html", cwd=tmp_path)
+    assert "Budget: epsilon = 1 of epsilon = 1 spent" in done.stdout
+    assert (tmp_path / "deep" / "folder" / "report.html").exists()

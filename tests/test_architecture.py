@@ -1,0 +1,219 @@
+"""The house stands as drawn: imports go downwards, only noise draws bits, only primitives get noise, nothing hides."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dither
+from dither.mechanisms import Composed, Interactive, registered
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "dither"
+MODULES = sorted(path for path in SOURCE.rglob("*.py"))
+
+#: From top to bottom; a module may import from its own room and from rooms below it. Rooms on one line are siblings.
+ROOMS = [
+    {"cli"},
+    {"service"},
+    {"curator"},
+    {"bench"},
+    {"audit"},
+    {"checks"},
+    {"testing"},
+    {"attack"},
+    {"publish", "learn", "local", "federate", "disguise"},
+    {"estimate"},
+    {"data"},
+    {"mechanisms"},
+    {"privacy"},
+    {"noise"},
+    {"exact"},
+    {"errors"},
+]
+LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+#: Rooms that may hold noise: the core and primitives, and those that test them.
+HOLDS_NOISE = {"noise", "mechanisms", "testing", "checks", "audit", "bench"}
+
+
+def room_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE).parts
+    return parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield every module imported at run time, with its line; imports for type checkers only are left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, node.lineno
+            if node.module == "dither":
+                yield from ((f"dither.{alias.name}", node.lineno) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_downwards(path: Path) -> None:
+    here = room_of(path)
+    if here == "__init__":
+        return
+    for module, line in imports(path):
+        parts = module.split(".")
+        if parts[0] != "dither" or len(parts) < 2 or parts[1] not in LEVEL:
+            continue
+        there = parts[1]
+        allowed = there == here or LEVEL[there] > LEVEL[here]
+        assert allowed, f"{path.name}:{line}: {here} must not import {there}, which stands above or beside it"
+
+
+def test_every_room_is_on_the_map() -> None:
+    assert {room_of(path) for path in MODULES} - {"__init__"} <= set(LEVEL)
+
+
+@pytest.mark.parametrize("room", sorted({room_of(path) for path in MODULES} - {"__init__", "errors"}))
+def test_every_room_says_what_belongs_there(room: str) -> None:
+    text = importlib.import_module(f"dither.{room}").__doc__ or ""
+    assert len(text.split()) >= 20, f"{room} opens without a paragraph that says what belongs there"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_noise_touches_the_system_generator(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    names = {module.split(".")[0] for module, _ in imports(path)}
+    if room_of(path) != "noise":
+        assert not names & {"secrets", "random", "cryptography"}
+        assert "urandom" not in text
+        assert "getrandom" not in text
+    if room_of(path) not in {"testing", "bench"}:
+        assert "np.random" not in text
+        assert "numpy.random" not in text
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_only_primitives_get_noise(path: Path) -> None:
+    if room_of(path) in HOLDS_NOISE or room_of(path) == "__init__":
+        return
+    for module, line in imports(path):
+        assert not module.startswith("dither.noise"), f"{path.name}:{line} imports noise; draw through run instead"
+
+
+def test_composed_mechanisms_are_never_handed_noise() -> None:
+    for kind, methods in ((Composed, ("plan", "release")), (Interactive, ("plan", "open"))):
+        for method in methods:
+            assert "noise" not in inspect.signature(getattr(kind, method)).parameters
+    for entry in registered().values():
+        if issubclass(entry.mechanism, Composed | Interactive):
+            own = inspect.getsource(entry.mechanism)
+            assert "Noise" not in own, f"{entry.name} is composed and names noise"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_code_is_loaded_from_data(path: Path) -> None:
+    names = {module.split(".")[0] for module, _ in imports(path)}
+    assert not names & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in {"eval", "exec", "compile", "__import__"}, f"{path.name}:{node.lineno}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_module_is_too_long(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+
+
+def public_modules() -> Iterator[ModuleType]:
+    yield dither
+    for found in pkgutil.iter_modules([str(SOURCE)]):
+        if found.name not in {"bench", "cli"}:
+            yield importlib.import_module(f"dither.{found.name}")
+
+
+def public_callables(module: ModuleType) -> Iterator[tuple[str, object]]:
+    for name in getattr(module, "__all__", ()):
+        thing = getattr(module, name)
+        if callable(thing):
+            yield f"{module.__name__}.{name}", thing
+        if inspect.isclass(thing):
+            for method, function in inspect.getmembers(thing, callable):
+                if not method.startswith("_"):
+                    yield f"{module.__name__}.{name}.{method}", function
+
+
+def test_no_seed_in_a_public_signature() -> None:
+    for module in public_modules():
+        if module.__name__ == "dither.testing":
+            continue
+        for name, thing in public_callables(module):
+            try:
+                parameters = inspect.signature(thing).parameters  # type: ignore[arg-type]
+            except (ValueError, TypeError):
+                continue
+            assert not set(parameters) & {"seed", "random_state", "rng", "generator"}, name
+
+
+def test_public_surface_is_pinned() -> None:
+    """Adding or losing a public name is a decision: change tests/public_surface.txt with it."""
+    found = [f"{module.__name__}.{name}" for module in public_modules() for name in getattr(module, "__all__", ())]
+    pinned = (ROOT / "tests" / "public_surface.txt").read_text(encoding="utf-8").split()
+    assert sorted(found) == sorted(pinned)
+
+
+def test_public_names_are_sorted_and_exist() -> None:
+    for module in public_modules():
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{module.__name__} promises {name}"
+
+
+def load_tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_proof_is_stale() -> None:
+    """A page proves the code whose hash it carries; a change of the code asks for the proof to be read again."""
+    assert load_tool("proofs").stale_pages() == []
+
+
+@pytest.mark.parametrize("name", sorted(registered()))
+def test_every_mechanism_has_a_page(name: str) -> None:
+    text = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
+    for heading in ("What it promises", "Why", "Assumptions", "When to use it"):
+        assert heading in text, f"{name}.md lacks '{heading}'"
+
+
+def test_import_is_light() -> None:
+    """Importing the package brings NumPy and the cipher, and nothing that is needed only later."""
+    script = "import sys, dither; print(' '.join(sorted({name.split('.')[0] for name in sys.modules})))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not set(loaded) & {"scipy", "pandas", "altair", "rich", "typer", "duckdb", "sklearn", "torch"}
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == dither.__version__
+    assert not any("==" in requirement for requirement in project["dependencies"])
