@@ -84,11 +84,17 @@ def randomised_response(value: int, count: int, *, never_flipped: int | None = N
 
 
 def above_threshold(
-    script: list[int], count: int, *, positives: int = 1, threshold_noise: bool = True, tells_value: bool = False
+    script: list[int],
+    count: int,
+    *,
+    scales: tuple[float, float] = (2.0, 4.0),
+    positives: int = 1,
+    threshold_noise: bool = True,
+    tells_value: bool = False,
 ) -> Rows:
-    """Return answers to the questions whether each value is at least 0: 0 no, 1 yes, 2 not asked; 100 + a value told."""
-    threshold = two_sided(2.0, (count, 1)) if threshold_noise else np.zeros((count, 1), dtype=int)
-    noisy = np.array(script) + two_sided(4.0, (count, len(script)))
+    """Return whether each value is at least 0: 0 is no, 1 yes, 2 not asked; 100 + x is yes with the value x told."""
+    threshold = two_sided(scales[0], (count, 1)) if threshold_noise else np.zeros((count, 1), dtype=int)
+    noisy = np.array(script) + two_sided(scales[1], (count, len(script)))
     yes = noisy >= threshold
     answers = np.where(yes, noisy + 100 if tells_value else 1, 0)
     return np.where(yes.cumsum(axis=1) - yes >= positives, 2, answers)
@@ -109,7 +115,7 @@ class Plant:
 
 
 PLANTS = [
-    Plant("scale off by 4 %", partial(geometric, scale=0.96), geometric, 0, 1, 600_000),
+    Plant("scale off by 4 %", partial(geometric, scale=0.96), geometric, 0, 1, 500_000),
     Plant("sensitivity halved", geometric, partial(geometric, scale=2.0), 0, 2),
     Plant("noise clipped", clipped, geometric, 0, 1, 2_000_000),
     Plant("one-sided noise", one_sided, geometric, 0, 1),
@@ -122,8 +128,8 @@ PLANTS = [
         "noisy max charged half",
         noisy_max,
         noisy_max,
-        np.array([0, 0, 0]),
-        np.array([1, -1, -1]),
+        np.array([0, 0, 0, 0]),
+        np.array([-1, 1, 1, 1]),
         claim=PureDP("1/2"),
         twin_claim=PureDP(1),
     ),
@@ -155,11 +161,11 @@ PLANTS = [
     ),
     Plant(
         "above-threshold that tells the value",
-        partial(above_threshold, tells_value=True),
-        above_threshold,
+        partial(above_threshold, scales=(4.0, 8 / 3), tells_value=True),
+        partial(above_threshold, scales=(4.0, 8 / 3)),
         [0] * 4 + [1],
         [1] * 4 + [0],
-        1_000_000,
+        1_500_000,
     ),
 ]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dither.bench import measure_noise
+from dither.bench import measure_noise, measure_primitives
 from dither.bench.clock import best_seconds, load
 from dither.bench.noise import SCALES, nanoseconds_per_random_byte, peak_bytes_per_sample, time_value_correlation
+from dither.mechanisms import registered
 
 
 def test_every_law_and_scale_is_measured() -> None:
@@ -13,6 +14,12 @@ def test_every_law_and_scale_is_measured() -> None:
     assert all(one.nanoseconds > 0 and one.numpy_nanoseconds > 0 for one in figures)
     assert all(one.opendp_nanoseconds is None for one in figures)
     assert figures[0].to_dict()["goal"] == 40.0
+
+
+def test_every_primitive_is_measured() -> None:
+    figures = measure_primitives()
+    assert len(figures) == len(registered())
+    assert all(one.microseconds_alone > 0 for one in figures)
 
 
 def test_memory_does_not_grow_with_the_number_of_samples() -> None:

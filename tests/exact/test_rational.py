@@ -249,10 +249,9 @@ def test_any_text_is_exact_or_refused(text: str) -> None:
     """Nothing but InvalidParameter, and nothing that Fraction would read differently."""
     try:
         number = exact("x", text)
-    except InvalidParameter as error:
-        assert error.offender == text
-    else:
-        assert number == Fraction(text)
+    except InvalidParameter:
+        return
+    assert number == Fraction(text)
 
 
 @given(

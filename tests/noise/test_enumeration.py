@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter
-from dither.noise import Noise, gaussian, laplace, selection
+from dither.noise import Noise, SystemEntropy, gaussian, laplace, selection
 from dither.noise.chances import logistic, remainder
 from dither.noise.coins import flip
 from dither.noise.selection import uniform_ranks
@@ -680,6 +680,27 @@ def test_acceptance_is_never_decided_too_early(sigma: Fraction, whole: int) -> N
             else:
                 assert word >= 16 * ends[prefix]
     assert decided > 128
+
+
+class TwoBits(SystemEntropy):
+    """The system's words, cut down so far that most draws have to be refined."""
+
+    word_bits = 2
+
+    def words(self, count: int) -> Any:
+        return super().words(count) >> 14
+
+
+@pytest.mark.parametrize("block", [4, 32, 2**15])
+def test_refined_fractions_stay_with_their_draws(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws that are not accepted move the others up; a longer prefix must still begin with its own draw's prefix."""
+    monkeypatch.setattr(gaussian, "BLOCK", block)
+    drawn = gaussian._absolute_gaussian(TwoBits(), Fraction(2), 1000)
+    first_bits = 2 * gaussian._FRACTION_WORDS
+    assert len(drawn.longer) > 100
+    for index, (prefix, bits) in drawn.longer.items():
+        assert prefix >> (bits - first_bits) == drawn.prefix[index]
+    assert (drawn.prefix < 2**first_bits).all()
 
 
 def test_laws_above_are_laws() -> None:

@@ -220,6 +220,7 @@ def test_bad_limits_are_refused_by_name(bad: Any) -> None:
         [True, False],
         ["1", "2"],
         [[1, 2], [3, 4]],
+        [[1, 2], [3]],
         3,
         None,
         [1, None],
@@ -234,9 +235,16 @@ def test_bad_limits_are_refused_by_name(bad: Any) -> None:
 )
 @pytest.mark.parametrize("method", ["select", "permute_and_flip"])
 def test_scores_of_the_wrong_kind_are_refused_without_showing_them(method: str, bad: Any) -> None:
-    with pytest.raises(InvalidParameter, match=r"^scores must be a non-empty vector of integers") as refusal:
+    shown = r"'(rows of different lengths|[<\w\[\]]+ with shape \([\d, ]*\))'"
+    refusal = rf"^scores must be a non-empty vector of signed integers, got {shown}$"
+    with pytest.raises(InvalidParameter, match=refusal):
         getattr(noise, method)(bad, 1, 1)
-    assert "with shape" in str(refusal.value)
+
+
+def test_any_number_of_others_is_among_the_choices() -> None:
+    """One truth among 10^5000 others at no epsilon is never told; at an epsilon of 10^6 it always is."""
+    assert not noise.bernoulli_truth(0, 100, others=10**5000).any()
+    assert noise.bernoulli_truth(10**6, 100, others=10**5000).all()
 
 
 # Scores.

@@ -29,7 +29,9 @@ def decimal(x: Fraction) -> Decimal:
 
 def renyi(first: list[Decimal], second: list[Decimal], order: Decimal) -> Decimal:
     """Return the Renyi divergence of a finite pair: the definition, summed."""
-    moment = sum(((p.ln() * order + q.ln() * (1 - order)).exp() for p, q in zip(first, second, strict=True)), Decimal(0))
+    moment = sum(
+        ((p.ln() * order + q.ln() * (1 - order)).exp() for p, q in zip(first, second, strict=True)), Decimal(0)
+    )
     return moment.ln() / (order - 1)
 
 

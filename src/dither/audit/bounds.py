@@ -33,7 +33,10 @@ def lower_limit(hits: int, trials: int, failure: float) -> float:
     from scipy.special import betaincinv
 
     _check(hits, trials, failure)
-    return 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, failure)) * (1 - _OUTWARDS)
+    if hits == 0:
+        return 0.0
+    limit = float(betaincinv(hits, trials - hits + 1, failure))
+    return max(0.0, math.nextafter(limit - _OUTWARDS * min(limit, 1 - limit), -1))
 
 
 def upper_limit(hits: int, trials: int, failure: float) -> float:
@@ -50,7 +53,8 @@ def upper_limit(hits: int, trials: int, failure: float) -> float:
     if hits == trials:
         return 1.0
     # The complemented inverse: 1 - failure would lose the digits of a small failure.
-    return min(1.0, float(betainccinv(hits + 1, trials - hits, failure)) * (1 + _OUTWARDS))
+    limit = float(betainccinv(hits + 1, trials - hits, failure))
+    return min(1.0, math.nextafter(limit + _OUTWARDS * min(limit, 1 - limit), 2))
 
 
 def epsilon_shown(least: float, most: float, delta: float) -> float:

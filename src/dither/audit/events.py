@@ -20,8 +20,6 @@ from dither.audit.features import Column, Feature, codes, decoded
 
 _MOST_CUTS = 512
 _MOST_SHOWN = 5
-# Events that promise less than this share of the best one are not worth their part of the false alarm.
-_WORTH_TESTING = 0.5
 
 
 @dataclass(frozen=True)
@@ -77,14 +75,8 @@ def choose(
             known = best.get(proposal[:3])
             if proposal.score > (known.score if known else 0.0):
                 best[proposal[:3]] = proposal
-    chosen: list[Choice] = []
-    for delta in deltas:
-        rivals = [proposal for proposal in best.values() if proposal.delta == delta]
-        worth = _WORTH_TESTING * max((rival.score for rival in rivals), default=0.0)
-        for choice in (Choice(rival.favours, rival.make()) for rival in rivals if rival.score >= worth):
-            if choice not in chosen:
-                chosen.append(choice)
-    return chosen
+    # All of them, also those that promise less: a guess that was mere luck must not crowd out a sound one.
+    return list(dict.fromkeys(Choice(proposal.favours, proposal.make()) for proposal in best.values()))
 
 
 def _thresholds(

@@ -9,7 +9,7 @@ metric are known, and whatever they do not suggest it can give as ``neighbours``
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 
 from dither.exact import sqrt_up
 from dither.mechanisms import Example, InteractivePrimitive, Primitive
-from dither.mechanisms.values import Category, IntegerArray
-from dither.privacy import L2, LARGEST, ONE_WAY, Distance
+from dither.mechanisms.values import Category, IntegerArray, RealArray
+from dither.privacy import L2, LARGEST, ONE_WAY, Distance, Unit
 from dither.testing import hostile
 
 Vector = list[Fraction]
@@ -58,14 +58,19 @@ def pairs_of(example: Example) -> list[Pair]:
         found += _scripts(mechanism, list(example.data))
     elif isinstance(mechanism, Primitive) and isinstance(mechanism.domain, Category):
         found += _categories(mechanism.domain.count)
-    elif isinstance(mechanism, Primitive):
-        found += _arrays(mechanism, example.data)
-    else:
+    elif isinstance(mechanism, Primitive) and isinstance(mechanism.domain, IntegerArray | RealArray):
+        found += _arrays(mechanism, mechanism.domain, example.data)
+    elif isinstance(mechanism.distance, Unit):
         found += [
             Pair(f"hostile pair {number}", here, there, Fraction(apart))
             for number, (here, there, apart) in enumerate(hostile.pairs(mechanism, example.data))
         ]
-    return list({repr((pair.value, pair.neighbour)): pair for pair in reversed(found)}.values())[::-1]
+    return list({_written(pair): pair for pair in reversed(found)}.values())[::-1]
+
+
+def _written(pair: Pair) -> str:
+    """Return both inputs as a text that differs when they do; that of a long array would leave its middle out."""
+    return repr([given.tolist() if isinstance(given, np.ndarray) else given for given in (pair.value, pair.neighbour)])
 
 
 def _categories(count: int) -> Iterator[Pair]:
@@ -75,10 +80,9 @@ def _categories(count: int) -> Iterator[Pair]:
         yield from (Pair(f"{here} and {there}", here, there, Fraction(1)) for there in shown if here < there)
 
 
-def _arrays(mechanism: Primitive[Any, Any], data: Any) -> Iterator[Pair]:
-    """Return pairs of numbers or arrays: the example and flat ones, moved, and scores of which one lies behind."""
-    shape: tuple[int, ...] = mechanism.domain.shape  # type: ignore[attr-defined]
-    is_whole = isinstance(mechanism.domain, IntegerArray)
+def _arrays(mechanism: Primitive[Any, Any], domain: IntegerArray | RealArray, data: Any) -> Iterator[Pair]:
+    """Return pairs of numbers or arrays: the example and flat ones, moved, and scores of which some lie behind."""
+    shape, is_whole = domain.shape, isinstance(domain, IntegerArray)
     size, reach, step = math.prod(shape), 1 + mechanism.slack, _step(mechanism, is_whole)
     places = _PLACES | ({} if is_whole else {"half a step": step / 2, "a third": Fraction(1, 3)})
     starts = {"the example": [Fraction(entry) for entry in np.asarray(data, dtype=object).ravel()]}
@@ -111,20 +115,20 @@ def _scripts(mechanism: InteractivePrimitive[Any, Any], data: list[Any]) -> Iter
 def _moves(metric: Distance, size: int, reach: Fraction, is_whole: bool) -> Iterator[tuple[str, Vector]]:
     """Return changes of length ``reach`` in the metric, each with a name."""
     still, full = Fraction(0), Fraction(math.floor(reach)) if is_whole else reach
-    entries = sorted({0, size // 2, size - 1})
+    alone = sorted({0, size // 2, size - 1})
     if metric in (LARGEST, ONE_WAY):
         yield "all", [full] * size
-        for entry in entries if size > 1 else ():
+        for entry in alone if size > 1 else ():
             if metric is LARGEST:
-                yield f"{entry} against", _one(size, entry, full, -full)
-                yield f"against {entry}", _one(size, entry, -full, full)
+                yield f"{entry} against", _some(size, {entry}, full, -full)
+                yield f"against {entry}", _some(size, {entry}, -full, full)
             else:
-                yield f"{entry} alone", _one(size, entry, full, still)
-                yield f"all but {entry}", _one(size, entry, still, full)
+                yield f"{entry} alone", _some(size, {entry}, full, still)
+                yield f"all but {entry}", _some(size, {entry}, still, full)
         return
-    for entry in entries:
-        yield f"{entry} up", _one(size, entry, full, still)
-        yield f"{entry} down", _one(size, entry, -full, still)
+    for entry in alone:
+        yield f"{entry} up", _some(size, {entry}, full, still)
+        yield f"{entry} down", _some(size, {entry}, -full, still)
     if size > 1 and not is_whole:
         yield "spread", [full / (sqrt_up(Fraction(size)) if metric is L2 else size)] * size
 
@@ -132,28 +136,26 @@ def _moves(metric: Distance, size: int, reach: Fraction, is_whole: bool) -> Iter
 def _behind(
     mechanism: Primitive[Any, Any], size: int, reach: Fraction, step: Fraction, is_whole: bool
 ) -> Iterator[tuple[str, Vector, Vector]]:
-    """Return scores of which one lies behind the others and catches up as far as the metric allows.
+    """Return scores of which one, or half of them, lies behind the rest and catches up as far as the metric allows.
 
-    The farther it lies behind, the closer a choice comes to its full loss, and the rarer it is. Real scores start where
+    The farther behind, the closer a choice comes to its full loss, and the rarer it is. Real scores start where
     rounding to the grid moves them farthest.
     """
     full = Fraction(math.floor(reach)) if is_whole else reach
     both = mechanism.distance is LARGEST
     edge = Fraction(0) if is_whole else step / 2
-    for entry in sorted({0, size - 1}) if size > 1 else ():
+    groups = {"0": {0}, str(size - 1): {size - 1}, "half": set(range(size // 2))} if size > 1 else {}
+    for name, group in groups.items():
         for gap in _GAPS:
             behind = (2 if both else 1) * full + gap * _scale(mechanism)
             on_grid = math.ceil(behind / step) * step
-            start = _one(size, entry, edge * Fraction(1023, 1024) - on_grid, -edge)
-            yield (
-                f"{entry} behind by {float(on_grid):g}",
-                start,
-                _one(size, entry, full, -full if both else Fraction(0)),
-            )
+            start = _some(size, group, edge * Fraction(1023, 1024) - on_grid, -edge)
+            move = _some(size, group, full, -full if both else Fraction(0))
+            yield f"{name} behind by {float(on_grid):g}", start, move
 
 
-def _one(size: int, entry: int, there: Fraction, elsewhere: Fraction) -> Vector:
-    return [there if index == entry else elsewhere for index in range(size)]
+def _some(size: int, entries: Collection[int], there: Fraction, elsewhere: Fraction) -> Vector:
+    return [there if index in entries else elsewhere for index in range(size)]
 
 
 def _step(mechanism: Any, is_whole: bool) -> Fraction:

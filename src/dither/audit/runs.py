@@ -7,6 +7,7 @@ on fresh draws. The false alarm that is allowed is divided among all these tests
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from time import perf_counter
 from typing import Any
 
@@ -17,21 +18,22 @@ from dither.audit.bounds import expected_epsilon
 from dither.audit.pairs import Pair, pairs_of
 from dither.audit.samplers import sampler_of
 from dither.exact import whole
-from dither.mechanisms import Example, Mechanism, find, registered
+from dither.mechanisms import Example, Interactive, Mechanism, find, registered
 
 Progress = Callable[[Verdict], None]
 
-#: All pairs are tried with this share of the draws, the few most telling ones with all.
+#: All pairs are tried with a twentieth of the draws, the two most telling ones with all.
 SCREENING_SHARE = 20
-PAIRS_IN_FULL = 2
 _SECONDS_A_PAIR = 8.0
-_PROBE = 2000
+_SECONDS_TO_MEASURE = 0.05
 
 
 def audit_example(
     example: Example, samples: int, *, false_alarm: float = 1e-6, seconds: float = _SECONDS_A_PAIR
 ) -> Iterator[Verdict]:
     """Return the verdicts on one example: all pairs in short, then the most telling ones in full.
+
+    None for an ``Interactive`` mechanism, whose dialogue nobody here can lead: give ``audit`` a sampler that does.
 
     Args:
         example: a mechanism and data for it.
@@ -41,31 +43,37 @@ def audit_example(
 
     """
     mechanism, pairs = example.mechanism, pairs_of(example)
-    if not pairs:
+    if not pairs or isinstance(mechanism, Interactive):
         return
     in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), _affordable(mechanism, pairs[0], seconds))
     in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)
     screened = []
     for pair in pairs:
         verdict = _verdict(mechanism, pair, in_short, false_alarm / (2 * len(pairs)))
-        screened.append((_promise(verdict, in_full), pair))
+        screened.append((verdict.tightness or 0.0, _promise(verdict, in_full), pair))
         yield verdict
-    telling = sorted(screened, key=lambda entry: -entry[0])[:PAIRS_IN_FULL]
-    for _, pair in telling:
+    # What shows most already, and what may show most with more draws: a rare event, or a chance.
+    telling = {pair.label: pair for *_, pair in (max(screened, key=itemgetter(rank)) for rank in (0, 1))}
+    for pair in telling.values():
         yield _verdict(mechanism, pair, in_full, false_alarm / (2 * len(telling)))
 
 
 def audit_registered(
-    name: str, samples: int, progress: Progress | None = None, *, false_alarm: float = 1e-6
+    name: str,
+    samples: int,
+    progress: Progress | None = None,
+    *,
+    false_alarm: float = 1e-6,
+    seconds: float = _SECONDS_A_PAIR,
 ) -> list[Verdict]:
-    """Return the verdicts on every example and pair of a registered mechanism.
+    """Return the verdicts on every example and pair of a registered mechanism; ``progress`` is told each of them.
 
     Guarantee: with probability 1 - ``false_alarm`` none of them refutes a claim that is true.
     """
     examples = list(find(name).examples())
     verdicts = []
     for example in examples:
-        for verdict in audit_example(example, samples, false_alarm=false_alarm / len(examples)):
+        for verdict in audit_example(example, samples, false_alarm=false_alarm / len(examples), seconds=seconds):
             verdicts.append(verdict)
             if progress is not None:
                 progress(verdict)
@@ -99,9 +107,11 @@ def _promise(verdict: Verdict, samples: int) -> float:
 
 
 def _affordable(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> int:
-    """Return how many draws a side fit into the time, from how long a few take; what they are plays no part."""
-    sample = sampler_of(mechanism)
-    sample(pair.value, _PROBE)
-    start = perf_counter()
-    sample(pair.value, _PROBE)
-    return max(FEWEST_SAMPLES, int(seconds / 2 * _PROBE / max(perf_counter() - start, 1e-6)))
+    """Return how many draws a side fit into the time, from how long some take; what they are plays no part."""
+    sample, count, took = sampler_of(mechanism), FEWEST_SAMPLES, 0.0
+    while took < _SECONDS_TO_MEASURE:
+        count *= 2
+        start = perf_counter()
+        sample(pair.value, count)
+        took = perf_counter() - start
+    return max(FEWEST_SAMPLES, int(seconds / 2 * count / took))

@@ -6,5 +6,6 @@ with the load of the machine.
 """
 
 from dither.bench.noise import NoiseFigures, measure_noise
+from dither.bench.primitives import PrimitiveFigures, measure_primitives
 
-__all__ = ["NoiseFigures", "measure_noise"]
+__all__ = ["NoiseFigures", "PrimitiveFigures", "measure_noise", "measure_primitives"]

@@ -18,6 +18,7 @@ from dither.bench.noise import (
     peak_bytes_per_sample,
     time_value_correlation,
 )
+from dither.bench.primitives import measure_primitives
 
 
 def rivals(folder: Path) -> Path | None:
@@ -54,6 +55,17 @@ def table(figures: list[NoiseFigures]) -> Table:
     return shown
 
 
+def primitives_table() -> Table:
+    """Return the time of a release, for every registered primitive."""
+    shown = Table(title="primitives, first example of each (processor time)", title_justify="left")
+    for title in ("mechanism", "one release, microseconds", "among many, nanoseconds"):
+        shown.add_column(title, justify="left" if title == "mechanism" else "right")
+    for one in measure_primitives():
+        bulk = "" if one.nanoseconds_in_bulk is None else f"{one.nanoseconds_in_bulk:,.0f}"
+        shown.add_row(one.mechanism, f"{one.microseconds_alone:.0f}", bulk)
+    return shown
+
+
 def main() -> None:
     """Measure everything this room knows."""
     parser = argparse.ArgumentParser(prog="dither.bench", description=__doc__)
@@ -64,6 +76,7 @@ def main() -> None:
     console.width = max(console.width, 110)
     console.print(f"machine before: {load()}; {given.samples:,} samples a figure", highlight=False)
     console.print(table(measure_noise(given.samples, rivals(given.rivals) if given.rivals else None)))
+    console.print(primitives_table())
     byte = nanoseconds_per_random_byte()
     console.print(f"one random byte costs {byte:.3f} ns; the key stream is the floor of every figure above")
     for law, peak in peak_bytes_per_sample(given.samples).items():

@@ -8,11 +8,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from dither.audit import Verdict, audit_registered, pairs_of
-from dither.audit.runs import PAIRS_IN_FULL
 from dither.cli.console import console, print_json
 from dither.mechanisms import find, registered
 
 _FALSE_ALARM = 1e-6
+# About so many pairs of each example are tried again in full.
+_IN_FULL = 2
 
 
 def run(name: str, *, samples: int, as_json: bool) -> int:
@@ -43,7 +44,7 @@ def run(name: str, *, samples: int, as_json: bool) -> int:
 def _tests(name: str) -> int:
     """Return how many tests an audit of one mechanism makes: every pair in short, the most telling ones in full."""
     counts = [len(pairs_of(example)) for example in find(name).examples()]
-    return sum(count + min(count, PAIRS_IN_FULL) for count in counts)
+    return sum(count + min(count, _IN_FULL) for count in counts)
 
 
 def _advance(progress: Progress, task: TaskID, verdict: Verdict) -> None:

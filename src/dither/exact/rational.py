@@ -20,7 +20,7 @@ from dither.errors import InvalidParameter
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # Longer or more extreme texts are refused before they are parsed: "1e999999999" would otherwise fill the memory.
-# A whole number or quotient may be as long as the largest rational that is kept, so that what was written can be read back.
+# A whole number or quotient may be as long as the largest rational that is kept: what was written can be read back.
 _LONGEST_TEXT = 5002
 _LARGEST_EXPONENT = 400
 _LARGEST_BITS = 8192

@@ -26,6 +26,8 @@ _WIDEST = 2**56
 _COARSEST = 2**20
 # So that every released number fits a float.
 _SMALLEST_GRID, _LARGEST_GRID = Fraction(1, 2**1000), Fraction(2**900)
+# On coarser grids, multiples that fit an int64 are too few: they are released as floats.
+_LARGEST_WHOLE_GRID = 2**40
 _TINY = 5e-324
 
 
@@ -71,21 +73,22 @@ class Steps:
     whole: NDArray[np.int64]
     offset: NDArray[np.float64]
     exact_offset: Callable[[int], Fraction]
-    #: Whether every offset is exactly one half: whole steps of an undivided grid.
-    is_on_grid: bool
+    #: Whether every offset is one half because of the type: integers on a grid of one. Never because of the content,
+    #: which must not decide how long a draw takes.
+    is_on_grid: bool = False
 
     @classmethod
     def of(cls, values: NDArray[Any], grid: Fraction, halvings: int) -> Steps:
         """Split canonical values (see ``values.RealArray``)."""
         step, shift = grid / 2**halvings, Fraction(2**halvings, 2)
         if values.dtype == np.int64 and grid == 1 and halvings == 0:
-            return cls(values, np.full(values.shape, 0.5), lambda _: Fraction(1, 2), True)
+            return cls(values, np.full(values.shape, 0.5), lambda _: Fraction(1, 2), is_on_grid=True)
         if values.dtype == np.float64 and _is_power_of_two(step):
             return cls._of_floats(values, step, shift)
         pairs = [_split(Fraction(value), step, shift) for value in values.tolist()]
         whole = np.array([pair[0] for pair in pairs], dtype=np.int64)
         offset = np.array([float(pair[1]) for pair in pairs], dtype=np.float64)
-        return cls(whole, offset, lambda index: pairs[index][1], all(pair[1] == Fraction(1, 2) for pair in pairs))
+        return cls(whole, offset, lambda index: pairs[index][1])
 
     @classmethod
     def _of_floats(cls, values: NDArray[np.float64], step: Fraction, shift: Fraction) -> Steps:
@@ -101,13 +104,12 @@ class Steps:
             position[vanished] = np.copysign(_TINY, values[vanished])
         floor = np.floor(position)
         offset = position - floor
-        is_on_grid = shift.denominator == 2 and bool((position == floor).all())
         whole = floor.astype(np.int64) + int(shift)
         if shift.denominator == 2:
             carry = offset >= 0.5
             whole += carry
             offset += np.where(carry, -0.5, 0.5)
-        return cls(whole, offset, lambda index: _split(Fraction(values[index].item()), step, shift)[1], is_on_grid)
+        return cls(whole, offset, lambda index: _split(Fraction(values[index].item()), step, shift)[1])
 
 
 def _split(value: Fraction, step: Fraction, shift: Fraction) -> tuple[int, Fraction]:
@@ -127,7 +129,7 @@ def subdivision(scale: Fraction, grid: Fraction) -> int:
 def on_grid(whole: NDArray[np.int64], noise: NDArray[Any], grid: Fraction, halvings: int) -> NDArray[Any]:
     """Return the released numbers: steps of the finer grid, rounded down to the grid and expressed in its units."""
     steps = saturating_sum(whole, noise) >> halvings
-    if grid.denominator == 1 and grid <= LARGEST_SUM:
+    if grid.denominator == 1 and grid <= _LARGEST_WHOLE_GRID:
         limit = LARGEST_SUM // int(grid)
         whole_steps: NDArray[np.int64] = np.clip(steps, -limit, limit) * int(grid)
         return whole_steps

@@ -1,8 +1,8 @@
 """Report noisy max: add Laplace noise to every score and tell whose is the largest, and nothing else.
 
-For choosing one of many candidates under pure differential privacy; permute-and-flip is never worse. Cost: one pass
-over the candidates. Corrections: the winning noisy score is not released with the name, and the charge is that of a
-pure mechanism, not the exponential mechanism's epsilon^2 / 8.
+For choosing one of many candidates under pure differential privacy; permute-and-flip has half its bound on the gap.
+Cost: one pass over the candidates. Corrections: the winning noisy score is not released with the name, and the charge
+is that of a pure mechanism, not the exponential mechanism's epsilon^2 / 8.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _examples() -> Iterator[Example]:
     yield Example(PermuteAndFlip(candidates=2, scale="0.5", grid="0.125"), np.array([0.1, 0.3]))
 
 
-@register(examples=_examples, source="Permute-and-Flip (McKenna, Sheldon 2020); catalogue of primitives, M04")
+@register(examples=_examples, source="Permute-and-Flip (McKenna, Sheldon 2020), sections 3 and 4")
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(Choice):
     """Walk through the candidates in random order and take each with probability e^((score - best) / scale).

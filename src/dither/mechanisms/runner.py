@@ -102,7 +102,7 @@ class Runner(_Bound):
         for _ in range(self._count_runs(repeats)):
             run = self._inner(inner)
             candidate = run(part, data)
-            if winner is None or candidate[0] > winner[0]:  # type: ignore[operator]
+            if winner is None or _outscores(candidate[0], winner[0]):
                 winner = candidate
         if winner is None:
             raise PlanViolation("a selection needs at least one run")
@@ -110,7 +110,8 @@ class Runner(_Bound):
 
     def within(self) -> Runner:
         """Return a runner whose draws are chosen freely while the filter of the plan admits them."""
-        return self._inner(self._enter(Adapt()))
+        # A mechanism whose whole plan is adaptive is handed such a runner from the start.
+        return self if self._filter is not None else self._inner(self._enter(Adapt()))
 
     @property
     def is_finished(self) -> bool:
@@ -170,6 +171,11 @@ class Runner(_Bound):
             # The logarithmic law is the geometric one, kept with probability 1 / k.
             if repeats.shape == 1 or self._noise.bernoulli(Fraction(1, runs), 1)[0]:
                 return runs
+
+
+def _outscores(score: Any, other: Any) -> bool:
+    """Whether ``score`` is the better one. NaN is below all others: selection needs one order of all runs."""
+    return bool(score > other or (other != other and score == score))
 
 
 def _keep(data: Any, mask: np.ndarray[Any, Any]) -> Any:

@@ -73,12 +73,18 @@ class TopK(Choice):
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:
         """Return independent rows of indices, best first."""
         steps = self.steps(value)
-        return np.array([self._peel(steps, noise) for _ in range(count)], dtype=np.int64)
+        drawn = np.empty((count, self.chosen), dtype=np.int64)
+        self._peel(drawn, np.arange(steps.size), steps, noise)
+        return drawn
 
-    def _peel(self, steps: NDArray[np.int64], noise: Noise) -> list[int]:
-        left, scores, chosen = np.arange(steps.size), steps, []
-        for _ in range(self.chosen):
-            winner = int(noise.select(scores, self.rate, 1)[0])
-            chosen.append(int(left[winner]))
-            left, scores = np.delete(left, winner), np.delete(scores, winner)
-        return chosen
+    def _peel(self, rows: NDArray[np.int64], left: NDArray[np.int64], scores: NDArray[np.int64], noise: Noise) -> None:
+        """Fill rows of choices from the candidates left; rows that choose the same one go on together."""
+        winners = noise.select(scores, self.rate, len(rows))
+        rows[:, 0] = left[winners]
+        if rows.shape[1] == 1:
+            return
+        for winner in np.unique(winners):
+            together = np.flatnonzero(winners == winner)
+            rest = rows[together, 1:]
+            self._peel(rest, np.delete(left, winner), np.delete(scores, winner), noise)
+            rows[together, 1:] = rest

@@ -56,7 +56,9 @@ class IrrationalChance(Chance):
     def _bounds(self, bits: int) -> tuple[int, int]:
         digits = int(bits * _LN2_DIGITS) + 20
         while True:
-            low, high = (math.floor(bound * 2**bits) for bound in self._enclose(digits))
+            below, above = self._enclose(digits)
+            # p is irrational and so less than the bound above it, even where that is a binary fraction, such as 1.
+            low, high = math.floor(below * 2**bits), math.ceil(above * 2**bits) - 1
             if low == high:
                 return low, low + 1
             digits *= 2
@@ -94,7 +96,7 @@ def truth(x: Fraction, others: int) -> Chance:
         return RationalChance(Fraction(1, 1 + others))
 
     def enclose(digits: int) -> tuple[Fraction, Fraction]:
-        low, high = _exp_of_minus(x, digits + len(str(others)))
+        low, high = _exp_of_minus(x, digits + others.bit_length())
         return 1 / (1 + others * high), 1 / (1 + others * low)
 
     return IrrationalChance(enclose)

@@ -2,7 +2,7 @@
 
 A coin compares a uniform word with the first bits of its probability and is decided unless the two agree: with 16-bit
 words once in 65,536. Only then are more bits drawn, one word after the other, and compared with more bits of the
-probability. The law of every coin is exact; the number of bits used does not depend on the outcome.
+probability. The law of every coin is exact; one in 65,536 takes longer.
 """
 
 from __future__ import annotations

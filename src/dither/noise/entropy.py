@@ -93,6 +93,11 @@ class _Stream:
             self._busy = False
 
     def _generate(self, count: int) -> bytes:
+        if count > _BYTES_PER_KEY:
+            # More than one key may give: each key its share.
+            return b"".join(
+                self._generate(min(_BYTES_PER_KEY, count - done)) for done in range(0, count, _BYTES_PER_KEY)
+            )
         if count > self._left:
             self._rekey()
         self._left -= count

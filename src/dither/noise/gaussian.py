@@ -18,7 +18,7 @@ from dither.exact import sqrt_up
 from dither.noise.chances import Chance, RationalChance, exponential
 from dither.noise.coins import MARGIN, Bools, Floats, extend, flip, flip_each, fractions_of_one
 from dither.noise.entropy import Entropy
-from dither.noise.laplace import BLOCK, LARGEST_INT64_SCALE, Integers, discrete_laplace, geometric
+from dither.noise.laplace import BLOCK, LARGEST_INT64_SCALE, Integers, blockwise, discrete_laplace, geometric
 
 _HALF = RationalChance(Fraction(1, 2))
 # Whole parts beyond this saturate: what is added to them saturates before (``dither.mechanisms.values``).
@@ -105,21 +105,26 @@ def rounded_gaussian(
         exact_offset: the true offset at an index.
 
     """
-    count, first_bits = offsets.size, _FRACTION_WORDS * entropy.word_bits
-    absolute = _absolute_gaussian(entropy, variance, count)
-    negative = flip(entropy, _HALF, count)
-    # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
-    boundary = np.where(negative, offsets, 1 - offsets)
-    gap = absolute.prefix * 2.0**-first_bits - boundary
-    carry: Bools = gap >= MARGIN
-    unclear = ~carry & (gap + 2.0**-first_bits > -MARGIN)
-    for index in {*np.flatnonzero(unclear).tolist(), *absolute.longer}:
-        exact = exact_offset(index)
-        prefix, bits = absolute.longer.get(index, (int(absolute.prefix[index]), first_bits))
-        carry[index] = _passes(entropy, exact if negative[index] else 1 - exact, prefix, bits)
-    drawn = absolute.whole + carry
-    drawn[negative] *= -1
-    return drawn
+    first_bits = _FRACTION_WORDS * entropy.word_bits
+
+    def block(start: int, size: int) -> Integers:
+        absolute = _absolute_gaussian(entropy, variance, size)
+        negative = flip(entropy, _HALF, size)
+        # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
+        here = offsets[start : start + size]
+        boundary = np.where(negative, here, 1 - here)
+        gap = absolute.prefix * 2.0**-first_bits - boundary
+        carry: Bools = gap >= MARGIN
+        unclear = ~carry & (gap + 2.0**-first_bits > -MARGIN)
+        for index in {*np.flatnonzero(unclear).tolist(), *absolute.longer}:
+            exact = exact_offset(start + index)
+            prefix, bits = absolute.longer.get(index, (int(absolute.prefix[index]), first_bits))
+            carry[index] = _passes(entropy, exact if negative[index] else 1 - exact, prefix, bits)
+        drawn = absolute.whole + carry
+        drawn[negative] *= -1
+        return drawn
+
+    return blockwise(offsets.size, block)
 
 
 def _passes(entropy: Entropy, boundary: Fraction, prefix: int, bits: int) -> bool:

@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 #: Samples drawn at a time: small enough for the cache, so that memory does not grow with the number of samples.
 BLOCK = 1 << 15
-#: Up to this scale a draw fits an int64 but for one in e^128; a block with such a draw comes as Python integers, and
+#: Up to this scale a draw fits an int64 but for one in e^64; a block with such a draw comes as Python integers, and
 #: above this scale every block does.
 LARGEST_INT64_SCALE = 2**56
 _LARGEST_INT64 = 2**63 - 1
@@ -58,7 +58,7 @@ def geometric(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
     """
     if scale > LARGEST_INT64_SCALE:
         return _geometric_of_any_size(entropy, scale, count)
-    return _blockwise(count, lambda size: _geometric_block(entropy, _coins(scale), size))
+    return blockwise(count, lambda _, size: _geometric_block(entropy, _coins(scale), size))
 
 
 def discrete_laplace(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
@@ -68,13 +68,13 @@ def discrete_laplace(entropy: Entropy, scale: Fraction, count: int) -> NDArray[A
         drawn = _geometric_of_any_size(entropy, scale, count)
         return np.where(flip(entropy, coins.negative, count), -1 - drawn, drawn)
 
-    def block(size: int) -> NDArray[Any]:
+    def block(_: int, size: int) -> NDArray[Any]:
         drawn = _geometric_block(entropy, coins, size)
         # x ^ -1 is -1 - x and x ^ 0 is x.
         drawn ^= -flip(entropy, coins.negative, size).view(np.int8).astype(drawn.dtype)
         return drawn
 
-    return _blockwise(count, block)
+    return blockwise(count, block)
 
 
 def rounded_laplace(
@@ -92,28 +92,32 @@ def rounded_laplace(
         exact_offset: the true offset at an index.
 
     """
-    count = offsets.size
-    whole = _blockwise(count, lambda size: _geometric_block(entropy, _coins(scale), size))
-    negative = flip(entropy, _HALF, count)
-    # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
-    boundary = np.where(negative, offsets, 1 - offsets)
-    rate = float(1 / scale)
-    likely = np.exp(-boundary * rate) * np.expm1((boundary - 1) * rate) / np.expm1(-rate)
+    coins, rate = _coins(scale), float(1 / scale)
 
-    def chance(index: int) -> Chance:
-        exact = exact_offset(index)
-        return remainder((exact if negative[index] else 1 - exact) / scale, 1 / scale)
+    def block(start: int, size: int) -> NDArray[Any]:
+        whole = _geometric_block(entropy, coins, size)
+        negative = flip(entropy, _HALF, size)
+        # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
+        here = offsets[start : start + size]
+        boundary = np.where(negative, here, 1 - here)
+        likely = np.exp(-boundary * rate) * np.expm1((boundary - 1) * rate) / np.expm1(-rate)
 
-    whole += flip_each(entropy, likely, chance).view(np.int8)
-    whole[negative] *= -1
-    return whole
+        def chance(index: int) -> Chance:
+            exact = exact_offset(start + index)
+            return remainder((exact if negative[index] else 1 - exact) / scale, 1 / scale)
+
+        whole += flip_each(entropy, likely, chance).view(np.int8)
+        whole[negative] *= -1
+        return whole
+
+    return blockwise(offsets.size, block)
 
 
 def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> NDArray[Any]:
     """Return floor(1/2 + Z) for continuous Laplace variables Z: the common case of values that lie on the grid."""
     coins, carry = _coins(scale), remainder(1 / (2 * scale), 1 / scale)
 
-    def block(size: int) -> NDArray[Any]:
+    def block(_: int, size: int) -> NDArray[Any]:
         drawn = _geometric_block(entropy, coins, size)
         drawn += flip(entropy, carry, size).view(np.int8)
         negative = -flip(entropy, _HALF, size).view(np.int8).astype(drawn.dtype)
@@ -122,16 +126,17 @@ def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> ND
         drawn -= negative
         return drawn
 
-    return _blockwise(count, block)
+    return blockwise(count, block)
 
 
-def _blockwise(count: int, block: Callable[[int], NDArray[Any]]) -> NDArray[Any]:
+def blockwise(count: int, block: Callable[[int, int], NDArray[Any]]) -> NDArray[Any]:
+    """Return ``count`` integers, drawn a block at a time: ``block(start, size)`` draws those from ``start`` on."""
     if count <= BLOCK:
-        return block(count)
+        return block(0, count)
     drawn: NDArray[Any] = np.empty(count, dtype=np.int64)
     for start in range(0, count, BLOCK):
         end = min(count, start + BLOCK)
-        fresh = block(end - start)
+        fresh = block(start, end - start)
         if fresh.dtype == object:
             drawn = drawn.astype(object)
         drawn[start:end] = fresh

@@ -105,7 +105,12 @@ def _size(size: int) -> int:
 
 
 def _scores(scores: ArrayLike) -> Integers:
-    array = np.asarray(scores)
+    rule = "a non-empty vector of signed integers"
+    try:
+        array = np.asarray(scores)
+    except ValueError:
+        # NumPy's own message would describe the scores.
+        raise InvalidParameter("scores", "rows of different lengths", rule) from None
     if array.ndim != 1 or array.size == 0 or array.dtype.kind != "i":
-        raise InvalidParameter("scores", f"{array.dtype} with shape {array.shape}", "a non-empty vector of integers")
+        raise InvalidParameter("scores", f"{array.dtype} with shape {array.shape}", rule)
     return array.astype(np.int64)

@@ -36,9 +36,10 @@ def laplace_scale(target: Loss, sensitivity: Number) -> Fraction:
 
 
 def gaussian_sigma(target: Loss, sensitivity: Number) -> Fraction:
-    """Return a Gaussian sigma whose loss at that sensitivity is within ``target``, within 1e-18 of the least.
+    """Return a Gaussian sigma whose loss at that sensitivity is within ``target``.
 
-    From zCDP: sensitivity / sqrt(2 rho), rounded up. From (epsilon, delta): through the largest rho that converts.
+    From zCDP the least one: sensitivity / sqrt(2 rho), rounded up. From (epsilon, delta) through the largest rho that
+    converts, which is a little more than the least.
 
     >>> from dither.privacy.losses import ZCDP
     >>> gaussian_sigma(ZCDP("1/2"), 3)

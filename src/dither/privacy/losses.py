@@ -277,7 +277,10 @@ class ApproxDP(Loss):
         if other.pure is not None and other.pure <= self.epsilon and (other.rho <= self.rho or not states_rho(self)):
             return True
         # Conversion gives epsilon, and with it the generic rho, but no rho that this loss states beyond that.
-        return not states_rho(self) and spare > 0 and zcdp_delta(other.rho, self.epsilon) <= spare
+        if states_rho(self) or spare == 0:
+            return False
+        # Two searches for an order, either of which may be the luckier one in its last digits.
+        return zcdp_epsilon(other.rho, spare) <= self.epsilon or zcdp_delta(other.rho, self.epsilon) <= spare
 
     def to_json(self) -> dict[str, str]:
         """Return exact texts."""

@@ -272,6 +272,10 @@ class Parallel(Plan):
         self.plan.check(unit)
 
 
+#: Units of which each is one element of the data, so that sampling elements is sampling units.
+_SINGLE_ELEMENTS = frozenset({"row", "edge", "event", "rating"})
+
+
 @dataclass(frozen=True)
 class Sampled(Plan):
     """``plan`` on a secret Poisson sample that keeps each unit with probability ``rate``.
@@ -310,6 +314,9 @@ class Sampled(Plan):
         """Refuse every relation but add/remove: the proof needs a data set with and one without the unit."""
         if not (isinstance(unit, Unit) and unit.relation is Relation.ADD_REMOVE):
             raise IncompatibleDistance("a sampled plan", "units added or removed", unit)
+        if unit.protects not in _SINGLE_ELEMENTS:
+            # Sampling the elements of a unit one by one catches some of it far more often than the rate.
+            raise IncompatibleDistance("a sampled plan", "units that are one element of the data each", unit)
         self.plan.check(unit)
 
 
