@@ -191,6 +191,18 @@ def test_gap_bounds_hold_where_they_are_tightest(kind: type[Choice], confidence:
 
 
 @pytest.mark.statistical
+def test_noisy_max_needs_twice_the_reach() -> None:
+    """n = 100,000: the noise of the best candidate counts as well; with the reach alone it loses twice too often."""
+    mechanism = NoisyMax(candidates=50, scale=10)
+    bound = mechanism.error("0.999").value
+    for gap, holds in ((bound, True), (bound / 2, False)):
+        scores = np.full(50, -math.floor(gap) - 1)
+        scores[17] = 0
+        covered = int((mechanism.draw_many(scores, 100_000, system_noise()) == 17).sum())
+        assert covers_too_rarely(covered, 100_000, "0.999") != holds
+
+
+@pytest.mark.statistical
 def test_the_exponential_gap_bound_is_nearly_reached() -> None:
     """n = 10,000: candidates at two thirds of the bound win too often, so the bound is no loose guess."""
     mechanism = Exponential(candidates=50, scale=10)

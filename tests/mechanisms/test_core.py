@@ -595,6 +595,7 @@ def test_a_filter_after_a_draw_is_entered(noise: Noise) -> None:
         assert run.is_finished
         return 0
 
+    assert isinstance(Runner(Within(PureDP(1), (Geometric,)), noise).within(), Runner)
     mechanism = Disobedient(stated=Sequence.of(Use(ONE), Within(PureDP(1), (Geometric,))), deed=deed)
     assert mechanism.loss(1).pure == 2
     assert Runner(Use(mechanism), noise)(mechanism, ROWS) == 0
@@ -832,6 +833,15 @@ def test_the_best_run_wins_and_the_first_of_equals(noise: Noise, monkeypatch: py
     monkeypatch.setattr(Trial, "release", lambda self, data, run: next(scores))
     monkeypatch.setattr(Runner, "_count_runs", lambda self, repeats: 4)
     assert Runner(Use(Tuned()), noise)(Tuned(), ROWS) == "b"
+
+
+def test_a_score_that_is_no_number_never_wins(noise: Noise, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it comes: a comparison with NaN is false both ways, and would keep whatever came first."""
+    monkeypatch.setattr(Runner, "_count_runs", lambda self, repeats: 3)
+    for order in itertools.permutations([(math.nan, "nan"), (-1.0, "low"), (2.0, "high")]):
+        scores = iter(order)
+        monkeypatch.setattr(Trial, "release", lambda self, data, run, scores=scores: next(scores))
+        assert Runner(Use(Tuned()), noise)(Tuned(), ROWS) == "high"
 
 
 # Handles.

@@ -380,8 +380,8 @@ BIG_DRAWS: dict[str, tuple[Callable[[], Any], int]] = {
     "bernoulli_exp": (lambda: noise.bernoulli_exp(1, MILLION), 16),
     "rounded_laplace_on_grid": (lambda: noise.rounded_laplace_on_grid(Fraction(1000), MILLION), 16),
     # Not drawn in blocks: their work arrays are as long as the result.
-    "rounded_laplace": (lambda: noise.rounded_laplace(Fraction(1000), QUARTERS, lambda _: HALF / 2), 48),
-    "rounded_gaussian": (lambda: noise.rounded_gaussian(Fraction(1000), QUARTERS, lambda _: HALF / 2), 48),
+    "rounded_laplace": (lambda: noise.rounded_laplace(Fraction(1000), QUARTERS, lambda _: HALF / 2), 16),
+    "rounded_gaussian": (lambda: noise.rounded_gaussian(Fraction(1000), QUARTERS, lambda _: HALF / 2), 16),
     "uniform_below": (lambda: noise.uniform_below(1000, MILLION), 48),
     "select": (lambda: noise.select([1, 2, 3], 1, MILLION), 48),
 }

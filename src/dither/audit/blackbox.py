@@ -38,8 +38,8 @@ _ENTRIES_AT_A_TIME = 1 << 21
 class Evidence:
     """A lower bound on epsilon and what it rests on.
 
-    Guarantee: with probability 1 - ``false_alarm`` no mechanism that is (``epsilon``, ``delta``)-differentially private
-    with an epsilon below ``epsilon_lower`` yields it.
+    Guarantee: a mechanism that is (epsilon, ``delta``)-differentially private on the two inputs yields an
+    ``epsilon_lower`` above epsilon with probability at most ``false_alarm``.
     """
 
     epsilon_lower: float
