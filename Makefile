@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml
 demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML report with a picture
 	$(BIN)/dither demo --out build/demo/report.html
 
-test: check  ## every check that a change must pass
+test: check docs  ## every check that a change must pass
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.installed  ## format, lint, types, fresh tables
@@ -36,7 +36,7 @@ bench: $(VENV)/.installed  ## speed of noise beside NumPy and OpenDP (in an envi
 	$(BIN)/python -m dither.bench --rivals .venv-rivals
 
 docs: $(VENV)/.installed  ## build the site into site/
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html"
 
 clean:  ## remove everything that was built

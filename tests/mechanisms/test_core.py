@@ -651,6 +651,27 @@ def test_a_composed_loss_cannot_be_overridden() -> None:
             type("Mixed", (Cheap, base), {})
 
 
+def test_the_plan_that_is_walked_is_the_one_that_was_priced() -> None:
+    """A plan that grows from call to call is asked for once, so that nothing is drawn that was not paid for."""
+    calls = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Fickle(Bench):
+        name: ClassVar[str] = "test-fickle"
+
+        def plan(self) -> Plan:
+            calls.append(1)
+            return Repeat(Use(ONE), len(calls))
+
+        def release(self, data: Any, run: Runner) -> Any:
+            return [run(ONE, 0) for _ in range(2)]
+
+    budget = Budget(epsilon=10, unit=ROW)
+    with pytest.raises(PlanViolation):
+        release(Fickle(), ROWS, budget=budget)
+    assert budget.spent.pure == 1
+
+
 # Money.
 
 

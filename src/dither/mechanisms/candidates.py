@@ -7,6 +7,7 @@ choice, so scores that all move the same way by at most D have a range of D, and
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -81,14 +82,11 @@ class Choice(Primitive[Any, Any]):
     def spread(self, d_in: Number) -> Fraction:
         """Return the largest range of the changes of the rounded scores, for scores ``d_in`` apart."""
         change = non_negative("d_in", d_in)
-        if change == 0:
-            return Fraction(0)
-        step = self.grid or Fraction(0)
-        if self.one_way and self.score_error == 0:
-            # Rounding keeps the direction of every change and lengthens it by less than a step.
-            return change + step
-        sideways = 2 * self.score_error + step
-        return change + 2 * sideways if self.one_way else 2 * (change + sideways)
+        if change == 0 or self.grid is None:
+            return change if self.one_way else 2 * change
+        # A given score may be off by its error on both sides, and rounding lengthens a change to whole steps at most.
+        farthest, sideways = (_whole_steps(reach, self.grid) for reach in (change + self.slack, self.slack))
+        return farthest + sideways if self.one_way else 2 * farthest
 
     def epsilon_of_one(self, d_in: Number) -> Fraction:
         """Return what one choice loses: spread / scale."""
@@ -131,3 +129,7 @@ class Choice(Primitive[Any, Any]):
         """Return the bound on the gap to the best score, given that of the rounded scores."""
         hidden = 2 * float(self.score_error + (self.grid or 0))
         return Bound(reach + hidden, confidence, "the gap between the best score and that of the chosen candidate")
+
+
+def _whole_steps(reach: Fraction, grid: Fraction) -> Fraction:
+    return math.ceil(reach / grid) * grid

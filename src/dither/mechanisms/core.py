@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
@@ -154,52 +155,41 @@ class InteractivePrimitive(Mechanism[V, O]):
         """Return the answer to ``value``, and whether the conversation is now over."""
 
 
-class Composed(Mechanism[V, O]):
-    """Makes the draws of a public plan through a runner, and nothing else."""
+class Planned(Mechanism[V, O]):
+    """What composed mechanisms share: a public plan, from which the loss follows."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        _keeps_loss(cls, Composed)
+        if cls.loss is not Planned.loss:
+            raise InvalidParameter("loss", cls, "left to the plan: a composed mechanism cannot state another one")
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Return what may be drawn: a function of public parameters."""
+        """Return what may be drawn, in the whole conversation if it is one: a function of public parameters."""
+
+    @cached_property
+    def fixed_plan(self) -> Plan:
+        """The plan, asked for once: what is walked is what was priced."""
+        return self.plan()
 
     @final
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss of the plan; it cannot be stated otherwise."""
-        plan = self.plan()
-        plan.check(self.distance)
-        return plan.loss(d_in)
+        self.fixed_plan.check(self.distance)
+        return self.fixed_plan.loss(d_in)
+
+
+class Composed(Planned[V, O]):
+    """Makes the draws of a public plan through a runner, and nothing else."""
 
     @abstractmethod
     def release(self, data: V, run: Runner) -> O:
         """Return the answer, having looked at ``data`` only through ``run``. Total: never raises because of data."""
 
 
-class Interactive(Mechanism[V, O]):
+class Interactive(Planned[V, O]):
     """A composed mechanism whose draws are spread over a conversation; its loss is that of the whole plan."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        _keeps_loss(cls, Interactive)
-
-    @abstractmethod
-    def plan(self) -> Plan:
-        """Return what may be drawn in the whole conversation: a function of public parameters."""
-
-    @final
-    def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss of the plan; it cannot be stated otherwise."""
-        plan = self.plan()
-        plan.check(self.distance)
-        return plan.loss(d_in)
 
     @abstractmethod
     def open(self, data: V, run: Runner) -> O:
         """Return an object whose methods answer, each through ``run``."""
-
-
-def _keeps_loss(kind: Any, base: Any) -> None:
-    if kind.loss is not base.loss:
-        raise InvalidParameter("loss", kind, "left to the plan: a composed mechanism cannot state another one")

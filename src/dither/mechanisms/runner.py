@@ -67,7 +67,7 @@ class Runner(_Bound):
             raise InvalidParameter("part", part, "a primitive or a composed mechanism")
         self._take_draw(part, stability)
         if isinstance(part, Composed):
-            return part.release(value, self._inner(part.plan(), part, value))
+            return part.release(value, self._inner(part.fixed_plan, part, value))
         return self._draw(part, value)
 
     def open(self, part: InteractivePrimitive[V, O], *, stability: Number = 1) -> Handle[V, O]:
@@ -82,7 +82,7 @@ class Runner(_Bound):
         if not isinstance(part, Interactive):
             raise InvalidParameter("part", part, "an interactive mechanism")
         self._take_draw(part, stability)
-        return part.open(data, self._inner(part.plan(), part, data))
+        return part.open(data, self._inner(part.fixed_plan, part, data))
 
     def parallel(self, siblings: int) -> list[Runner]:
         """Return a runner for each of ``siblings`` disjoint parts of the data."""

@@ -37,7 +37,7 @@ class TopK(Choice):
     """Choose ``chosen`` candidates one after the other, each with probability proportional to e^(score / scale).
 
     Guarantee: scores ``d_in`` apart lose epsilon = ``chosen * 2 d_in / scale`` (half of it with ``one_way``) and
-    rho = ``chosen`` * (2 d_in / scale)^2 / 8.
+    rho = ``chosen`` * (2 d_in / scale)^2 / 8; the last candidate left costs nothing.
 
     >>> TopK(candidates=10, chosen=3, scale=6).loss(1)
     PureDP('1', rho='1/24')
@@ -60,9 +60,9 @@ class TopK(Choice):
         return (self.chosen,)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the sum over the choices."""
+        """Return the sum over the choices; the last one left is no choice."""
         epsilon = self.epsilon_of_one(d_in)
-        return PureDP(epsilon, rho=epsilon**2 / 8).times(self.chosen)
+        return PureDP(epsilon, rho=epsilon**2 / 8).times(min(self.chosen, self.candidates - 1))
 
     def error(self, confidence: Number) -> Bound:
         """Return the gap of the worst choice to the best candidate left, over all choices."""
