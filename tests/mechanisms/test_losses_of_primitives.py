@@ -290,6 +290,11 @@ def test_what_cannot_be_reached_has_no_guarantee(build: Callable[..., Any], targ
         build(target, 1)
 
 
+@pytest.mark.parametrize("target", [PureDP(1), ZCDP(1)], ids=repr)
+def test_no_choice_at_all_is_calibrated_to_anything(target: Loss) -> None:
+    assert TopK.calibrated(target, sensitivity=1, candidates=1, chosen=1).loss(1).is_zero
+
+
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), "much", True, None])
 @pytest.mark.parametrize("build", [*BY_EPSILON[:-1], *BY_RHO])
 def test_calibration_refuses_a_sensitivity_that_is_none(build: Callable[..., Any], bad: Any) -> None:

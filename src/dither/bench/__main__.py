@@ -86,4 +86,5 @@ def main() -> None:
     console.print(f"machine after: {load()}", highlight=False)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -113,7 +113,8 @@ class Choice(Primitive[Any, Any]):
         check_target(target)
         step = 1 if parameters.get("grid") is None else positive("grid", parameters["grid"])
         if target.pure:
-            at_one_step = cls(scale=step, **parameters).loss(distance).pure or Fraction(0)
+            # A choice among one candidate loses nothing at any scale.
+            at_one_step = cls(scale=step, **parameters).loss(distance).pure or Fraction(1)
             sharpest = cls(scale=at_one_step * step / target.pure, **parameters)
             if sharpest.loss(distance) <= target:
                 return sharpest

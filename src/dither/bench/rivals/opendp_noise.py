@@ -33,4 +33,5 @@ def main() -> None:
     sys.stdout.write(json.dumps(figures) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
