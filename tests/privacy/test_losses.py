@@ -96,7 +96,9 @@ def test_a_stated_rho_never_exceeds_what_epsilon_gives(epsilon: Fraction, rho: F
     generic = pure_to_zcdp(epsilon)
     for loss in (PureDP(epsilon, rho=rho), ApproxDP(epsilon, "1e-6", rho=rho)):
         assert loss.rho == min(rho, generic)
-        assert states_rho(loss) == (rho < generic)
+        assert states_rho(loss) == (0 < rho < generic)
+        # Without any divergence there is no epsilon either.
+        assert loss.epsilon == (epsilon if rho else 0)
     assert not states_rho(ZCDP(rho))
 
 

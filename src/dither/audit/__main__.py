@@ -32,6 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="mechanisms to audit; all by default")
     given = parser.parse_args(arguments)
     console, start = Console(), perf_counter()
+    console.width = max(console.width, 150)
     names = given.names or list(registered())
     examples = [(name, number, example) for name in names for number, example in _examples(name)]
     table = Table("mechanism", "example", "claim", title=f"{len(examples)} examples, {given.samples:,} samples a side")

@@ -48,6 +48,8 @@ class Choice(Primitive[Any, Any]):
     """
 
     no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
+    #: How many times the reach of one exponential variable the gap to the best score may be.
+    gap_reaches: ClassVar[int] = 1
 
     candidates: Whole = Whole(least=1, most=2**32)
     scale: Positive = Positive()
@@ -124,12 +126,10 @@ class Choice(Primitive[Any, Any]):
     def error(self, confidence: Number) -> Bound:
         """Return the gap to the best score: scale * ln(candidates / failure), and twice what rounding may hide."""
         wanted = probability("confidence", confidence, open_below=True)
-        return self.gap_bound(laplace_reach(self.scale, share_of_failure(wanted, self.candidates)), wanted)
-
-    def gap_bound(self, reach: float, confidence: Fraction) -> Bound:
-        """Return the bound on the gap to the best score, given that of the rounded scores."""
-        hidden = 2 * float(self.score_error + (self.grid or 0))
-        return Bound(reach + hidden, confidence, "the gap between the best score and that of the chosen candidate")
+        reach = self.gap_reaches * laplace_reach(self.scale, share_of_failure(wanted, self.candidates))
+        # A given score is off by its error, a rounded one by half a step more; so may be the best one.
+        hidden = 2 * float(self.score_error) + float(self.grid or 0)
+        return Bound(reach + hidden, wanted, "the gap between the best score and that of the chosen candidate")
 
 
 def _whole_steps(reach: Fraction, grid: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ is that of a pure mechanism, not the exponential mechanism's epsilon^2 / 8.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.mechanisms.candidates import Choice
-from dither.mechanisms.core import Bound, Numerics
+from dither.mechanisms.core import Numerics
 from dither.mechanisms.registry import Example, register
 from dither.noise import Noise
 from dither.noise.source import LARGEST_SCALE, SMALLEST_SCALE
@@ -48,6 +48,8 @@ class NoisyMax(Choice):
     name: ClassVar[str] = "noisy-max"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
+    # The winner's noise may be as far up as the best one's is down.
+    gap_reaches: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,11 +59,6 @@ class NoisyMax(Choice):
     def loss(self, d_in: Number = 1) -> Loss:
         """Return epsilon = spread / scale."""
         return PureDP(self.epsilon_of_one(d_in))
-
-    def error(self, confidence: Number) -> Bound:
-        """Return twice the reach of the noise over all candidates."""
-        one_sided = super().error(confidence)
-        return replace(one_sided, value=2 * one_sided.value)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:
         """Return independent choices."""

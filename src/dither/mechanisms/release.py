@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import threading
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from dither.errors import IncompatibleDistance, InvalidParameter, MissingExtra
+from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, MissingExtra
 from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
 from dither.mechanisms.runner import Handle, Runner
@@ -57,6 +58,7 @@ class Budget:
         self.unit = unit
         self._filter = Filter(loss)
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def total(self) -> Loss:
@@ -74,6 +76,8 @@ class Budget:
 
     def charge(self, loss: Loss) -> None:
         """Take ``loss`` out of the budget, or raise BudgetExceeded and take nothing."""
+        if self._process != os.getpid():
+            raise HandleMisuse("a budget belongs to the process that made it: a forked copy would spend it again")
         with self._lock:
             self._filter.spend(loss)
 

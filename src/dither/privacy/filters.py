@@ -72,9 +72,11 @@ spent already
         if isinstance(self.budget, ZCDP):
             return ZCDP(max(Fraction(0), self._rho - self.spent.rho))
         low, high = Fraction(0), self.budget.pure or Fraction(0)
-        if self.admits(PureDP(high)):
-            return PureDP(high)
-        for _ in range(40):
+        # By plain addition; under (epsilon, delta) the zCDP route may have more room.
+        by_sum = PureDP(max(low, high - self.spent.pure)) if self.spent.pure is not None else PureDP(0)
+        if self.admits(by_sum):
+            low = by_sum.epsilon
+        for _ in range(0 if isinstance(self.budget, PureDP) else 40):
             middle = (low + high) / 2
             low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
         return PureDP(low)

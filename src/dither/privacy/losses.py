@@ -129,7 +129,11 @@ class Concentrated(Field[Number | None, Fraction]):
 
     def __set__(self, instance: object, value: Number | None) -> None:
         generic = pure_to_zcdp(instance.__dict__["epsilon"])
-        instance.__dict__[self._name] = generic if value is None else min(generic, non_negative(self._name, value))
+        rho = generic if value is None else min(generic, non_negative(self._name, value))
+        instance.__dict__[self._name] = rho
+        if rho == 0:
+            # Two laws without any divergence are the same law: no epsilon is lost either.
+            instance.__dict__["epsilon"] = Fraction(0)
 
 
 @dataclass(frozen=True)
