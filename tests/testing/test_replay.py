@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from dither.mechanisms import AboveThreshold, Composed, Exponential, Geometric, Numerics
+from dither.audit import audit
+from dither.mechanisms import AboveThreshold, Composed, Dialogue, Exponential, Geometric, Interactive, Numerics
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, Best, Parallel, Plan, PureDP, Repeats, Sampled, Sequence, Unit, Use, Within
+from dither.privacy import (
+    EVENT,
+    ROW,
+    Best,
+    Parallel,
+    Plan,
+    PureDP,
+    Repeat,
+    Repeats,
+    Sampled,
+    Sequence,
+    Unit,
+    Use,
+    Within,
+)
 from dither.testing import record, replay
 
 ROWS = np.array([0, 1, 2, 2, 1, 0, 2, 2, 1])
@@ -179,3 +195,50 @@ def test_recording_gives_the_same_law_as_running() -> None:
     size = tape.events[-1].value
     # 10,000 coins: below 4,500 or above 5,500 has a probability below 1e-22.
     assert 4500 < size < 5500
+
+
+class Teller:
+    """A conversation that counts what it is fed."""
+
+    def __init__(self, run: Runner, mechanism: Any) -> None:
+        self._run, self._mechanism = run, mechanism
+
+    def feed(self, value: int) -> int:
+        return int(self._run(self._mechanism.count, value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Talks(Interactive[None, Teller]):
+    """Answers each value it is fed with a noisy one."""
+
+    name: ClassVar[str] = "test-talks"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    count: ClassVar[Geometric] = Geometric(scale=2)
+
+    @property
+    def distance(self) -> Unit:
+        return EVENT
+
+    def plan(self) -> Plan:
+        return Repeat(Use(self.count), 3)
+
+    def open(self, data: None, run: Runner) -> Teller:
+        return Teller(run, self)
+
+
+def test_a_conversation_is_replayed() -> None:
+    here, there = Dialogue(None, (1, 2, 3)), Dialogue(None, (1, 3, 3))
+    assert replay(Talks(), here, there) == []
+    answers, tape, is_finished = record(Talks(), here)
+    assert len(answers) == len(tape.events) == 3
+    assert is_finished
+    far = replay(Talks(), here, Dialogue(None, (1, 9, 3)))
+    assert [violation.rule for violation in far] == ["a value moved too far"]
+
+
+def test_a_conversation_can_be_audited() -> None:
+    """Three answers of which one moves by one: no more than an epsilon of one half can ever be certified."""
+    verdict = audit(Talks(), Dialogue(None, (1, 2, 3)), Dialogue(None, (1, 3, 3)), samples=4000)
+    assert not verdict.is_refuted
+    assert verdict.claim.pure == Fraction(3, 2)

@@ -18,7 +18,7 @@ from dither.audit.bounds import expected_epsilon
 from dither.audit.pairs import Pair, pairs_of
 from dither.audit.samplers import sampler_of
 from dither.exact import whole
-from dither.mechanisms import Example, Interactive, Mechanism, find, registered
+from dither.mechanisms import Example, Mechanism, find, registered
 
 Progress = Callable[[Verdict], None]
 
@@ -33,8 +33,6 @@ def audit_example(
 ) -> Iterator[Verdict]:
     """Return the verdicts on one example: all pairs in short, then the most telling ones in full.
 
-    None for an ``Interactive`` mechanism, whose dialogue nobody here can lead: give ``audit`` a sampler that does.
-
     Args:
         example: a mechanism and data for it.
         samples: the draws a side of a pair in full; fewer for a mechanism that would take longer than ``seconds``.
@@ -43,7 +41,7 @@ def audit_example(
 
     """
     mechanism, pairs = example.mechanism, pairs_of(example)
-    if not pairs or isinstance(mechanism, Interactive):
+    if not pairs:
         return
     in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), _affordable(mechanism, pairs[0], seconds))
     in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.mechanisms import Composed, InteractivePrimitive, Mechanism, Primitive, Runner
+from dither.mechanisms import Composed, Dialogue, Interactive, InteractivePrimitive, Mechanism, Primitive, Runner
 from dither.noise import Entropy, Noise, SystemEntropy
 from dither.privacy import Use
 
@@ -77,7 +77,8 @@ class BlockNoise(Noise):
 def sampler_of(mechanism: Mechanism[Any, Any]) -> Sampler:
     """Return the sampler of a mechanism, over the operating system's generator.
 
-    For an interactive primitive an input is a script of values, and an outcome the answers to it.
+    For an interactive primitive an input is a script of values, for an interactive mechanism a ``Dialogue``; an outcome
+    is the answers to it.
     """
     noise = BlockNoise(SystemEntropy())
     if isinstance(mechanism, Primitive):
@@ -86,7 +87,13 @@ def sampler_of(mechanism: Mechanism[Any, Any]) -> Sampler:
         return lambda script, count: _conversations(mechanism, script, count, noise)
     if isinstance(mechanism, Composed):
         return lambda data, count: np.array([Runner(Use(mechanism), noise)(mechanism, data) for _ in range(count)])
-    raise InvalidParameter("mechanism", mechanism, "one that answers by itself; else give a sampler and its claim")
+    if isinstance(mechanism, Interactive):
+        return lambda talk, count: np.array([_talk(mechanism, talk, noise) for _ in range(count)])
+    raise InvalidParameter("mechanism", mechanism, "a primitive, a composed or an interactive mechanism")
+
+
+def _talk(mechanism: Interactive[Any, Any], talk: Dialogue, noise: Noise) -> list[Any]:
+    return talk.lead(Runner(Use(mechanism), noise).converse(mechanism, talk.data))
 
 
 def _conversations(mechanism: InteractivePrimitive[Any, Any], script: Any, count: int, noise: Noise) -> NDArray[Any]:

@@ -115,23 +115,24 @@ def check_total(example: Example) -> None:
     elif isinstance(mechanism, InteractivePrimitive):
         for value in hostile.values(mechanism.domain):
             _answers(partial(_converse, mechanism, [value], system_noise()))
-    elif isinstance(mechanism, Composed):
+    elif isinstance(mechanism, Composed | Interactive):
         for here, there, _ in _pairs(example):
             _answers(partial(record, mechanism, here))
             _answers(partial(record, mechanism, there))
 
 
 def check_plan_walked(example: Example) -> None:
-    """Check that a composed mechanism draws exactly what its plan says, to its end."""
-    if isinstance(example.mechanism, Composed):
+    """Check that a composed mechanism draws exactly what its plan says, to its end; a conversation may stop early."""
+    if isinstance(example.mechanism, Composed | Interactive):
         _, tape, is_finished = record(example.mechanism, example.data)
-        require(is_finished, "the release ended before its plan did")
+        require(is_finished or isinstance(example.mechanism, Interactive), "the release ended before its plan did")
         require(bool(tape.events), "the release drew nothing")
 
 
 def check_replay(example: Example) -> None:
     """Check that on frozen draws hostile neighbours take the same path and give the same output."""
-    if isinstance(example.mechanism, Composed):
+    if isinstance(example.mechanism, Composed | Interactive):
+        require(bool(_pairs(example)), "there are no neighbours to try: give the example some")
         for here, there, distance in _pairs(example):
             for violation in replay(example.mechanism, here, there, d_in=distance):
                 raise ContractViolation(str(violation))
@@ -236,7 +237,7 @@ def _through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget)
     elif isinstance(mechanism, InteractivePrimitive):
         converse(mechanism, budget=budget)
     elif isinstance(mechanism, Interactive):
-        converse(mechanism, data, budget=budget)
+        converse(mechanism, data.data, budget=budget)
 
 
 def _budget_below(price: Loss, unit: Unit) -> Budget:

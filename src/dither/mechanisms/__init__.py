@@ -25,7 +25,7 @@ from dither.mechanisms.noisy_max import NoisyMax
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.randomised_response import RandomisedResponse
-from dither.mechanisms.registry import Entry, Example, find, register, registered
+from dither.mechanisms.registry import Dialogue, Entry, Example, find, register, registered
 from dither.mechanisms.release import Budget, Release, converse, release
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, from_spec, to_spec
@@ -36,6 +36,7 @@ __all__ = [
     "Bound",
     "Budget",
     "Composed",
+    "Dialogue",
     "DiscreteGaussian",
     "Entry",
     "Example",

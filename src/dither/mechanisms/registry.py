@@ -19,12 +19,25 @@ M = TypeVar("M", bound=type[AnyMechanism])
 
 
 @dataclass(frozen=True)
+class Dialogue:
+    """What an interactive mechanism is tried on: the data it opens with, and what it is then asked or fed."""
+
+    data: Any
+    script: tuple[Any, ...]
+
+    def lead(self, conversation: Any) -> list[Any]:
+        """Return the answers of an open conversation to the script, through its ``ask`` or ``feed``."""
+        speak = getattr(conversation, "ask", None) or conversation.feed
+        return [speak(value) for value in self.script]
+
+
+@dataclass(frozen=True)
 class Example:
     """A small instance to be checked, and data for it.
 
     Args:
         mechanism: the instance; small enough that its outcomes can be enumerated or drawn a million times.
-        data: an input; for an interactive primitive, a script of inputs.
+        data: an input; for an interactive primitive a list of values, for an interactive mechanism a ``Dialogue``.
         neighbours: pairs of inputs and how far apart they are, beyond those that the checks make for the input's type.
 
     """

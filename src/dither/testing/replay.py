@@ -21,13 +21,14 @@ import numpy as np
 
 from dither.errors import DitherError
 from dither.exact import Number, positive
-from dither.mechanisms.core import Composed, InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.runner import Runner
 from dither.noise import Noise, system_noise
 from dither.privacy import LARGEST, ONE_WAY, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
 
 AnyMechanism = Mechanism[Any, Any]
+AnyPlanned = Composed[Any, Any] | Interactive[Any, Any]
 #: Where in the tree of plans a draw was made; a sibling of a division adds its number.
 Where = tuple[str, ...]
 
@@ -182,9 +183,10 @@ class ReplayRunner(RecordingRunner):
         return count
 
 
-def replay(mechanism: Composed[Any, Any], data: Any, neighbour: Any, *, d_in: Number = 1) -> list[Violation]:
+def replay(mechanism: AnyPlanned, data: Any, neighbour: Any, *, d_in: Number = 1) -> list[Violation]:
     """Return every way in which frozen runs on ``data`` and ``neighbour``, ``d_in`` units apart, differ.
 
+    For an interactive mechanism both are a ``Dialogue``.
     An empty list is what a private mechanism gives, on every pair of neighbours.
     """
     distance, noise = positive("d_in", d_in), system_noise()
@@ -195,15 +197,21 @@ def replay(mechanism: Composed[Any, Any], data: Any, neighbour: Any, *, d_in: Nu
     return [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
 
 
-def record(mechanism: Composed[Any, Any], data: Any) -> tuple[Any, Tape, bool]:
+def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
     """Return the output of one run, its tape, and whether the plan was walked to its end."""
     runner = RecordingRunner(mechanism.plan(), system_noise())
-    return mechanism.release(data, runner), runner.tape, runner.is_finished
+    return _released(mechanism, data, runner), runner.tape, runner.is_finished
 
 
-def _run(mechanism: Composed[Any, Any], data: Any, runner: RecordingRunner) -> tuple[Any, Exception | None]:
+def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
+    if isinstance(mechanism, Composed):
+        return mechanism.release(data, runner)
+    return data.lead(mechanism.open(data.data, runner))
+
+
+def _run(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> tuple[Any, Exception | None]:
     try:
-        return mechanism.release(data, runner), None
+        return _released(mechanism, data, runner), None
     except Exception as failure:  # every exception is an observable difference, whatever it is
         return None, failure
 

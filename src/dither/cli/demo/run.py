@@ -126,4 +126,4 @@ def run(out: Path, *, as_json: bool) -> None:
         table.add_row(answer.question, answer.answer, answer.certainty, answer.truth, answer.price)
     console.print(table)
     console.print(f"Budget: {budget}.", highlight=False)
-    console.print(f"Report with a picture: {out}", highlight=False)
+    console.print(f"Report: {out}", highlight=False)
