@@ -93,10 +93,8 @@ def _check(relation: Relation) -> None:
 
 def _columns(weights: Weights) -> tuple[NDArray[Any], int]:
     """Return the different columns, one a row, as integers over a common denominator."""
-    rows = [
-        list(row) for row in (weights.tolist() if isinstance(weights, np.ndarray) and weights.ndim == 2 else weights)
-    ]
-    if not (rows and rows[0] and all(len(row) == len(rows[0]) for row in rows)):
+    rows: Any = weights.tolist() if isinstance(weights, np.ndarray) else weights
+    if not (_is_list(rows) and rows and all(_is_list(row) and len(row) == len(rows[0]) > 0 for row in rows)):
         raise InvalidParameter("weights", _shape(weights), "at least one row of weights, all of one length above 0")
     if len(rows) * len(rows[0]) > _MOST_WEIGHTS:
         raise InvalidParameter("weights", f"{len(rows)} x {len(rows[0])} of them", "at most 2^24 in number")
@@ -104,7 +102,11 @@ def _columns(weights: Weights) -> tuple[NDArray[Any], int]:
     return over_one_denominator(sorted(set(zip(*fractions, strict=True))))
 
 
-def _weight(row: int, cell: int, value: Number) -> int | Fraction:
+def _is_list(rows: Any) -> bool:
+    return isinstance(rows, Sequence) and not isinstance(rows, str)
+
+
+def _weight(row: int, cell: int, value: Any) -> int | Fraction:
     return value if type(value) is int else exact(f"weights[{row}][{cell}]", value)
 
 

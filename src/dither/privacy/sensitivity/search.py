@@ -147,7 +147,8 @@ def local_sensitivity_at_distance(
 def smooth_sensitivity(query: Query, data: Any, universe: Neighbourhood, metric: Metric, *, beta: Number) -> Fraction:
     """Return the largest e^(-beta s) LS(s) over all s, LS(s) being the local sensitivity at distance s.
 
-    Guarantee: exact when s = 0 decides; otherwise at least the true value and within a relative 1e-25 of it.
+    Guarantee: exact when s = 0 decides; otherwise at least the true value, and within a relative 1e-25 of it while beta
+    times s is at most 5000.
 
     >>> from dither.privacy import L1, Relation
     >>> from dither.privacy.sensitivity import Universe
