@@ -55,7 +55,7 @@ def row(entry: Entry) -> list[str]:
         f"[{entry.name}]({entry.name}.md)",
         entry.summary,
         ", ".join(losses),
-        ", ".join(named),
+        ", ".join(dict.fromkeys(named)),
         entry.mechanism.numerics.value,
         entry.source,
     ]

@@ -20,7 +20,9 @@ def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[
 def test_catalog_lists_everything_registered() -> None:
     rows = json.loads(dither("catalog", "--json").stdout)
     assert [row["name"] for row in rows] == sorted(registered())
-    assert all(row["summary"] and row["source"] and row["numerics"] == "exact" for row in rows)
+    assert all(
+        row["summary"] and row["source"] and row["numerics"] in ("exact", "bounded", "idealised") for row in rows
+    )
 
 
 def test_catalog_for_people() -> None:

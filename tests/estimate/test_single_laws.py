@@ -88,7 +88,7 @@ def test_lattice_laws_are_sums_over_the_integers(law: Symmetric) -> None:
         (GaussianLaw(sigma=3), stats.norm(scale=3)),
         (GaussianLaw(sigma="2/9"), stats.norm(scale=2 / 9)),
     ],
-    ids=str,
+    ids=lambda part: type(part).__name__,
 )
 def test_continuous_laws(law: Symmetric, reference: Any) -> None:
     assert not law.is_lattice

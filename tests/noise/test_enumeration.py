@@ -222,7 +222,7 @@ def only_absolute_round(entropy: Any, variance: Fraction, count: int) -> Any:
 
 ONE_ROUND: dict[Any, Any] = {
     (gaussian, "_accepted"): only_round,
-    (gaussian, "_absolute_gaussian"): only_absolute_round,
+    (gaussian, "absolute_gaussian"): only_absolute_round,
 }
 
 
@@ -247,7 +247,7 @@ def tail(value: int) -> dict[Any, Any]:
 
 def fraction_words(value: int) -> dict[Any, Any]:
     """Return the patch that begins with fewer words of a fractional part, so that refinements are no longer rare."""
-    return {(gaussian, "_FRACTION_WORDS"): value}
+    return {(gaussian, "FRACTION_WORDS"): value}
 
 
 def prefix_words(value: int) -> dict[Any, Any]:
@@ -695,8 +695,8 @@ class TwoBits(SystemEntropy):
 def test_refined_fractions_stay_with_their_draws(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws that are not accepted move the others up; a longer prefix must still begin with its own draw's prefix."""
     monkeypatch.setattr(gaussian, "BLOCK", block)
-    drawn = gaussian._absolute_gaussian(TwoBits(), Fraction(2), 1000)
-    first_bits = 2 * gaussian._FRACTION_WORDS
+    drawn = gaussian.absolute_gaussian(TwoBits(), Fraction(2), 1000)
+    first_bits = 2 * gaussian.FRACTION_WORDS
     assert len(drawn.longer) > 100
     for index, (prefix, bits) in drawn.longer.items():
         assert prefix >> (bits - first_bits) == drawn.prefix[index]

@@ -24,6 +24,8 @@ Progress = Callable[[Verdict], None]
 
 #: All pairs are tried with a twentieth of the draws, the two most telling ones with all.
 SCREENING_SHARE = 20
+_FEWEST_PAIRS = 6
+_SCREENING_TIMES = 4
 _SECONDS_A_PAIR = 8.0
 _SECONDS_TO_MEASURE = 0.05
 
@@ -45,6 +47,8 @@ def audit_example(
         return
     in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), _affordable(mechanism, pairs[0], seconds))
     in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)
+    # Of a slow mechanism only as many pairs are tried as fit into a few times what a pair in full may take.
+    pairs = pairs[: max(_FEWEST_PAIRS, _SCREENING_TIMES * in_full // in_short)]
     screened = []
     for pair in pairs:
         verdict = _verdict(mechanism, pair, in_short, false_alarm / (2 * len(pairs)))

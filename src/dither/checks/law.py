@@ -14,7 +14,7 @@ from dither.privacy import Loss
 from dither.testing.branching import branch_outcomes
 from dither.testing.enumeration import Enumeration
 
-_RUNS = 1500
+_RUNS = 1000
 _ORDERS = (1.5, 2.0, 4.0, 16.0)
 _DELTAS = (Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 4))
 

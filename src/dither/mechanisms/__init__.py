@@ -6,6 +6,7 @@ these: a docstring, the frozen class, ``@register``; then its page ``docs/algori
 """
 
 from dither.mechanisms.above_threshold import AboveThreshold
+from dither.mechanisms.bounded_geometric import BoundedGeometric
 from dither.mechanisms.core import (
     Bound,
     Composed,
@@ -18,22 +19,46 @@ from dither.mechanisms.core import (
 )
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.function_release import FunctionRelease
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.gap_sparse import Gap, GapSparse
 from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.generalised_exponential import GeneralisedExponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.grouped_exponential import GroupedExponential
+from dither.mechanisms.k_norm import KNorm
 from dither.mechanisms.laplace import Laplace
+from dither.mechanisms.max_norm import MaxNorm
+from dither.mechanisms.noise_reduction import NoiseReduction
 from dither.mechanisms.noisy_max import NoisyMax
+from dither.mechanisms.numeric_sparse import NumericSparse, Reading
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
+from dither.mechanisms.planar_laplace import PlanarLaplace
+from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
+from dither.mechanisms.propose_test_release import ProposeTestRelease
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.random_projection import RandomProjection, sign_matrix
 from dither.mechanisms.randomised_response import RandomisedResponse
 from dither.mechanisms.registry import Dialogue, Entry, Example, find, register, registered
 from dither.mechanisms.release import Budget, Release, converse, release
+from dither.mechanisms.repeat_and_select import RepeatAndSelect
 from dither.mechanisms.runner import Handle, Runner
+from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
+from dither.mechanisms.sampling import PoissonSample
+from dither.mechanisms.smooth_cauchy import SmoothCauchy
+from dither.mechanisms.smooth_gaussian import SmoothGaussian
+from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.mechanisms.spec import digest, from_spec, to_spec
+from dither.mechanisms.stability_selection import StabilitySelection
+from dither.mechanisms.stable_mode import StableMode
+from dither.mechanisms.staircase import Staircase
 from dither.mechanisms.top_k import TopK
+from dither.mechanisms.truncated_laplace import TruncatedLaplace
 
 __all__ = [
     "AboveThreshold",
     "Bound",
+    "BoundedGeometric",
     "Budget",
     "Composed",
     "Dialogue",
@@ -41,23 +66,51 @@ __all__ = [
     "Entry",
     "Example",
     "Exponential",
+    "FunctionRelease",
+    "GammaNorm",
+    "Gap",
+    "GapSparse",
     "Gaussian",
+    "GeneralisedExponential",
     "Geometric",
+    "GroupedExponential",
     "Handle",
     "Interactive",
     "InteractivePrimitive",
     "Interval",
+    "KNorm",
     "Laplace",
+    "MaxNorm",
     "Mechanism",
+    "NoiseReduction",
     "NoisyMax",
+    "NumericSparse",
     "Numerics",
     "PermuteAndFlip",
+    "PlanarLaplace",
+    "PoissonSample",
+    "PrefixCounter",
+    "PrefixSums",
     "Primitive",
+    "ProposeTestRelease",
     "PublicArray",
+    "RandomProjection",
     "RandomisedResponse",
+    "Reading",
     "Release",
+    "RepeatAndSelect",
     "Runner",
+    "RunningSum",
+    "SampleAndAggregate",
+    "SmoothCauchy",
+    "SmoothGaussian",
+    "SmoothLaplace",
+    "StabilitySelection",
+    "StableMode",
+    "Staircase",
     "TopK",
+    "TruncatedLaplace",
+    "block_statistic",
     "converse",
     "digest",
     "find",
@@ -65,5 +118,6 @@ __all__ = [
     "register",
     "registered",
     "release",
+    "sign_matrix",
     "to_spec",
 ]

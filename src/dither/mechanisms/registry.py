@@ -5,6 +5,7 @@ Examples are part of registering, so nothing can be registered and left unchecke
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -103,5 +104,6 @@ def find(name: str) -> Entry:
     try:
         return _entries[name]
     except KeyError:
-        known = ", ".join(sorted(_entries))
-        raise UnknownMechanism(f"no mechanism is registered as {name!r}; there are: {known}") from None
+        near = difflib.get_close_matches(name[:64], _entries, n=3) or sorted(_entries)[:3]
+        hint = f"such as {', '.join(near)}; 'dither catalog' lists all {len(_entries)}"
+        raise UnknownMechanism(f"no mechanism is registered as {name[:64]!r}; there are others, {hint}") from None

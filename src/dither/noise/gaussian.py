@@ -24,7 +24,7 @@ _HALF = RationalChance(Fraction(1, 2))
 # Whole parts beyond this saturate: what is added to them saturates before (``dither.mechanisms.values``).
 _LARGEST = 2**63 - 2
 # How many words of the fractional part of a continuous variable are drawn at first.
-_FRACTION_WORDS = 3
+FRACTION_WORDS = 3
 
 
 def _proposal_scale(variance: Fraction) -> Fraction:
@@ -105,10 +105,10 @@ def rounded_gaussian(
         exact_offset: the true offset at an index.
 
     """
-    first_bits = _FRACTION_WORDS * entropy.word_bits
+    first_bits = FRACTION_WORDS * entropy.word_bits
 
     def block(start: int, size: int) -> Integers:
-        absolute = _absolute_gaussian(entropy, variance, size)
+        absolute = absolute_gaussian(entropy, variance, size)
         negative = flip(entropy, _HALF, size)
         # floor(r + G + U) is G + [U >= 1 - r]; floor(r - G - U) is -G - [U > r].
         here = offsets[start : start + size]
@@ -137,7 +137,8 @@ def _passes(entropy: Entropy, boundary: Fraction, prefix: int, bits: int) -> boo
         prefix, bits = extend(entropy, prefix, bits)
 
 
-def _absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Continuous:
+def absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Continuous:
+    """Return absolute values of continuous Gaussian variables, as far as their bits were drawn."""
     whole, prefix = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     longer: dict[int, tuple[int, int]] = {}
     filled = 0
@@ -154,9 +155,9 @@ def _absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Con
 
 def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continuous:
     scale, word_bits = _proposal_scale(variance), entropy.word_bits
-    first_bits = _FRACTION_WORDS * word_bits
+    first_bits = FRACTION_WORDS * word_bits
     whole = geometric(entropy, scale, size)
-    prefix = fractions_of_one(entropy, size, _FRACTION_WORDS)
+    prefix = fractions_of_one(entropy, size, FRACTION_WORDS)
     units = whole.astype(np.float64)
     z = units + prefix * 2.0**-first_bits
     exponent = z * z * float(1 / (2 * variance)) - units * float(1 / scale) + float(variance / (2 * scale * scale))

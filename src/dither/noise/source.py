@@ -6,7 +6,7 @@ values never come here at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, non_negative, positive, whole
-from dither.noise import gaussian, laplace, selection
+from dither.noise import blocks, cauchy, gaussian, laplace, polyhedral, selection, shaped, spherical
 from dither.noise.chances import RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
@@ -84,6 +84,69 @@ class Noise:
     def rounded_gaussian(self, sigma: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]) -> Integers:
         """Return floor(offset + Z), Z continuous Gaussian of that standard deviation, at least 1."""
         return gaussian.rounded_gaussian(self._entropy, _steps("sigma", sigma) ** 2, offsets, exact_offset)
+
+    def rounded_cauchy(
+        self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], *, power: int
+    ) -> Integers:
+        """Return floor(offset + scale * Z), Z of density proportional to 1 / (1 + |z|^power), for an even power."""
+        degree = whole("power", power, least=2, most=cauchy.LARGEST_POWER)
+        if degree % 2:
+            raise InvalidParameter("power", power, "an even number")
+        return cauchy.rounded_cauchy(self._entropy, degree, _steps("scale", scale), offsets, exact_offset)
+
+    def rounded_spherical(
+        self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], size: int
+    ) -> Integers:
+        """Return rows floor(offset + Z), Z of density proportional to e^(-|z| / scale) for the Euclidean length."""
+        return spherical.rounded_spherical(self._entropy, _steps("scale", scale), offsets, exact_offset, _size(size))
+
+    def rounded_cubical(
+        self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], size: int
+    ) -> Integers:
+        """Return rows floor(offset + Z), Z of density proportional to e^(-max |z_i| / scale)."""
+        return polyhedral.rounded_cubical(self._entropy, _steps("scale", scale), offsets, exact_offset, _size(size))
+
+    def rounded_conical(
+        self,
+        scale: Fraction,
+        offsets: Floats,
+        exact_offset: Callable[[int], Fraction],
+        size: int,
+        *,
+        corners: Integers,
+        weights: list[int],
+    ) -> Integers:
+        """Return rows floor(offset + scale * sum E_j v_j), the corners v from a facet chosen by weight."""
+        width = _steps("scale", scale)
+        return polyhedral.rounded_conical(self._entropy, width, corners, weights, offsets, exact_offset, _size(size))
+
+    def truncated_laplace(self, scale: Number, bound: int, size: int) -> Integers:
+        """Return integers x with |x| at most ``bound`` and probability proportional to e^(-|x| / scale)."""
+        limit = whole("bound", bound, most=2**62)
+        return shaped.truncated_laplace(self._entropy, discrete_scale("scale", scale), limit, _size(size))
+
+    def staircase(self, epsilon: Number, size: int, *, width: int, period: int) -> NDArray[Any]:
+        """Return integers x with probability proportional to e^(-epsilon * floor((|x| + period - width) / period))."""
+        rate = 1 / discrete_scale("epsilon", 1 / positive("epsilon", epsilon))
+        stair = whole("period", period, least=1, most=2**60)
+        flat = whole("width", width, least=1, most=stair)
+        return shaped.staircase(self._entropy, rate, flat, stair, _size(size))
+
+    def coarsening(self, fine: Number, coarse: Number, size: int) -> NDArray[Any]:
+        """Return what turns discrete Laplace noise of scale ``fine`` into that of scale ``coarse`` when added to it."""
+        wide, narrow = discrete_scale("coarse", coarse), discrete_scale("fine", fine)
+        if narrow > wide:
+            raise InvalidParameter("fine", fine, "at most the coarse scale")
+        added = self.discrete_laplace(wide, size)
+        return np.where(flip(self._entropy, shaped.unchanged(narrow, wide), _size(size)), 0, added)
+
+    def select_block(self, scores: ArrayLike, multiplicities: Sequence[int], rate: Number, size: int) -> Integers:
+        """Return indices i with probability proportional to multiplicities[i] * e^(rate * scores[i])."""
+        vector, step = _scores(scores), non_negative("rate", rate)
+        counts = [whole("multiplicities", m, least=1, most=blocks.LARGEST_MULTIPLICITY) for m in multiplicities]
+        if len(counts) != vector.size:
+            raise InvalidParameter("multiplicities", f"{len(counts)} numbers", f"one for each of {vector.size} scores")
+        return blocks.select_block(self._entropy, vector, counts, step, _size(size))
 
 
 def discrete_scale(name: str, value: Number) -> Fraction:

@@ -14,6 +14,7 @@ from dither.privacy.sensitivity.search import (
     smooth_sensitivity,
     worst_neighbours,
 )
+from dither.privacy.sensitivity.smooth import order_statistic, smooth_bound
 from dither.privacy.sensitivity.universe import Graph, Listed, Neighbourhood, Rows, Universe
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "linear_sensitivity",
     "local_sensitivity",
     "local_sensitivity_at_distance",
+    "order_statistic",
+    "smooth_bound",
     "smooth_sensitivity",
     "worst_neighbours",
 ]

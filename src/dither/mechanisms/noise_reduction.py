@@ -1,0 +1,154 @@
+"""Coupled noise reduction: one value released again and again with less noise, for the price of the last release.
+
+For asking how accurate an answer has to be only after seeing a coarse one. Independent releases would cost the sum of
+their losses; here each finer answer takes noise away from the one before, and all of them together tell no more than
+the finest. Cost: one draw a level. The price is that of the finest level whether or not it is asked for: a price that
+depended on where one stops would depend on the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, non_negative, positive, probability, whole
+from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.values import LARGEST_SUM, IntegerArray
+from dither.noise import Noise
+from dither.noise.source import discrete_scale
+from dither.privacy import LARGEST, Loss, Metric, PureDP, laplace_scale
+
+_MOST_LEVELS = 1000
+
+
+def _examples() -> Iterator[Example]:
+    yield Example(NoiseReduction(scales=(2, 1)), [3, 3, 3])
+    yield Example(NoiseReduction(scales=("1/2",)), [0, 0])
+    yield Example(NoiseReduction(scales=(40, 20, 10)), [7, 7, 7, 7])
+
+
+class _Scales(Field[Sequence[Number], tuple[Fraction, ...]]):
+    """Scales of noise on the integers, each less than the one before."""
+
+    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
+        rule = f"a tuple of 1 to {_MOST_LEVELS} scales, each less than the one before"
+        if not isinstance(value, tuple | list) or not 1 <= len(value) <= _MOST_LEVELS:
+            raise InvalidParameter(name, value, rule)
+        scales = tuple(discrete_scale(name, entry) for entry in value)
+        if not all(finer < coarser for coarser, finer in pairwise(scales)):
+            raise InvalidParameter(name, value, rule)
+        return scales
+
+
+@dataclass
+class _State:
+    """What stays secret: the noise of every level, coarse to fine, and the value once it was given."""
+
+    noises: list[int]
+    value: int | None = None
+    given: int = 0
+
+
+@register(
+    examples=_examples,
+    source="Gradual Release of Sensitive Data under Differential Privacy (Koufogiannis, Han, Pappas 2016)",
+)
+@dataclass(frozen=True, kw_only=True)
+class NoiseReduction(InteractivePrimitive[int, int]):
+    """Release one integer with less and less discrete Laplace noise, each answer finer than the one before.
+
+    Guarantee: values ``d_in`` apart lose epsilon = ``d_in / scales[-1]``, the loss of the last and finest answer alone,
+    over the whole conversation.
+
+    The value of the first call is kept; what later calls hand over is not looked at.
+
+    Args:
+        scales: the scales of the noise, coarse to fine.
+
+    >>> NoiseReduction(scales=(8, 4, 2)).loss(1)
+    PureDP('1/2')
+    >>> print(NoiseReduction(scales=(8, 4, 2)).error_at(0, 0.95))
+    the absolute error of that answer is at most 24 with probability 0.95
+
+    """
+
+    name: ClassVar[str] = "noise-reduction"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_interval_because: ClassVar[str] = "an answer alone does not say which call it answered: see interval_at"
+
+    scales: _Scales = _Scales()
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, sensitivity: Number, levels: int, factor: Number = 2) -> NoiseReduction:
+        """Return ``levels`` answers, each with a ``factor``-th of the noise before, all together within ``target``."""
+        ratio, finest = positive("factor", factor), laplace_scale(target, sensitivity)
+        if not ratio > 1:
+            raise InvalidParameter("factor", factor, "a number above 1")
+        powers = range(whole("levels", levels, least=1, most=_MOST_LEVELS))
+        return cls(scales=tuple(finest * ratio**power for power in reversed(powers)))
+
+    @property
+    def distance(self) -> Metric:
+        """The largest change of any value; only the first counts."""
+        return LARGEST
+
+    @property
+    def domain(self) -> IntegerArray:
+        """One integer."""
+        return IntegerArray(())
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss of all answers: that of the finest."""
+        return self.loss_after(len(self.scales), d_in)
+
+    def loss_after(self, calls: int, d_in: Number = 1) -> Loss:
+        """Return what the first ``calls`` answers lose, for someone bound in advance to ask no more.
+
+        To be shown, not to be charged: who stops because of an answer is bound by ``loss``.
+        """
+        change = non_negative("d_in", d_in)
+        asked = whole("calls", calls, most=len(self.scales))
+        return PureDP(change / self.scales[asked - 1] if asked else 0)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how far the last answer is off."""
+        return self.error_at(len(self.scales) - 1, confidence)
+
+    def error_at(self, call: int, confidence: Number) -> Bound:
+        """Return how far the answer to ``call``, counted from 0, is off."""
+        wanted = probability("confidence", confidence, open_below=True)
+        reach = discrete_laplace_reach(self._scale(call), share_of_failure(wanted))
+        return Bound(reach, wanted, "the absolute error of that answer")
+
+    def interval_at(self, call: int, out: int, confidence: Number) -> Interval:
+        """Return the reach of the noise around the answer to ``call``, counted from 0."""
+        reach = int(self.error_at(call, confidence).value)
+        return Interval(out - reach, out + reach, probability("confidence", confidence))
+
+    def _scale(self, call: int) -> Fraction:
+        return self.scales[whole("call", call, most=len(self.scales) - 1)]
+
+    def begin(self, noise: Noise) -> _State:
+        """Return the noise of every level: the finest, and what makes it coarser step by step."""
+        finest = int(noise.discrete_laplace(self.scales[-1], 1)[0])
+        noises = [finest]
+        for fine, coarse in pairwise(reversed(self.scales)):
+            noises.append(noises[-1] + int(noise.coarsening(fine, coarse, 1)[0]))
+        return _State(noises[::-1])
+
+    def reply(self, state: Any, value: int, noise: Noise) -> tuple[int, bool]:
+        """Return the value of the first call with the noise of the next level, and whether that was the last."""
+        admitted = int(self.domain.admit(value)[0])
+        if state.value is None:
+            # A second value beside correlated noise would be told apart from the first one.
+            state.value = admitted
+        total = state.value + state.noises[state.given]
+        state.given += 1
+        return min(max(total, -LARGEST_SUM), LARGEST_SUM), state.given == len(state.noises)

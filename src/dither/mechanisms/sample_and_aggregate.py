@@ -1,0 +1,301 @@
+"""Sample-and-aggregate: any statistic, computed on disjoint blocks of the rows, its answers combined privately.
+
+For statistics whose sensitivity nobody knows. It is computed on each of ``blocks`` blocks, so that one row can change
+one answer; the answers are clamped to public bounds and released as a noisy mean or as a private median. Cost: one
+hash a row and one statistic a block. Correction: rows are usually divided at random or by position; here a row's block
+depends on the row alone, because a position moves with every row before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import fmean
+from statistics import median as middle
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, Positive, Whole, exact, probability
+from dither.mechanisms.core import Bound, Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.permute_and_flip import PermuteAndFlip
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+
+Statistic = Callable[[list[Any]], Any]
+
+_statistics: dict[str, Statistic] = {}
+_MOST_STEPS = 2**40
+_MOST_CANDIDATES = 2**22
+_BEYOND = 2**1024
+
+
+def block_statistic(name: str) -> Callable[[Statistic], Statistic]:
+    """Return a decorator that makes a function of a block of rows known by a public name, once and for all.
+
+    The function sees one block of plain rows (see ``plain``) at a time and must keep nothing between blocks. What it
+    raises, and what it returns that is no number, means the declared value ``otherwise``.
+
+    >>> @block_statistic("example-range")
+    ... def spread(rows):
+    ...     return max(rows) - min(rows)
+    """
+    if not (isinstance(name, str) and name and name == name.lower() and " " not in name):
+        raise InvalidParameter("name", name, "a lower-case name without blanks")
+
+    def add(function: Statistic) -> Statistic:
+        known = _statistics.get(name)
+        if known is not None and known.__qualname__ != function.__qualname__:
+            raise InvalidParameter("name", name, f"new, and not that of {known.__qualname__}")
+        _statistics[name] = function
+        return function
+
+    return add
+
+
+@block_statistic("mean")
+def _mean(rows: list[Any]) -> float:
+    return fmean(rows)
+
+
+@block_statistic("median")
+def _median(rows: list[Any]) -> Any:
+    return middle(rows)
+
+
+class _Named(Field[str, str]):
+    """The name of a known statistic."""
+
+    def convert(self, name: str, value: str) -> str:
+        if not (isinstance(value, str) and value in _statistics):
+            raise InvalidParameter(name, value, f"one of {', '.join(sorted(_statistics))} (see block_statistic)")
+        return value
+
+
+class _Text(Field[str, str]):
+    """A public text."""
+
+    def convert(self, name: str, value: str) -> str:
+        if not isinstance(value, str):
+            raise InvalidParameter(name, value, "a text")
+        return value
+
+
+class _Real(Field[Number, Fraction]):
+    """A finite number."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        return exact(name, value)
+
+
+def _examples() -> Iterator[Example]:
+    bounds = {"lower": 0, "upper": 4, "otherwise": 2, "grid": "1/2"}
+    mean: dict[str, Any] = {"statistic": "mean", "blocks": 3, **bounds}
+    yield Example(SampleAndAggregate(unit=ROW, part=Geometric(scale=8), **mean), [0, 1, 3, 3])
+    yield Example(
+        SampleAndAggregate(unit=ROW_REPLACED, part=DiscreteGaussian(sigma=16), **mean), np.array([0.5, 3.0, 3.0])
+    )
+    middle_of: dict[str, Any] = {"statistic": "median", "blocks": 4, **bounds}
+    yield Example(SampleAndAggregate(unit=ROW, part=Exponential(candidates=9, scale=2), **middle_of), [1, 2, 2])
+    part = PermuteAndFlip(candidates=9, scale=4)
+    yield Example(SampleAndAggregate(unit=ROW_REPLACED, part=part, **middle_of), [1, 2, 2, 2])
+
+
+@register(
+    examples=_examples,
+    source="Smooth Sensitivity and Sampling in Private Data Analysis (Nissim, Raskhodnikova, Smith 2007), section 4; "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 6.1.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class SampleAndAggregate(Composed[Any, float]):
+    """Compute a statistic on disjoint blocks of the rows, and release the noisy mean or median of its answers.
+
+    Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``touched * d_in`` whole ranges (a mean) or ranks
+    (a median), where touched is 1 for rows added or removed and 2 for rows replaced.
+
+    Args:
+        statistic: the public name of a function of a block of rows (see ``block_statistic``).
+        unit: ROW or ROW_REPLACED.
+        blocks: how many blocks there are.
+        lower: answers are clamped to at least this.
+        upper: answers are clamped to at most this.
+        otherwise: what an answer means that fails or is no number, an empty block's for example.
+        grid: the step to which answers are rounded down.
+        part: Geometric or DiscreteGaussian noise on the sum of the answers in steps, for a mean; Exponential or
+            PermuteAndFlip over ``steps + 1`` candidates, for a median.
+        key: a public text that decides the division together with the rows.
+
+    >>> mean = SampleAndAggregate(
+    ...     statistic="mean", unit=ROW, blocks=100, lower=0, upper=10, otherwise=5, grid=0.1, part=Geometric(scale=200)
+    ... )
+    >>> mean.steps, mean.loss(1)
+    (100, PureDP('1/2'))
+
+    """
+
+    name: ClassVar[str] = "sample-and-aggregate"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = (
+        "the private median is bounded in rank, and how far apart the answers lie is private"
+    )
+    no_interval_because: ClassVar[str] = "the statistic of all rows may lie far from that of a block"
+
+    part: Geometric | DiscreteGaussian | Exponential | PermuteAndFlip
+    unit: Unit
+    statistic: _Named = _Named()
+    blocks: Whole = Whole(least=1, most=2**20)
+    lower: _Real = _Real()
+    upper: _Real = _Real()
+    otherwise: _Real = _Real()
+    grid: Positive = Positive()
+    key: _Text = _Text("")
+
+    def __post_init__(self) -> None:
+        if self.unit not in (ROW, ROW_REPLACED):
+            raise InvalidParameter("unit", self.unit, "ROW or ROW_REPLACED: the rows of a user fall into many blocks")
+        if not (self.lower + self.grid <= self.upper and self.steps <= _MOST_STEPS):
+            raise InvalidParameter(
+                "grid", str(self.grid), "at most the range of the answers, and not below 2^-40 of it"
+            )
+        if not self.lower <= self.otherwise <= self.upper:
+            raise InvalidParameter("otherwise", str(self.otherwise), "within the bounds")
+        if isinstance(self.part, Exponential | PermuteAndFlip):
+            right = self.part.candidates == self.steps + 1 <= _MOST_CANDIDATES
+            if not (right and self.part.grid is None and not self.part.one_way):
+                rule = f"a choice among {self.steps + 1} candidates by integer scores that may move any way"
+                raise InvalidParameter("part", self.part, rule)
+        elif not isinstance(self.part, Geometric | DiscreteGaussian) or self.part.shape != ():
+            raise InvalidParameter("part", self.part, "noise for one integer, or a choice among candidates")
+
+    @property
+    def steps(self) -> int:
+        """How many whole steps of the grid lie between the bounds."""
+        return math.floor((self.upper - self.lower) / self.grid)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> int:
+        """How far one unit moves the sum of all answers, or the score of any candidate."""
+        return self.unit.touched * (self.steps if isinstance(self.part, Geometric | DiscreteGaussian) else 1)
+
+    def plan(self) -> Plan:
+        """One draw."""
+        return Use(self.part, self.stability)
+
+    def error(self, confidence: Number) -> Bound | None:
+        """Return how far a released mean is off the mean of the clamped answers, before rounding."""
+        probability("confidence", confidence, open_below=True)
+        if isinstance(self.part, Exponential | PermuteAndFlip):
+            return None
+        reach = self.part.error(confidence)
+        off = float((Fraction(reach.value) / self.blocks + 1) * self.grid) * (1 + 1e-9)
+        return Bound(off, reach.confidence, "the distance from the mean of the clamped answers of the blocks")
+
+    def release(self, data: Any, run: Runner) -> float:
+        """Return the mean or the median of the answers of the blocks, on the declared range."""
+        answers = np.array([self._answer(block) for block in divided(data, self.blocks, self.key)], dtype=np.int64)
+        if isinstance(self.part, Geometric | DiscreteGaussian):
+            total = run(self.part, int(answers.sum()), stability=self.stability)
+            combined = min(max(Fraction(total, self.blocks), Fraction(0)), Fraction(self.steps))
+        else:
+            combined = Fraction(run(self.part, _depths(answers, self.steps + 1), stability=self.stability))
+        return float(self.lower + combined * self.grid)
+
+    def _answer(self, block: list[Any]) -> int:
+        """Return the statistic of a block in whole steps above the lower bound; total, whatever the statistic does."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = float(_statistics[self.statistic](block))
+        except Exception:
+            # Whatever it is, it may depend on data: it has one meaning, and no message.
+            found = math.nan
+        value = self.otherwise if math.isnan(found) else self.upper if found > self.upper else self.lower
+        if self.lower <= found <= self.upper:
+            value = Fraction(found)
+        return math.floor((value - self.lower) / self.grid)
+
+
+def divided(rows: Any, blocks: int, key: str) -> list[list[Any]]:
+    """Return the plain rows in blocks, by a hash of each row's own content, in the order of the hashes.
+
+    Equal rows are told apart by their number among their equals, which is no position: one row more is one number more.
+
+    >>> [len(block) for block in divided([7] * 1000, 2, "")]
+    [484, 516]
+    """
+    seen: Counter[str] = Counter()
+    found: list[list[tuple[bytes, Any]]] = [[] for _ in range(blocks)]
+    for row in map(plain, rows):
+        text = repr(row)
+        seen[text] += 1
+        digest = hashlib.sha256(f"{len(key)}:{key}:{seen[text]}:{text}".encode("utf-8", "surrogatepass")).digest()
+        found[int.from_bytes(digest[:16], "big") % blocks].append((digest, row))
+    return [[row for _, row in sorted(block, key=lambda pair: pair[0])] for block in found]
+
+
+def plain(row: Any) -> Any:
+    """Return the row as a plain number, text, bytes, None, or tuple of these; equal rows become the same. Never raises.
+
+    A whole number is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
+    none of these becomes None.
+
+    >>> plain((True, 1.0, np.float32(0.5), Fraction(1, 2), -0.0, "a")), plain(np.array([[2, 3]])), plain({1})
+    ((1, 1, 0.5, 0.5, 0, 'a'), ((2, 3),), None)
+    """
+    try:
+        return _plain(row)
+    except RecursionError:
+        return None
+
+
+def _plain(row: Any) -> Any:
+    if isinstance(row, np.ndarray):
+        row = row.tolist()
+    elif isinstance(row, np.generic):
+        row = row.item()
+    if isinstance(row, tuple | list):
+        return tuple(map(_plain, row))
+    if isinstance(row, int | float | Fraction):
+        return _plain_number(row)
+    if isinstance(row, str | bytes):
+        return str(row) if isinstance(row, str) else bytes(row)
+    return None
+
+
+def _plain_number(number: int | float | Fraction) -> int | float | Fraction:
+    if number != number:
+        return math.nan
+    if number >= _BEYOND or number <= -_BEYOND:
+        return math.inf if number > 0 else -math.inf
+    if number == int(number):
+        return int(number)
+    nearest = float(number)
+    # A rational that no float equals stays one, unless it is too long to be written down.
+    is_float = nearest == number or (isinstance(number, Fraction) and number.denominator >= _BEYOND)
+    return nearest if is_float else number
+
+
+def _depths(answers: NDArray[np.int64], candidates: int) -> NDArray[np.int64]:
+    """Return the score of every candidate: minus the number of answers on its fuller side."""
+    counts = np.bincount(answers, minlength=candidates)
+    below = np.cumsum(counts) - counts
+    above = answers.size - below - counts
+    depths: NDArray[np.int64] = -np.maximum(below, above)
+    return depths

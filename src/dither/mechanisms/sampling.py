@@ -1,0 +1,84 @@
+"""Poisson sampling: run a mechanism on a secret random sample of the rows, and pay less.
+
+For mechanisms whose answer a sample gives nearly as well as all rows. Cost: one coin a row, and the mechanism on the
+sample. Correction: the sample must be secret, of a secret size, and drawn row by row; the printed rate * epsilon is
+always below the price, which is ln(1 + rate * (e^epsilon - 1)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Positive
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.sample_and_aggregate import SampleAndAggregate
+from dither.mechanisms.stability_selection import StabilitySelection
+from dither.privacy import ROW, Distance, Plan, Sampled, Use
+
+
+def _examples() -> Iterator[Example]:
+    mean = SampleAndAggregate(
+        statistic="mean", unit=ROW, blocks=2, lower=0, upper=4, otherwise=2, grid=1, part=Geometric(scale=4)
+    )
+    yield Example(PoissonSample(part=mean, rate="1/4"), np.array([0, 1, 2, 3, 3]))
+    keys = StabilitySelection(unit=ROW, max_keys=2, scale=2, threshold=5)
+    yield Example(PoissonSample(part=keys, rate="1/2"), [("a", "b"), ("a",), "b", ("c", "d", "e")])
+
+
+@register(
+    examples=_examples,
+    source="Privacy Amplification by Subsampling (Balle, Barthe, Gaboardi 2018), theorem 8; Differential Privacy and "
+    "Applications (Zhu et al. 2017), section 5.1.3",
+)
+@dataclass(frozen=True, kw_only=True)
+class PoissonSample(Composed[Any, Any]):
+    """Run a mechanism on a secret sample that keeps each row with a public probability, independently.
+
+    Guarantee: data one row apart loses epsilon' = ``ln(1 + rate * (e^epsilon - 1))`` and delta' = ``rate * delta``,
+    where epsilon and delta are those of ``part``. A rho is not reduced.
+
+    Args:
+        part: a composed mechanism on rows that are added or removed.
+        rate: the probability with which each row is kept.
+
+    >>> keys = StabilitySelection(unit=ROW, max_keys=1, scale=1, threshold=20)
+    >>> float(PoissonSample(part=keys, rate="1/10").loss(1).epsilon)
+    0.158565...
+
+    """
+
+    name: ClassVar[str] = "poisson-sample"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
+    no_interval_because: ClassVar[str] = no_error_because
+
+    part: Composed[Any, Any]
+    rate: Positive = Positive()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.part, Composed):
+            raise InvalidParameter("part", self.part, "a composed mechanism on rows")
+        self.plan().check(self.distance)
+
+    @property
+    def distance(self) -> Distance:
+        """That of the part."""
+        return self.part.distance
+
+    def plan(self) -> Plan:
+        """Return the plan of the part, on a sample."""
+        return Sampled(Use(self.part), self.rate)
+
+    def release(self, data: Any, run: Runner) -> Any:
+        """Return what the part releases for the sample."""
+        rows, inner = run.sampled(data, self.rate)
+        return inner(self.part, rows)

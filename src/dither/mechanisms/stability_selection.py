@@ -1,0 +1,305 @@
+"""Stability-based selection: counts of keys that nobody knows beforehand.
+
+For histograms over an open domain: words, places, products. A key is published only if its noisy number of persons
+reaches a threshold, so that a key of one person alone hardly ever is. Cost: one pass over the rows, one draw a key.
+Corrections: delta is that of the discrete noise and of all the keys that one person may have; a count that was
+published because it was large is too large on average, so it is drawn afresh or comes with an interval that allows for
+it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
+from dither.exact import Field, Number, Whole, non_negative, probability
+from dither.exact.enclosure import round_down
+from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.additive import DiscreteScale
+from dither.mechanisms.core import Bound, Composed, Interval, Numerics, Primitive
+from dither.mechanisms.propose_test_release import discrete_laplace_tail, threshold_for
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
+from dither.noise import Noise
+from dither.noise.source import discrete_scale
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
+
+Counts = tuple[tuple[str, int], ...]
+_MOST_THRESHOLD = 2**60
+# Groups up to this size have the exact delta; for larger ones it is bounded from above.
+_SINGLY = 256
+
+
+class KeyCounts(Domain):
+    """A ``Counter`` of texts. What is no text or no count above 0 is as if it were not there."""
+
+    def admit(self, value: Any) -> Counts:
+        """Return the keys in order, with their counts."""
+        if not isinstance(value, Counter):
+            raise InvalidValue("value", value, "a Counter of texts")
+        kept = ((key, count) for key, count in value.items() if type(key) is str and type(count) is int and count > 0)
+        return tuple(sorted((key, min(count, LARGEST_VALUE)) for key, count in kept))
+
+    def __str__(self) -> str:
+        return "a Counter of texts"
+
+
+class Touches(Metric):
+    """Between two histograms: units, each of which moves at most ``most`` counts, by 1 each."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"TOUCHES({most})", f"units, each moving at most {most} counts by 1")
+        self.most = most
+
+    def measure(self, first: Any, second: Any) -> Fraction:
+        """Return the least number of units: as many as the largest change, and enough for all changes together."""
+        here, there = dict(first), dict(second)
+        changes = [abs(here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
+        return Fraction(max([-(-sum(changes) // self.most), *changes]))
+
+
+class _OptionalScale(Field["Number | None", "Fraction | None"]):
+    """The scale of noise on the integers, or None."""
+
+    def convert(self, name: str, value: Number | None) -> Fraction | None:
+        return None if value is None else discrete_scale(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdedCounts(Primitive[Any, dict[str, int]]):
+    """Publish the keys whose noisy count reaches a threshold; ``value_scale`` is that of fresh noise for the count.
+
+    Guarantee: histograms ``d_in`` apart, each unit moving at most ``max_keys`` counts by 1, lose epsilon =
+    ``max_keys * d_in * (1 / scale + 1 / value_scale)``, the last term only with fresh noise, and the delta of the keys
+    that only one of the two histograms has.
+
+    >>> ThresholdedCounts(max_keys=2, scale=4, threshold=60).loss(1).epsilon
+    Fraction(1, 2)
+    """
+
+    name: ClassVar[str] = "thresholded-counts"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    max_keys: Whole = Whole(least=1, most=2**20)
+    scale: DiscreteScale = DiscreteScale()
+    threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
+    value_scale: _OptionalScale = _OptionalScale(None)
+
+    @property
+    def distance(self) -> Metric:
+        """Units that move few counts by 1 each."""
+        return Touches(self.max_keys)
+
+    @property
+    def domain(self) -> KeyCounts:
+        """How many persons each key has."""
+        return KeyCounts()
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return epsilon for the keys of both histograms, delta for those of one."""
+        units = non_negative("d_in", d_in)
+        if units == 0:
+            return PureDP(0)
+        fresh = 1 / self.value_scale if self.value_scale else Fraction(0)
+        return ApproxDP(self.max_keys * units * (1 / self.scale + fresh), self._delta(math.ceil(units)))
+
+    def _delta(self, units: int) -> Fraction:
+        """Return the chance that any key is published that only one of two histograms has, in the worst case."""
+        worst = Fraction(0)
+        for least, most in _ranges(units):
+            shown = discrete_laplace_tail(self.scale, self.threshold - most)
+            keys = -(-self.max_keys * units // least)
+            # The union bound is no worse where the power has no digits left.
+            worst = max(worst, min(1 - _power_down(1 - shown, keys), keys * shown))
+        if worst >= 1:
+            raise NoGuarantee(f"for {units} units at once the threshold says nothing: delta would be 1")
+        return worst
+
+    def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
+        """Return dictionaries of the published keys, in the order of the keys."""
+        counts = self.domain.admit(value)
+        exact = np.array([number for _, number in counts], dtype=np.int64)
+        published = np.empty(count, dtype=object)
+        for index in range(count):
+            tested = saturating_sum(exact, noise.discrete_laplace(self.scale, exact.size))
+            values = tested
+            if self.value_scale:
+                values = saturating_sum(exact, noise.discrete_laplace(self.value_scale, exact.size))
+            passed = np.flatnonzero(tested >= self.threshold)
+            published[index] = {counts[place][0]: int(values[place]) for place in passed}
+        return published
+
+
+def _examples() -> Iterator[Example]:
+    rows = [("a", "b"), ("a",), ("a", "c", "d"), "b", ()]
+    far: tuple[tuple[Any, Any, int], ...]
+    far = (([("a",)], [("a",), ("x", "y", "z")], 1), ([], [("x", "y")], 1), (rows, rows[::-1], 1))
+    yield Example(StabilitySelection(unit=ROW, max_keys=2, scale=2, threshold=5), rows, far)
+    swapped = (([("a", "b")], [("c", "d")], 1), (rows, [*rows[:-1], ("p", "q")], 1))
+    fresh = StabilitySelection(unit=ROW_REPLACED, max_keys=2, scale=2, threshold=7, value_scale=4)
+    yield Example(fresh, rows, swapped)
+
+
+class RowUnit(Field[Unit, Unit]):
+    """Rows added or removed, or replaced; a row is all that one person has."""
+
+    def convert(self, name: str, value: Unit) -> Unit:
+        """Return the unit."""
+        if value not in (ROW, ROW_REPLACED):
+            raise InvalidParameter(name, value, "ROW or ROW_REPLACED, a row being all keys of one person")
+        return value
+
+
+@register(
+    examples=_examples,
+    source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Differential Privacy and "
+    "Applications (Zhu et al. 2017), sections 6.2.3 and 11.3",
+)
+@dataclass(frozen=True, kw_only=True)
+class StabilitySelection(Composed[Any, dict[str, int]]):
+    """Count the persons of each key, and publish the keys whose noisy count reaches a threshold.
+
+    Guarantee: data ``d_in`` rows apart, each row holding all keys of one person, loses epsilon =
+    ``touched * max_keys * d_in * (1 / scale + 1 / value_scale)``, the last term only with fresh noise, where touched is
+    1 for rows added or removed and 2 for rows replaced; and delta = 1 - (1 - P[X >= threshold - 1])^max_keys for one
+    row added or removed, X the noise of scale ``scale``.
+
+    Args:
+        unit: ROW or ROW_REPLACED. A row is one text or a collection of texts: the keys of one person.
+        max_keys: a person counts for so many keys at most; which ones depends on the person's own keys alone.
+        scale: the scale of the discrete Laplace noise that decides.
+        threshold: what a noisy count must reach.
+        value_scale: the scale of fresh noise for the published counts; without it the noisy count that decided is
+            published, which is too large on average.
+
+    >>> histogram = StabilitySelection(unit=ROW, max_keys=1, scale=1, threshold=20)
+    >>> histogram.loss(1).epsilon, float(histogram.loss(1).delta)
+    (Fraction(1, 1), 4.0959...e-09)
+
+    """
+
+    name: ClassVar[str] = "stability-selection"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    unit: RowUnit = RowUnit()
+    max_keys: Whole = Whole(least=1, most=2**20)
+    scale: DiscreteScale = DiscreteScale()
+    threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
+    value_scale: _OptionalScale = _OptionalScale(None)
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
+        """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
+        if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
+            raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
+        draft = cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
+        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / target.epsilon
+
+        def built(threshold: int) -> StabilitySelection:
+            value_scale = scale if fresh else None
+            return cls(unit=unit, max_keys=max_keys, scale=scale, threshold=threshold, value_scale=value_scale)
+
+        # Enough for one key is not enough for all; more than enough for all at once is enough.
+        low = 0
+        high = threshold_for(scale, target.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
+        while high - low > 1:
+            between = (low + high) // 2
+            low, high = (low, between) if built(between).loss(1) <= target else (between, high)
+        return built(high)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def part(self) -> ThresholdedCounts:
+        """The noise and the threshold."""
+        return ThresholdedCounts(
+            max_keys=self.max_keys, scale=self.scale, threshold=self.threshold, value_scale=self.value_scale
+        )
+
+    def plan(self) -> Plan:
+        """One draw; a replaced person takes keys away and brings others."""
+        return Use(self.part, self.unit.touched)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how few persons a key may have that is published with that probability."""
+        wanted = probability("confidence", confidence, open_below=True)
+        reach = discrete_laplace_reach(self.scale, share_of_failure(wanted))
+        return Bound(float(self.threshold + reach), wanted, "the number of persons of a key that stays hidden")
+
+    def interval(self, out: dict[str, int], confidence: Number) -> Interval:
+        """Return the numbers of persons of all published keys at once, given that these keys were published."""
+        wanted = probability("confidence", confidence, open_below=True)
+        failure = share_of_failure(wanted, max(1, len(out)))
+        if self.value_scale:
+            reach = discrete_laplace_reach(self.value_scale, failure)
+            return Interval(
+                {key: max(1, value - reach) for key, value in out.items()},
+                {key: max(1, value + reach) for key, value in out.items()},
+                wanted,
+            )
+        # A key far below the threshold is published with a count that says nothing but that it was published.
+        silent = math.ceil(float(self.scale) * math.log(2 / failure) * (1 + 1e-9))
+        reach = discrete_laplace_reach(self.scale, failure / 2)
+        low = {key: max(1, value - reach) if value - self.threshold >= silent else 1 for key, value in out.items()}
+        return Interval(low, {key: value + reach for key, value in out.items()}, wanted)
+
+    def release(self, data: Any, run: Runner) -> dict[str, int]:
+        """Return the published keys and their counts, in the order of the keys."""
+        return run(self.part, persons_of(data, self.max_keys), stability=self.unit.touched)
+
+
+def persons_of(rows: Iterable[Any], max_keys: int | None) -> Counter[str]:
+    """Return how many persons each key has; of a person's keys those count that come first by a hash of them all."""
+    persons: Counter[str] = Counter()
+    for row in rows:
+        keys = _keys(row)
+        if max_keys is not None and len(keys) > max_keys:
+            whole_row = hashlib.sha256("".join(map(repr, sorted(keys))).encode()).digest()
+            keys = set(sorted(keys, key=lambda key: hashlib.sha256(whole_row + repr(key).encode()).digest())[:max_keys])
+        persons.update(keys)
+    return persons
+
+
+def _keys(row: Any) -> set[str]:
+    """Return the different texts of a row; whatever else it holds is as if it were not there."""
+    if isinstance(row, str):
+        return {str(row)}
+    if isinstance(row, np.ndarray):
+        row = row.ravel().tolist()
+    if not isinstance(row, tuple | list | set | frozenset):
+        return set()
+    return {str(key) for key in row if isinstance(key, str)}
+
+
+def _ranges(units: int) -> Iterator[tuple[int, int]]:
+    """Return ranges that together are 1 to ``units``: single numbers first, then ranges that double."""
+    least = 1
+    while least <= units:
+        most = least if least <= _SINGLY else min(2 * least, units)
+        yield least, most
+        least = most + 1
+
+
+def _power_down(base: Fraction, exponent: int) -> Fraction:
+    """Return at most ``base ** exponent``, for a base in [0, 1], as a number of moderate length."""
+    result, base = Fraction(1), round_down(base)
+    while exponent:
+        if exponent % 2:
+            result = round_down(result * base)
+        base, exponent = round_down(base * base), exponent // 2
+    return result
