@@ -528,9 +528,9 @@ def test_many_draws_have_the_law_of_one(
 
 @pytest.mark.statistical
 def test_many_rows_of_top_k_have_the_law_of_one(misfits: Misfits) -> None:
-    """n = 20,000: each row is peeled by itself."""
+    """n = 400,000: rows that choose alike are peeled together."""
     mechanism = TopK(candidates=3, chosen=2, scale=1)
-    rows = [tuple(row) for row in mechanism.draw_many([2, 0, 1], 20_000, system_noise()).tolist()]
+    rows = [tuple(row) for row in mechanism.draw_many([2, 0, 1], 400_000, system_noise()).tolist()]
     orders = list(itertools.permutations(range(3), 2))
     assert misfits(rows, table(peeling([2, 0, 1], Fraction(1)), orders)) == []
     assert misfits(rows, table(peeling([2, 0, 1], Fraction(11, 10)), orders))

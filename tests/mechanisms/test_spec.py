@@ -398,7 +398,9 @@ def test_registered_names_are_found() -> None:
     assert set(registered()) >= {"laplace", "gaussian", "geometric", "exponential", "above-threshold"}
     assert find("laplace").mechanism is Laplace
     assert find("laplace").summary.startswith("Add Laplace noise")
-    with pytest.raises(UnknownMechanism, match="laplace"):
+    with pytest.raises(UnknownMechanism, match="such as laplace"):
+        find("laplce")
+    with pytest.raises(UnknownMechanism, match="no such thing"):
         find("no such thing")
     with pytest.raises(TypeError):
         registered()["laplace"] = find("gaussian")  # type: ignore[index]
