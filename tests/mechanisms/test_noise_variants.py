@@ -32,7 +32,7 @@ from dither.testing.enumeration import enumerate_outcomes
 
 F = Fraction
 TINY = F(1, 10**12)
-DRAWS = 40_000
+DRAWS = 160_000
 rationals = st.fractions(min_value=F(1, 100), max_value=100, max_denominator=100)
 
 
