@@ -37,6 +37,7 @@ def test_explain_gives_the_proof(name: str) -> None:
     record = json.loads(dither("explain", name, "--json").stdout)
     assert "Guarantee:" in record["documentation"]
     assert "Why" in record["page"]
+    assert "guesses right at most" in record["meaning"]
 
 
 def test_explain_for_people() -> None:
