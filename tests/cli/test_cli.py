@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dither.cli import explain
 from dither.mechanisms import registered
 
 
@@ -33,8 +34,9 @@ def test_catalog_for_people() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(registered()))
-def test_explain_gives_the_proof(name: str) -> None:
-    record = json.loads(dither("explain", name, "--json").stdout)
+def test_explain_gives_the_proof(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    explain.show(name, as_json=True)
+    record = json.loads(capsys.readouterr().out)
     assert "Guarantee:" in record["documentation"]
     assert "Why" in record["page"]
     assert "guesses right at most" in record["meaning"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.noise import (
     NoiseFigures,
@@ -27,9 +28,9 @@ def rivals(folder: Path) -> Path | None:
     try:
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        present = subprocess.run([str(python), "-c", "import opendp"], capture_output=True, check=False)
+        present = subprocess.run([str(python), "-c", "import opendp, dp_accounting"], capture_output=True, check=False)
         if present.returncode:
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "opendp"], check=True)
+            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "opendp", "dp-accounting"], check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return python
@@ -66,6 +67,26 @@ def primitives_table() -> Table:
     return shown
 
 
+def accountants_table(rival: Path | None) -> Table:
+    """Return the time and the epsilon of accounting tasks, ours and the rival's."""
+    shown = Table(title="accounting at delta 1e-5, from parameters to epsilon (processor time)", title_justify="left")
+    for title in ("task", "grid", "dither, s", "epsilon", "dp-accounting, s", "epsilon", "dither / rival"):
+        shown.add_column(title, justify="left" if title in ("task", "grid") else "right")
+    for one in measure_accountants(rival):
+        theirs = (one.rival_seconds, one.rival_epsilon)
+        absent = theirs[0] is None or theirs[1] is None
+        shown.add_row(
+            one.task,
+            one.grid,
+            f"{one.seconds:.3f}",
+            f"{one.epsilon:.4f}",
+            "absent" if absent else f"{theirs[0]:.3f}",
+            "" if absent else f"{theirs[1]:.4f}",
+            "" if not theirs[0] else f"{one.seconds / theirs[0]:.2f}",
+        )
+    return shown
+
+
 def main() -> None:
     """Measure everything this room knows."""
     parser = argparse.ArgumentParser(prog="dither.bench", description=__doc__)
@@ -75,7 +96,9 @@ def main() -> None:
     console = Console(soft_wrap=True)
     console.width = max(console.width, 110)
     console.print(f"machine before: {load()}; {given.samples:,} samples a figure", highlight=False)
-    console.print(table(measure_noise(given.samples, rivals(given.rivals) if given.rivals else None)))
+    rival = rivals(given.rivals) if given.rivals else None
+    console.print(table(measure_noise(given.samples, rival)))
+    console.print(accountants_table(rival))
     console.print(primitives_table())
     byte = nanoseconds_per_random_byte()
     console.print(f"one random byte costs {byte:.3f} ns; the key stream is the floor of every figure above")

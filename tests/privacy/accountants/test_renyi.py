@@ -178,6 +178,11 @@ def test_refusals() -> None:
     for relation in (REPLACE, METRIC):
         with pytest.raises(IncompatibleDistance):
             sampled_gaussian_curve(sigma=1, contribution=1, rate="0.1", relation=relation)
+    for relation in ("replaced", None, 2):
+        with pytest.raises(InvalidParameter, match="relation"):
+            gaussian_curve(sigma=1, contribution=1, relation=relation)  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="relation"):
+            sampled_gaussian_curve(sigma=1, contribution=1, rate="0.1", relation=relation)  # type: ignore[arg-type]
     for order in (1, 0, math.nan, 10**9):
         with pytest.raises(InvalidParameter, match="order"):
             gaussian_curve(sigma=1, contribution=1, relation=ADD, orders=[order])

@@ -40,6 +40,8 @@ _MOST = 1 << 21
 #: How far a tilt may change the weight of the largest loss, in its logarithm: more would cost accuracy.
 _LEAST_TILT, _MOST_TILT = 1e-6, 1e4
 _LARGEST_EPSILON = 1e6
+#: How many grid points of sums are kept for the next question.
+_MOST_KEPT = 1 << 22
 _STEEP = 1e3
 
 
@@ -219,7 +221,10 @@ class _Direction:
                 if not self.may_coarsen or self.exponent <= _COARSEST:
                     raise
                 self._put_on_grid(self.exponent - 1)
-        return self._sums[tilt]
+        found = self._sums[tilt]
+        while len(self._sums) > 1 and sum(len(kept.mass) for kept in self._sums.values()) > _MOST_KEPT:
+            del self._sums[next(iter(self._sums))]
+        return found
 
     def _best(self, bound: Callable[[float], float]) -> float:
         """Return a tilt near the minimum, a power of the root of two, so that near questions share it.
@@ -242,7 +247,7 @@ class _Direction:
         return math.sqrt(2.0) ** position
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _direction(parts: tuple[tuple[Pair, int], ...], step: Fraction | None, forward: bool) -> _Direction:
     return _Direction(parts, step, forward)
 

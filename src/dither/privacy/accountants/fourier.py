@@ -3,7 +3,7 @@
 Each law is first tilted: its mass at loss ``x`` is multiplied by ``e^(tilt * x - constant)``. The tilt moves the sum to
 the losses that decide the delta asked for, so that whatever the transforms, the window and the rounding get wrong is
 small *in proportion* to the Chernoff bound there, however small delta is. The bounds and their proofs are on the page
-``docs/theory/accountants.md``, theorems 3 and 4.
+``docs/theory/accountants.md``, theorems 5 and 6.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The outcomes whose loss lies between two neighbouring grid points are replaced by two outcomes, one at each point, that
 keep the probability of the cell under ``P`` *and* under ``Q``. That is the largest law, for every composition, with the
-same loss curve at the grid points (``docs/theory/accountants.md``, theorem 2). What floats may have got wrong is made
+same loss curve at the grid points (``docs/theory/accountants.md``, theorem 4). What floats may have got wrong is made
 good towards more loss: probability is added, or moved up to the next grid point, or the whole law is said to lie up to
 ``slack`` higher.
 """

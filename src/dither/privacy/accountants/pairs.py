@@ -83,7 +83,7 @@ class Pair(ABC):
         return _deviation(self, forward)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=16)
 def _cells(pair: Pair, exponent: int, forward: bool) -> Cells:
     law, view, rate = pair.view(forward=forward)
     return cells_of(law, exponent, view, rate)
@@ -105,14 +105,20 @@ class Related(Field[Relation, Relation]):
 
     def convert(self, name: str, value: Relation) -> Relation:
         """Return the relation."""
-        if not isinstance(value, Relation):
-            raise InvalidParameter(name, value, "a Relation: ADD_REMOVE, REPLACE or METRIC")
-        return value
+        return related(name, value)
+
+
+def related(name: str, value: Relation) -> Relation:
+    """Return a relation, and nothing that merely reads like one."""
+    if not isinstance(value, Relation):
+        raise InvalidParameter(name, value, "a Relation: ADD_REMOVE, REPLACE or METRIC")
+    return value
 
 
 def moved(contribution: Fraction | int, relation: Relation) -> Fraction:
     """Return how far a sum moves: a replaced unit takes its contribution away and brings another."""
-    return Fraction(2 * contribution if relation is Relation.REPLACE else contribution)
+    twice = related("relation", relation) is Relation.REPLACE
+    return Fraction(2 * contribution if twice else contribution)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from dither.errors import IncompatibleDistance, InvalidParameter, NoGuarantee
 from dither.exact import Number, exact, exp_down, exp_up, log_up, non_negative, positive, probability, round_up, whole
 from dither.exact.enclosure import decimal_up, exp_decimals
 from dither.privacy.accountants.laws import UNIT
-from dither.privacy.accountants.pairs import GaussianPair, Pair, SampledPair, Sampling, moved
+from dither.privacy.accountants.pairs import GaussianPair, Pair, SampledPair, Sampling, moved, related
 from dither.privacy.distances import Relation
 from dither.privacy.losses import ApproxDP
 
@@ -59,6 +59,7 @@ class RenyiCurve:
         is_rising = all(a < b for a, b in zip(self.orders, self.orders[1:], strict=False))
         if not (self.orders and len(self.orders) == len(self.values) and is_rising and self.orders[0] > 1):
             raise InvalidParameter("orders", self.orders, rule)
+        related("relation", self.relation)
         if not all(isinstance(value, Fraction) and value >= 0 for value in self.values):
             raise InvalidParameter("values", self.values, rule)
 
@@ -181,7 +182,7 @@ def sampled_gaussian_curve(
     curve is convex, so it lies below the straight line through its neighbours; and the moment of the loss on a grid
     is no less than that of the loss. Replaced units need a loss distribution.
     """
-    if relation is not Relation.ADD_REMOVE:
+    if related("relation", relation) is not Relation.ADD_REMOVE:
         raise IncompatibleDistance("a sampled Renyi curve", "units added or removed", f"units {relation.value}")
     spread = (positive("contribution", contribution) / positive("sigma", sigma)) ** 2 / 2
     chance = positive("rate", rate, at_most=1)
