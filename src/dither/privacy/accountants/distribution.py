@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from threading import RLock
 
 import numpy as np
 
@@ -165,6 +166,8 @@ class _Direction:
 
     def __init__(self, parts: tuple[tuple[Pair, int], ...], step: Fraction | None, forward: bool) -> None:
         self.parts, self.forward, self.may_coarsen = parts, forward, step is None
+        # Kept between questions, which may come from several threads.
+        self._lock = RLock()
         spread = [(pair.deviation(forward=forward), count) for pair, count in parts]
         widest = max(pair.width(forward=forward) for pair, _ in parts)
         self.deviation = math.sqrt(math.fsum(count * deviation * deviation for deviation, count in spread))
@@ -188,24 +191,33 @@ class _Direction:
 
     def delta(self, epsilon: float) -> Fraction:
         """Return delta at a float epsilon."""
-        if self.infinity >= 1:
-            return Fraction(1)
-        tilt = self._best(lambda tilt: self.moment(tilt) - tilt * epsilon + math.log(peak(tilt)))
-        found = self.infinity + self.sum(tilt).excess(epsilon)
+        with self._lock:
+            if self.infinity >= 1:
+                return Fraction(1)
+            tilt = self._best(lambda tilt: self.moment(tilt) - tilt * epsilon + math.log(peak(tilt)))
+            # The sum may have put everything on a coarser grid, so infinite losses are looked at after it.
+            found = self.sum(tilt).excess(epsilon) + self.infinity
         return Fraction(math.nextafter(found, math.inf)) if found < 1 else Fraction(1)
 
     def epsilon(self, delta: Fraction, *, at_least: Fraction) -> Fraction:
         """Return epsilon at delta, or what is known to be needed anyway."""
+        with self._lock:
+            spare = self._spare(delta)
+            tilt = self._best(lambda tilt: (self.moment(tilt) + math.log(peak(tilt) / spare)) / tilt)
+            total = self.sum(tilt)
+            spare = self._spare(delta)
+            if total.excess(to_float(at_least, "down")) <= spare:
+                return at_least
+            # The Chernoff bound is a little too large, and ln(delta) falls about as fast as the tilt there.
+            start = (self.moment(tilt) + math.log(peak(tilt) / spare)) / tilt
+            return Fraction(_least(total.excess, spare, start=start, slope=tilt))
+
+    def _spare(self, delta: Fraction) -> float:
+        """Return what infinite losses leave of delta, rounded down."""
         spare = to_float(delta - Fraction(self.infinity), "down")
         if not spare > 0:
             raise NoGuarantee(f"infinite losses alone have probability {self.infinity:.3g}, which is not below delta")
-        tilt = self._best(lambda tilt: (self.moment(tilt) + math.log(peak(tilt) / spare)) / tilt)
-        total = self.sum(tilt)
-        if total.excess(to_float(at_least, "down")) <= spare:
-            return at_least
-        # The Chernoff bound is a little too large, and the logarithm of delta falls about as fast as the tilt there.
-        start = (self.moment(tilt) + math.log(peak(tilt) / spare)) / tilt
-        return Fraction(_least(total.excess, spare, start=start, slope=tilt))
+        return spare
 
     def moment(self, tilt: float) -> float:
         """Return ln of the moment of the sum: only to choose a tilt by."""

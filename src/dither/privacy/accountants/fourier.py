@@ -13,13 +13,16 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.privacy.accountants.grid import Cells, TooFine
 from dither.privacy.accountants.laws import UNIT, Floats
+
+#: Tilts that were tried, each with ln of the moment there.
+_Bounds: TypeAlias = list[tuple[float, float]]
 
 MOST_POINTS = 1 << 22
 #: What is left outside the window of a transform, in the tilted law.
@@ -61,7 +64,7 @@ class Sum:
     Guarantee: for every ``epsilon``, ``excess(epsilon)`` is at least the sum over all finite losses ``x`` above epsilon
     of the true mass at ``x`` times ``1 - e^(epsilon - x)``.
 
-    ``error`` bounds the error of ``mass`` in Euclidean norm, ``missing`` what lies above the window, and ``relative``
+    ``error`` bounds the error of ``mass`` in Euclidean norm, ``missing`` what lies outside the window, and ``relative``
     the error of the tilting.
     """
 
@@ -129,7 +132,7 @@ def add_up(parts: Sequence[tuple[Cells, int]], tilt: float) -> Sum:
     # Masses may have been lost to underflow while tilting, each of them tiny.
     missing += count * max(len(vector.mass) for vector in vectors) * _TINY
     slack = math.fsum(times * cells.slack for cells, times in parts) * (1 + 1e-9)
-    return Sum(tilt, math.fsum(constants), first, step, mass, error, missing, math.expm1(relative), slack)
+    return Sum(tilt, math.fsum(constants), first, step, mass, error, missing, math.expm1(min(relative, 700.0)), slack)
 
 
 def _tilted(mass: Floats, exponent: Floats) -> Floats:
@@ -142,7 +145,7 @@ def _tilted(mass: Floats, exponent: Floats) -> Floats:
 
 
 def _convolved(vectors: list[_Vector], step: float) -> tuple[Floats, int, float, float]:
-    """Return the masses of the sum on a window, its first point, their error, and what lies above the window."""
+    """Return the masses of the sum on a window, its first point, their error, and what lies outside the window."""
     low, high, bounds = _window(vectors, step)
     points = 1 << max(1, (high - low).bit_length())
     if points > MOST_POINTS:
@@ -165,38 +168,37 @@ def _convolved(vectors: list[_Vector], step: float) -> tuple[Floats, int, float,
     error = error * math.exp(min(largest, 700.0)) + (8 + rows) * UNIT * count * size
     error = (error + transform_error(points) * (size + error)) / math.sqrt(points) * (1 + 1e-9) + _TINY
     mass = np.maximum(np.fft.irfft(spectrum, points), 0.0)
-    top = (low + points) * step
-    missing = (
-        0.0
-        if low + points > sum(v.count * v.last for v in vectors)
-        else min(math.exp(min(0.0, moment - tilt * top)) for tilt, moment in bounds)
+    # Outside the window: nothing, where it holds all there is, and else the least of the Chernoff bounds.
+    ends = (
+        (-(low - 1), -sum(v.count * v.first for v in vectors)),
+        (low + points, sum(v.count * v.last for v in vectors)),
+    )
+    missing = math.fsum(
+        (1 + 1e-9) * min(math.exp(min(0.0, moment - tilt * end * step)) for tilt, moment in tried)
+        for (end, last), tried in zip(ends, bounds, strict=True)
+        if end <= last
     )
     return np.roll(mass, (offset - low) % points), low, error, missing
 
 
-def _window(vectors: list[_Vector], step: float) -> tuple[int, int, list[tuple[float, float]]]:
-    """Return grid points outside which little of the sum lies, and the Chernoff bounds (tilt, ln moment) above it.
-
-    What lies below the window is wrapped around into it, which only adds; so the lower end need not be proved.
-    """
+def _window(vectors: list[_Vector], step: float) -> tuple[int, int, tuple[_Bounds, _Bounds]]:
+    """Return grid points outside which little of the sum lies, and the Chernoff bounds below and above."""
     laws = [(*_atoms(vector, step), vector.count) for vector in vectors]
     means = [float(np.sum(losses * mass)) for losses, mass, _ in laws]
     squares = [float(np.sum(losses * losses * mass)) for losses, mass, _ in laws]
     variance = sum(v.count * max(0.0, s - m * m) for v, s, m in zip(vectors, squares, means, strict=True))
     scale = math.sqrt(variance + step * step)
-    low, _ = _chernoff(laws, -1, scale)
-    high, bounds = _chernoff(laws, 1, scale)
+    low, below = _chernoff(laws, -1, scale)
+    high, above = _chernoff(laws, 1, scale)
     least, most = sum(v.count * v.first for v in vectors), sum(v.count * v.last for v in vectors)
     first = max(least, math.floor(-low / step))
-    return first, max(min(most, math.ceil(high / step)), first + 1), bounds
+    return first, max(min(most, math.ceil(high / step)), first + 1), (below, above)
 
 
-def _chernoff(
-    laws: list[tuple[Floats, Floats, int]], sign: int, scale: float
-) -> tuple[float, list[tuple[float, float]]]:
+def _chernoff(laws: list[tuple[Floats, Floats, int]], sign: int, scale: float) -> tuple[float, _Bounds]:
     """Return how far a sum reaches to one side but for little, and the bounds that were tried: tilts and ln moments."""
     room, reach = -math.log(_OUTSIDE), math.inf
-    bounds: list[tuple[float, float]] = []
+    bounds: _Bounds = []
     # The first is right for a normal sum, heavier tails need a smaller one; the reach has one minimum.
     tilt = math.sqrt(2 * room) / scale
     while len(bounds) < _MOST_TILTS:

@@ -1,9 +1,9 @@
 """The law of the privacy loss of a basic pair of outputs, as four tails.
 
-For a pair ``P``, ``Q`` the loss of an outcome is ``L = ln(P / Q)``. A law tells how much of ``P`` and of ``Q`` lies at or
-below, and above, any loss; each tail is computed from its own side, so that small ones keep their digits. The error of
-the floats is bounded: the outcomes counted, the same for ``P`` and ``Q``, are those at or below a level within ``blur``
-of the one asked for, and their probability is known to a relative ``relative``.
+For a pair ``P``, ``Q`` the loss of an outcome is ``L = ln(P / Q)``. A law tells how much of ``P`` and of ``Q`` lies at
+or below, and above, any loss; each tail is computed from its own side, so that small ones keep their digits. The error
+of the floats is bounded: the outcomes counted, the same for ``P`` and ``Q``, are those at or below a level within
+``blur`` of the one asked for, and their probability is known to a relative ``relative``.
 """
 
 from __future__ import annotations
