@@ -25,6 +25,7 @@ from dither.exact import log_up
 from dither.privacy import (
     DIFFERENT,
     EDGE,
+    EVENT_REPLACED,
     L1,
     NOTHING,
     ROW,
@@ -48,7 +49,18 @@ from dither.privacy import (
     place,
     user,
 )
-from dither.privacy.plans import DONE, Adapt, Draw, Sample, Select, Split, Step, sequence
+from dither.privacy.plans import (
+    DONE,
+    Adapt,
+    Draw,
+    Sample,
+    SampledExactly,
+    SampleExactly,
+    Select,
+    Split,
+    Step,
+    sequence,
+)
 
 Law = dict[Hashable, Fraction]
 Rows = tuple[Any, ...]
@@ -525,6 +537,133 @@ def test_a_rate_is_a_probability(rate: Any) -> None:
         Sampled(coin, rate=rate)
 
 
+# SampledExactly
+
+
+def sampled_exactly(rows: Rows, kept: int, inner: Callable[[Rows], Law]) -> Law:
+    """The law of ``inner`` on a uniform sample of fixed size, by trying all samples."""
+    samples = list(itertools.combinations(rows, kept))
+    return mixture((Fraction(1, len(samples)), inner(sample)) for sample in samples)
+
+
+@pytest.mark.parametrize(("kept", "of"), [(1, 4), (2, 5), (3, 5), (4, 4)])
+@pytest.mark.parametrize("distance", [1, 2, 3])
+def test_a_fixed_sample_of_a_saturated_part_is_exact(kept: int, of: int, distance: int) -> None:
+    """Whether anyone in the sample says yes, asked through a coin: all pairs of tables of that size."""
+    tables = list(itertools.combinations_with_replacement((0, 1), of))
+    laws = {rows: sampled_exactly(rows, kept, lambda sample: flip(present(sample), THREE)) for rows in tables}
+    truth = max(
+        ratio(laws[first], laws[second])
+        for first, second in itertools.product(tables, repeat=2)
+        if ROW_REPLACED.measure(first, second) <= distance  # type: ignore[operator]
+    )
+    missed = Fraction(math.comb(max(of - distance, 0), kept), math.comb(of, kept))
+    assert truth == 1 + 2 * (1 - missed)
+    plan = SampledExactly(Use(Saturated(THREE)), kept=kept, of=of)
+    plan.check(ROW_REPLACED)
+    assert equals(plan.loss(distance), truth)
+
+
+@pytest.mark.parametrize(("kept", "of"), [(1, 3), (2, 4), (3, 4)])
+@pytest.mark.parametrize("distance", [1, 2])
+def test_a_fixed_sample_of_a_count_is_covered(kept: int, of: int, distance: int) -> None:
+    """People who pull the count in opposite directions included: one replacement moves it by two."""
+    tables = list(itertools.combinations_with_replacement((-1, 0, 1), of))
+    laws = {rows: sampled_exactly(rows, kept, lambda kept: count(3 + sum(kept), TWO, 6)) for rows in tables}
+    loss = SampledExactly(Use(Linear(TWO), stability=2), kept=kept, of=of).loss(distance)
+    for first, second in itertools.product(tables, repeat=2):
+        if ROW_REPLACED.measure(first, second) <= distance:  # type: ignore[operator]
+            assert covers(loss, ratio(laws[first], laws[second]))
+            if first != second:
+                for order in (1.01, 2, 20):
+                    assert renyi(laws[first], laws[second], order) <= order * float(loss.rho)
+
+
+def test_smaller_prices_of_a_fixed_sample_are_refuted() -> None:
+    """A sample said to be smaller, data said to be larger, and the loss of a row that leaves in place of a replaced."""
+    first, second = (sampled_exactly((bit, 0, 0, 0), 2, lambda sample: flip(present(sample), THREE)) for bit in (1, 0))
+    truth = ratio(first, second)
+    assert equals(SampledExactly(Use(Saturated(THREE)), kept=2, of=4).loss(), truth)
+    assert not covers(SampledExactly(Use(Saturated(THREE)), kept=1, of=4).loss(), truth)
+    assert not covers(SampledExactly(Use(Saturated(THREE)), kept=2, of=5).loss(), truth)
+    one_way, other_way = (
+        sampled_exactly((bit, 0, 0, 0), 2, lambda sample: count(2 + sum(sample), TWO, 4)) for bit in (1, -1)
+    )
+    assert not covers(SampledExactly(Use(Linear(TWO)), kept=2, of=4).loss(), ratio(one_way, other_way))
+    assert covers(SampledExactly(Use(Linear(TWO), stability=2), kept=2, of=4).loss(), ratio(one_way, other_way))
+
+
+@pytest.mark.parametrize("distance", [1, 2])
+def test_the_delta_of_a_fixed_sample(distance: int) -> None:
+    kept, of, delta = 2, 5, Fraction(1, 50)
+
+    def law(rows: Rows) -> Law:
+        return sampled_exactly(rows, kept, lambda sample: leak(present(sample), TWO, delta))
+
+    loss = SampledExactly(Use(Leaky(TWO, delta)), kept=kept, of=of).loss(distance)
+    caught = 1 - Fraction(math.comb(of - distance, kept), math.comb(of, kept))
+    first, second = law((1,) * distance + (0,) * (of - distance)), law((0,) * of)
+    assert loss.delta == caught * delta == excess(first, second, 1 + caught)
+    assert excess(second, first, 1 + caught) <= loss.delta
+    assert abs(loss.pure - Fraction(ln(1 + caught))) < Fraction(1, 10**20)  # type: ignore[operator]
+
+
+def test_a_fixed_sample_of_concentrated_losses_is_charged_in_full() -> None:
+    assert SampledExactly(Use(Curve((Fraction(0), Fraction(1)))), kept=1, of=100).loss() == ZCDP(1)
+
+
+def test_groups_that_a_fixed_sample_cannot_miss_are_charged_in_full() -> None:
+    plan = SampledExactly(Use(Saturated(TWO)), kept=3, of=5)
+    assert plan.loss(2).pure < plan.loss(3).pure == plan.loss(10**6).pure == coin.loss().pure  # type: ignore[operator]
+    assert plan.loss(0).is_zero
+    # No more rows of the sample are replaced than it has.
+    one = SampledExactly(Use(Linear(TWO)), kept=1, of=4)
+    laws = [sampled_exactly(rows, 1, lambda sample: count(1 + sum(sample), TWO, 2)) for rows in ((1,) * 4, (0,) * 4)]
+    assert equals(one.loss(4), ratio(*laws))
+    assert one.loss(4) == Linear(TWO).loss(1)
+
+
+def test_large_groups_of_a_fixed_sample_are_priced() -> None:
+    """Against logarithms of factorials: never below, and close even where factors are no longer multiplied out."""
+    part = Use(Leaky(TWO, Fraction(1, 100)))
+    for kept, of, group, slack in [(100, 10**6, 3000, 1e-9), (5000, 10**9, 20_000, 1e-4)]:
+        log_missed = math.lgamma(of - group + 1) + math.lgamma(of - kept + 1)
+        log_missed -= math.lgamma(of + 1) + math.lgamma(of - kept - group + 1)
+        truth = -math.expm1(log_missed) / 100
+        found = float(SampledExactly(part, kept=kept, of=of).loss(group).delta)
+        # Logarithms of factorials of 10^9 are known to about 1e-6.
+        assert truth * (1 - 1e-4) <= found <= truth * (1 + 1e-4 + slack)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [ROW, EDGE, place("euclidean"), user("id", Relation.ADD_REMOVE), user("id", Relation.REPLACE), L1],
+    ids=str,
+)
+def test_a_fixed_sample_needs_single_replaced_units(unit: Distance) -> None:
+    plan = SampledExactly(coin, kept=1, of=2)
+    for tried in (plan, Repeat(plan, times=3), SampledExactly(plan, kept=2, of=4)):
+        with pytest.raises(IncompatibleDistance, match="sample of fixed size"):
+            tried.check(unit)
+    plan.check(ROW_REPLACED)
+    plan.check(EVENT_REPLACED)
+    SampledExactly(plan, kept=2, of=4).check(ROW_REPLACED)
+
+
+def test_a_part_of_the_data_has_no_public_size() -> None:
+    """A replaced row may leave a sibling, and no sample of fixed size hides how many rows are left."""
+    plan = SampledExactly(coin, kept=1, of=2)
+    with pytest.raises(IncompatibleDistance, match="units of all of the data"):
+        Parallel(plan, siblings=2, touched=2).check(ROW_REPLACED)
+    Parallel(plan, siblings=1, touched=2).check(ROW_REPLACED)
+
+
+@pytest.mark.parametrize(("kept", "of", "named"), [(0, 3, "kept"), (4, 3, "kept"), (1, 0, "of"), (1.5, 3, "kept")])
+def test_bad_sizes_of_a_sample_are_refused(kept: Any, of: Any, named: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"^{named} must be"):
+        SampledExactly(coin, kept=kept, of=of)
+
+
 # Best
 
 
@@ -672,6 +811,7 @@ def test_a_run_under_a_filter_has_one_unit() -> None:
     [
         Parallel(coin, siblings=2, touched=1),
         Sampled(coin, rate="1/2"),
+        SampledExactly(coin, kept=1, of=2),
         Within(PureDP(1), (Linear,)),
     ],
     ids=lambda plan: type(plan).__name__,
@@ -785,6 +925,7 @@ def test_nested_loops_and_sequences_flatten() -> None:
     [
         (Parallel(a, siblings=3, touched=1), Split(3), a),
         (Sampled(a, rate="1/4"), Sample(Fraction(1, 4)), a),
+        (SampledExactly(a, kept=1, of=4), SampleExactly(1, 4), a),
         (Best(a, Repeats(stop="1/2", shape=1)), Select(Repeats(stop="1/2", shape=1)), a),
         (Within(PureDP(1), (Linear,)), Adapt(), Within(PureDP(1), (Linear,))),
     ],
@@ -795,7 +936,14 @@ def test_steps_that_open_an_inner_plan(plan: Plan, step: Step, inner: Plan) -> N
     assert taken is not None
     assert (taken.rest, taken.inner) == (DONE, inner)
     assert not plan.may_end
-    others: list[Step] = [A, Split(4), Sample(Fraction(1, 3)), Select(Repeats(stop="1/2", shape=0))]
+    others: list[Step] = [
+        A,
+        Split(4),
+        Sample(Fraction(1, 3)),
+        SampleExactly(1, 3),
+        SampleExactly(2, 4),
+        Select(Repeats(stop="1/2", shape=0)),
+    ]
     assert all(plan.after(other) is None for other in others)
     followed = Sequence.of(Repeat(plan, times=2), b).after(step)
     assert followed is not None

@@ -23,6 +23,7 @@ from dither.mechanisms.function_release import FunctionRelease
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gap_sparse import Gap, GapSparse
 from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.gaussian_process import GaussianProcess
 from dither.mechanisms.generalised_exponential import GeneralisedExponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.grouped_exponential import GroupedExponential
@@ -40,11 +41,11 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.random_projection import RandomProjection, sign_matrix
 from dither.mechanisms.randomised_response import RandomisedResponse
 from dither.mechanisms.registry import Dialogue, Entry, Example, find, register, registered
-from dither.mechanisms.release import Budget, Release, converse, release
+from dither.mechanisms.release import Budget, Release, converse, perform, release
 from dither.mechanisms.repeat_and_select import RepeatAndSelect
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
-from dither.mechanisms.sampling import PoissonSample
+from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
@@ -66,11 +67,13 @@ __all__ = [
     "Entry",
     "Example",
     "Exponential",
+    "FixedSizeSample",
     "FunctionRelease",
     "GammaNorm",
     "Gap",
     "GapSparse",
     "Gaussian",
+    "GaussianProcess",
     "GeneralisedExponential",
     "Geometric",
     "GroupedExponential",
@@ -115,6 +118,7 @@ __all__ = [
     "digest",
     "find",
     "from_spec",
+    "perform",
     "register",
     "registered",
     "release",

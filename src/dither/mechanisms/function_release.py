@@ -1,9 +1,9 @@
 """Function release: a sum of kernels around private points, at public points, with noise.
 
 For densities and other smooth functions of a data set: one bump around each record, added up, read off at public
-points. Cost: one evaluation for each record and point. Corrections: noise with the kernel's own covariance (a Gaussian
-process) is proven over the reals only, so it is not what is done here; the values at public points are whole numbers,
-every record's row of them is shortened to a public length, and the noise is exact.
+points. Cost: one evaluation for each record and point. Corrections: the values at public points are whole numbers,
+every record's row of them is shortened to a public length, and the noise is exact and independent. Noise with the
+kernel's own covariance is in ``gaussian_process``.
 """
 
 from __future__ import annotations

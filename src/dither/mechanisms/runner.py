@@ -14,16 +14,20 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, PlanViolation
+from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
 from dither.exact import Number, positive, whole
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.noise import Noise
 from dither.privacy import Filter, Plan, Repeats, Unit, Within
-from dither.privacy.plans import Adapt, Draw, Sample, Select, Split, Step
+from dither.privacy.plans import Adapt, Draw, Sample, SampleExactly, Select, Split, Step
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
 Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
+
+
+#: Up to so many places a sample of fixed size is drawn place by place.
+_FEW_PLACES = 32
 
 
 class _Bound:
@@ -95,6 +99,17 @@ class Runner(_Bound):
         inner = self._enter(Sample(chance))
         return _keep(data, self._sample(data, chance)), self._inner(inner)
 
+    def sampled_exactly(self, data: Rows, kept: int, of: int) -> tuple[Rows, Runner]:
+        """Return a secret sample of exactly ``kept`` of the ``of`` rows, and the runner for it.
+
+        Rows are only ever replaced here, so their number is public: data of another size is refused as data of another
+        shape is, before anything is drawn, and neighbours are refused alike.
+        """
+        inner = self._enter(SampleExactly(whole("kept", kept), whole("of", of)))
+        if len(data) != of:
+            raise InvalidValue("data", data, f"exactly {of} rows, as declared")
+        return _keep(data, self._sample_exactly(data, kept)), self._inner(inner)
+
     def best(self, part: Composed[V, tuple[Number, O]], data: V, repeats: Repeats) -> O:
         """Return the best of a secret random number of runs of ``part``, which returns a score and a result."""
         inner = self._enter(Select(repeats))
@@ -162,6 +177,9 @@ class Runner(_Bound):
     def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:
         return self._noise.bernoulli(rate, len(data))
 
+    def _sample_exactly(self, data: Sequence[Any] | np.ndarray[Any, Any], kept: int) -> np.ndarray[Any, Any]:
+        return _subset(self._noise, kept, len(data))
+
     def _count_runs(self, repeats: Repeats) -> int:
         """Return a draw from the law of the number of runs."""
         while True:
@@ -176,6 +194,32 @@ class Runner(_Bound):
 def _outscores(score: Any, other: Any) -> bool:
     """Whether ``score`` is the better one. NaN is below all others: selection needs one order of all runs."""
     return bool(score > other or (other != other and score == score))
+
+
+def _subset(noise: Noise, kept: int, of: int) -> np.ndarray[Any, Any]:
+    """Return a mask of exactly ``kept`` of ``of`` places, all such masks being equally likely.
+
+    Few places are decided one by one, each by a coin of chance (still to be kept) / (places left). Many are decided by
+    one coin each of chance kept / of: given how many these pick, all sets of that size are equally likely. What they
+    picked too many or too few, about the square root of ``kept``, is a uniform subset of the picked or of the others.
+    """
+    if kept in (0, of):
+        return np.full(of, kept > 0)
+    if of <= _FEW_PLACES:
+        return _one_by_one(noise, kept, of)
+    mask = noise.bernoulli(Fraction(kept, of), of)
+    surplus = int(mask.sum()) - kept
+    among = np.flatnonzero(mask == (surplus > 0))
+    mask[among[_subset(noise, abs(surplus), among.size)]] = surplus < 0
+    return mask
+
+
+def _one_by_one(noise: Noise, kept: int, of: int) -> np.ndarray[Any, Any]:
+    mask = np.zeros(of, dtype=bool)
+    for place in range(of):
+        left = kept - int(mask.sum())
+        mask[place] = noise.bernoulli(Fraction(left, of - place), 1)[0]
+    return mask
 
 
 def _keep(data: Any, mask: np.ndarray[Any, Any]) -> Any:

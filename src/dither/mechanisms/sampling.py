@@ -1,8 +1,9 @@
-"""Poisson sampling: run a mechanism on a secret random sample of the rows, and pay less.
+"""Sampling: run a mechanism on a secret random sample of the rows, and pay less.
 
-For mechanisms whose answer a sample gives nearly as well as all rows. Cost: one coin a row, and the mechanism on the
-sample. Correction: the sample must be secret, of a secret size, and drawn row by row; the printed rate * epsilon is
-always below the price, which is ln(1 + rate * (e^epsilon - 1)).
+For mechanisms whose answer a sample gives nearly as well as all rows. Two samples, each for its own unit: row by row,
+of a secret size, where rows are added or removed; of a fixed public size, where rows are replaced. Cost: about one coin
+a row, and the mechanism on the sample. Corrections: the printed rate * epsilon is always below the price, which is
+ln(1 + rate * (e^epsilon - 1)); and neither rule holds for the other's unit.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Positive
+from dither.exact import Positive, Whole
 from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.sample_and_aggregate import SampleAndAggregate
 from dither.mechanisms.stability_selection import StabilitySelection
-from dither.privacy import ROW, Distance, Plan, Sampled, Use
+from dither.privacy import ROW, ROW_REPLACED, Distance, Plan, Sampled, Use
+from dither.privacy.plans import SampledExactly
 
 
 def _examples() -> Iterator[Example]:
@@ -81,4 +84,66 @@ class PoissonSample(Composed[Any, Any]):
     def release(self, data: Any, run: Runner) -> Any:
         """Return what the part releases for the sample."""
         rows, inner = run.sampled(data, self.rate)
+        return inner(self.part, rows)
+
+
+def _fixed_examples() -> Iterator[Example]:
+    public: dict[str, Any] = {"unit": ROW_REPLACED, "blocks": 2, "lower": 0, "upper": 4, "otherwise": 2, "grid": 1}
+    mean = SampleAndAggregate(statistic="mean", part=Geometric(scale=4), **public)
+    yield Example(FixedSizeSample(part=mean, kept=2, of=5), np.array([0, 1, 2, 3, 3]))
+    concentrated = SampleAndAggregate(statistic="mean", part=DiscreteGaussian(sigma=8), **public)
+    yield Example(FixedSizeSample(part=concentrated, kept=1, of=3), [0.5, 3.0, 3.0])
+
+
+@register(
+    examples=_fixed_examples,
+    source="Privacy Amplification by Subsampling (Balle, Barthe, Gaboardi 2018), theorem 9; Differential Privacy and "
+    "Applications (Zhu et al. 2017), section 5.1.3",
+)
+@dataclass(frozen=True, kw_only=True)
+class FixedSizeSample(Composed[Any, Any]):
+    """Run a mechanism on a secret sample of exactly ``kept`` of the ``of`` rows, every such sample equally likely.
+
+    Guarantee: data in which one row is replaced loses epsilon' = ``ln(1 + q * (e^epsilon - 1))`` and delta' =
+    ``q * delta``, where q = ``kept / of``, and epsilon and delta are those of ``part``. A rho is not reduced.
+
+    Args:
+        part: a composed mechanism on rows that are replaced.
+        kept: how many rows the sample has; public.
+        of: how many rows there are; public, since rows are never added or removed. Data of another size is refused.
+
+    >>> public = {"unit": ROW_REPLACED, "blocks": 20, "lower": 0, "upper": 4, "otherwise": 2, "grid": 1}
+    >>> mean = SampleAndAggregate(statistic="mean", part=Geometric(scale=8), **public)
+    >>> print(mean.loss(1), "|", FixedSizeSample(part=mean, kept=100, of=1000).loss(1))
+    epsilon = 1 | epsilon = 0.158566
+
+    """
+
+    name: ClassVar[str] = "fixed-size-sample"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
+    no_interval_because: ClassVar[str] = no_error_because
+
+    part: Composed[Any, Any]
+    kept: Whole = Whole(least=1)
+    of: Whole = Whole(least=1, most=2**40)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.part, Composed):
+            raise InvalidParameter("part", self.part, "a composed mechanism on rows")
+        self.plan().check(self.distance)
+
+    @property
+    def distance(self) -> Distance:
+        """That of the part."""
+        return self.part.distance
+
+    def plan(self) -> Plan:
+        """Return the plan of the part, on a sample."""
+        return SampledExactly(Use(self.part), self.kept, self.of)
+
+    def release(self, data: Any, run: Runner) -> Any:
+        """Return what the part releases for the sample."""
+        rows, inner = run.sampled_exactly(data, self.kept, self.of)
         return inner(self.part, rows)

@@ -28,8 +28,19 @@ from dither.privacy.distances import (
     w_event,
 )
 from dither.privacy.filters import Filter, Odometer
-from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, compose
-from dither.privacy.plans import Best, Parallel, Plan, Repeat, Repeats, Sampled, Sequence, Use, Within
+from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, compose, stated_loss
+from dither.privacy.plans import (
+    Best,
+    Parallel,
+    Plan,
+    Repeat,
+    Repeats,
+    Sampled,
+    SampledExactly,
+    Sequence,
+    Use,
+    Within,
+)
 
 __all__ = [
     "DIFFERENT",
@@ -60,6 +71,7 @@ __all__ = [
     "Repeat",
     "Repeats",
     "Sampled",
+    "SampledExactly",
     "Sequence",
     "Unit",
     "Use",
@@ -70,6 +82,7 @@ __all__ = [
     "laplace_scale",
     "place",
     "pure_to_zcdp",
+    "stated_loss",
     "user",
     "w_event",
     "zcdp_delta",

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, NonNegative, Number, Probability, non_negative, probability, round_up, whole
+from dither.exact import Field, NonNegative, Number, Probability, non_negative, positive, probability, round_up, whole
 from dither.exact.enclosure import decimal_up
 from dither.privacy.conversions import group_delta, pure_to_zcdp, zcdp_delta, zcdp_epsilon
 
@@ -346,3 +346,17 @@ def _written_rho(loss: PureDP | ApproxDP) -> dict[str, str]:
 
 def _shown_rho(loss: PureDP | ApproxDP) -> str:
     return f", rho='{loss.rho}'" if states_rho(loss) else ""
+
+
+def stated_loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
+    """Return the loss that a person states: epsilon alone, epsilon with delta, or rho.
+
+    >>> stated_loss(epsilon=1), stated_loss(rho="0.1")
+    (PureDP('1'), ZCDP('1/10'))
+    """
+    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
+        raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
+    if rho is not None:
+        return ZCDP(positive("rho", rho))
+    size = positive("epsilon", epsilon if epsilon is not None else 0)
+    return PureDP(size) if delta is None else ApproxDP(size, delta)

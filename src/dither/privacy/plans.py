@@ -82,6 +82,14 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class SampleExactly:
+    """A secret sample of a public size is taken of the data, whose size is public too."""
+
+    kept: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Select:
     """A secret random number of runs begins, of which only the best leaves."""
 
@@ -93,7 +101,7 @@ class Adapt:
     """A run under a filter begins."""
 
 
-Step = Draw | Split | Sample | Select | Adapt
+Step = Draw | Split | Sample | SampleExactly | Select | Adapt
 
 
 class Taken(NamedTuple):
@@ -268,9 +276,12 @@ class Parallel(Plan):
         if unit.touched > 1 and self.siblings > 1:
             # A sibling sees a row leave or enter alone. A guarantee about replaced rows does not cover that, and no
             # data-level part declares this unit; a draw whose stability bounds both kinds of change may.
-            unit = replace(unit, detail=f"{unit.detail}, as one of several disjoint parts sees them".lstrip(", "))
+            unit = replace(unit, detail=f"{unit.detail}, {_SEEN_BY_A_SIBLING}".lstrip(", "))
         self.plan.check(unit)
 
+
+#: How a unit is described to the plan of a sibling, where a replaced unit may come or go alone.
+_SEEN_BY_A_SIBLING = "as one of several disjoint parts sees them"
 
 #: Units of which each is one element of the data, so that sampling elements is sampling units.
 _SINGLE_ELEMENTS = frozenset({"row", "edge", "event", "rating"})
@@ -294,12 +305,7 @@ class Sampled(Plan):
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss amplified by the chance that any of the d units is sampled."""
         distance = _count(d_in)
-        inner = self.plan.loss(distance)
-        caught = 1 - _power_down(1 - self.rate, distance)
-        if inner.pure is None:
-            return inner
-        epsilon = amplified_epsilon(inner.pure, caught)
-        return ApproxDP(epsilon, caught * inner.delta) if inner.delta else PureDP(epsilon, rho=inner.rho)
+        return _amplified(self.plan.loss(distance), 1 - _power_down(1 - self.rate, distance))
 
     def after(self, step: Step) -> Taken | None:
         """Match the taking of the sample."""
@@ -317,6 +323,51 @@ class Sampled(Plan):
         if unit.protects not in _SINGLE_ELEMENTS:
             # Sampling the elements of a unit one by one catches some of it far more often than the rate.
             raise IncompatibleDistance("a sampled plan", "units that are one element of the data each", unit)
+        self.plan.check(unit)
+
+
+@dataclass(frozen=True)
+class SampledExactly(Plan):
+    """``plan`` on a secret sample of exactly ``kept`` of the ``of`` units, each such sample as likely as any other.
+
+    Rule: with q = kept / of, epsilon becomes ln(1 + q * (e^epsilon - 1)) and delta becomes q * delta, under replacement
+    only, where the number of units is public. A loss that is known as zCDP alone is not reduced here.
+    """
+
+    plan: Plan
+    kept: Whole = Whole(least=1)
+    of: Whole = Whole(least=1)
+
+    def __post_init__(self) -> None:
+        if not self.kept <= self.of:
+            raise InvalidParameter("kept", self.kept, f"at most {self.of}, the number of units that there are")
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return the loss amplified by the chance that any of the d units is sampled."""
+        distance = min(_count(d_in), self.of)
+        # However many units differ, no more of them than are kept are in the sample.
+        inner = self.plan.loss(min(distance, self.kept))
+        return _amplified(inner, 1 - _missed_down(self.kept, self.of, distance))
+
+    def after(self, step: Step) -> Taken | None:
+        """Match the taking of the sample."""
+        return Taken(DONE, self.plan) if step == SampleExactly(self.kept, self.of) else None
+
+    @property
+    def may_end(self) -> bool:
+        """False: the sample is due."""
+        return False
+
+    def check(self, unit: Distance) -> None:
+        """Refuse every relation but replacement: elsewhere the number of units is private, and a unit may go alone."""
+        if not (isinstance(unit, Unit) and unit.relation is Relation.REPLACE):
+            raise IncompatibleDistance("a plan on a sample of fixed size", "units replaced, so many in all", unit)
+        if unit.protects not in _SINGLE_ELEMENTS:
+            # Of a unit of many elements some are caught far more often than the share of elements that are kept.
+            raise IncompatibleDistance("a plan on a sample of fixed size", "units that are one element each", unit)
+        if unit.detail.endswith(_SEEN_BY_A_SIBLING):
+            # The size of one disjoint part of the data is private, and a unit may leave it without a successor.
+            raise IncompatibleDistance("a plan on a sample of fixed size", "units of all of the data", unit)
         self.plan.check(unit)
 
 
@@ -386,6 +437,32 @@ class Within(Plan):
 def sequence(plans: Iterable[Plan]) -> Sequence:
     """Return the sequence of these plans."""
     return Sequence(tuple(plans))
+
+
+def _amplified(inner: Loss, caught: Fraction) -> Loss:
+    """Return the loss of a plan on a sample that holds any of the units that differ with chance ``caught`` at most."""
+    if inner.pure is None:
+        return inner
+    epsilon = amplified_epsilon(inner.pure, caught)
+    return ApproxDP(epsilon, caught * inner.delta) if inner.delta else PureDP(epsilon, rho=inner.rho)
+
+
+#: Up to so many factors the chance that a sample misses a group is multiplied out; beyond, each counts as the least.
+_MOST_FACTORS = 4096
+
+
+def _missed_down(kept: int, of: int, group: int) -> Fraction:
+    """Return at most the chance C(of - group, kept) / C(of, kept) that a sample of fixed size misses a whole group."""
+    if kept + group > of:
+        return Fraction(0)
+    # The sample misses the group as often as a sample of the group's size misses the sample.
+    few, many = sorted((kept, group))
+    if few > _MOST_FACTORS:
+        return _power_down(Fraction(of - few - many + 1, of - few + 1), few)
+    missed = Fraction(1)
+    for earlier in range(few):
+        missed = round_down(missed * Fraction(of - many - earlier, of - earlier))
+    return missed
 
 
 def _power_down(base: Fraction, exponent: int) -> Fraction:

@@ -136,14 +136,25 @@ class RecordingRunner(Runner):
 
     def _sample(self, data: Sequence[Any] | np.ndarray[Any, Any], rate: Fraction) -> np.ndarray[Any, Any]:
         """Sample each row by a keyed hash of its content, so that rows that neighbours share share their fate."""
+        return np.array([number < rate * 2**256 for number in self._hashes(data)], dtype=bool)
+
+    def _sample_exactly(self, data: Sequence[Any] | np.ndarray[Any, Any], kept: int) -> np.ndarray[Any, Any]:
+        """Sample the rows of least keyed hash: where one row is replaced, at most one row of the sample is."""
+        hashes = self._hashes(data)
+        mask = np.zeros(len(hashes), dtype=bool)
+        mask[sorted(range(len(hashes)), key=hashes.__getitem__)[:kept]] = True
+        return mask
+
+    def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
+        """Return a keyed hash of the content of each row; equal rows are told apart by how many came before."""
         seen: Counter[bytes] = Counter()
-        kept = []
+        hashes = []
         for row in data:
             content = repr(np.asarray(row).tolist()).encode()
             seen[content] += 1
             text = f"{self.tape.key}:{seen[content]}:".encode() + content
-            kept.append(int.from_bytes(hashlib.sha256(text).digest(), "big") < rate * 2**256)
-        return np.array(kept, dtype=bool)
+            hashes.append(int.from_bytes(hashlib.sha256(text).digest(), "big"))
+        return hashes
 
 
 class ReplayRunner(RecordingRunner):
