@@ -15,15 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Number, Positive, non_negative
-from dither.mechanisms.additive import Additive
 from dither.mechanisms.core import Numerics
-from dither.mechanisms.grid import Grid
+from dither.mechanisms.norm_noise import NormNoise
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
 from dither.mechanisms.vector_noise import rounded_vectors, spherical_reach
 from dither.noise import Noise
-from dither.privacy import L2, Loss, Metric, PureDP, laplace_scale
+from dither.privacy import L2, Metric
 
 
 def _examples() -> Iterator[Example]:
@@ -38,7 +35,7 @@ def _examples() -> Iterator[Example]:
     "Differentially Private Empirical Risk Minimization (Chaudhuri et al. 2011), section 3.1",
 )
 @dataclass(frozen=True, kw_only=True)
-class GammaNorm(Additive):
+class GammaNorm(NormNoise):
     """Add a vector of density proportional to e^(-|z| / scale), |z| its Euclidean length, and release it on a grid.
 
     Guarantee: values ``d_in`` apart in L2 lose epsilon = ``d_in / scale``.
@@ -60,40 +57,21 @@ class GammaNorm(Additive):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    scale: Positive = Positive()
-    grid: Grid = Grid("scale")
-
-    @classmethod
-    def calibrated(
-        cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
-    ) -> GammaNorm:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), grid=grid, shape=shape)
-
     @property
     def distance(self) -> Metric:
         """L2."""
         return L2
 
-    @property
-    def domain(self) -> RealArray:
-        """Real numbers of the declared shape."""
-        return RealArray(self.draw_shape)
-
-    def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon = d_in / scale."""
-        return PureDP(non_negative("d_in", d_in) / self.scale)
-
     def reach(self, failure: float) -> float:
         """Return the reach of one entry of the noise plus half a step of the grid."""
-        return spherical_reach(math.prod(self.draw_shape), self.scale, failure) + float(self.grid) / 2
+        return spherical_reach(math.prod(self.draw_shape), self.width, failure) + float(self.step) / 2
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws of round(value + Z) to the grid."""
         drawn = rounded_vectors(
             self.domain.admit(value),
-            self.scale,
-            self.grid,
+            self.width,
+            self.step,
             lambda width, steps: noise.rounded_spherical(width, steps.offset, steps.exact_offset, count),
         )
         return drawn.reshape(count, *self.draw_shape)

@@ -15,15 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Number, Positive, non_negative
 from dither.mechanisms.accuracy import laplace_reach
-from dither.mechanisms.additive import Additive
 from dither.mechanisms.core import Numerics
-from dither.mechanisms.grid import Grid, Steps, on_grid, subdivision
+from dither.mechanisms.grid import Steps, on_grid, subdivision
+from dither.mechanisms.norm_noise import NormNoise
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
 from dither.noise import Noise
-from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
+from dither.privacy import L1, Metric
 
 
 def _examples() -> Iterator[Example]:
@@ -35,7 +33,7 @@ def _examples() -> Iterator[Example]:
 
 @register(examples=_examples, source="Differential Privacy and Applications (Zhu et al. 2017), section 2.4.1")
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Additive):
+class Laplace(NormNoise):
     """Add Laplace noise to a number or an array, and release the sum on a public grid.
 
     Guarantee: values ``d_in`` apart in L1 lose epsilon = ``d_in / scale``.
@@ -56,42 +54,23 @@ class Laplace(Additive):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    scale: Positive = Positive()
-    grid: Grid = Grid("scale")
-
-    @classmethod
-    def calibrated(
-        cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
-    ) -> Laplace:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), grid=grid, shape=shape)
-
     @property
     def distance(self) -> Metric:
         """L1."""
         return L1
 
-    @property
-    def domain(self) -> RealArray:
-        """Real numbers of the declared shape."""
-        return RealArray(self.draw_shape)
-
-    def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon = d_in / scale."""
-        return PureDP(non_negative("d_in", d_in) / self.scale)
-
     def reach(self, failure: float) -> float:
         """Return the reach of the noise plus half a step of the grid."""
-        return laplace_reach(self.scale, failure) + float(self.grid) / 2
+        return laplace_reach(self.width, failure) + float(self.step) / 2
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws of round(value + Z) to the grid."""
-        halvings = subdivision(self.scale, self.grid)
-        steps = Steps.of(self.domain.admit(value), self.grid, halvings)
-        width, entries = self.scale / self.grid * 2**halvings, steps.whole.size
+        halvings = subdivision(self.width, self.step)
+        steps = Steps.of(self.domain.admit(value), self.step, halvings)
+        width, entries = self.width / self.step * 2**halvings, steps.whole.size
         if steps.is_on_grid:
             drawn = noise.rounded_laplace_on_grid(width, count * entries)
         else:
             offsets = np.tile(steps.offset, count)
             drawn = noise.rounded_laplace(width, offsets, lambda index: steps.exact_offset(index % entries))
-        return on_grid(steps.whole, drawn.reshape(count, entries), self.grid, halvings).reshape(count, *self.draw_shape)
+        return on_grid(steps.whole, drawn.reshape(count, entries), self.step, halvings).reshape(count, *self.draw_shape)

@@ -15,15 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Number, Positive, non_negative
-from dither.mechanisms.additive import Additive
 from dither.mechanisms.core import Numerics
-from dither.mechanisms.grid import Grid
+from dither.mechanisms.norm_noise import NormNoise
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
 from dither.mechanisms.vector_noise import gamma_reach, rounded_vectors
 from dither.noise import Noise
-from dither.privacy import LARGEST, Loss, Metric, PureDP, laplace_scale
+from dither.privacy import LARGEST, Metric
 
 
 def _examples() -> Iterator[Example]:
@@ -34,7 +31,7 @@ def _examples() -> Iterator[Example]:
 
 @register(examples=_examples, source="On the Geometry of Differential Privacy (Hardt, Talwar 2010), section 4")
 @dataclass(frozen=True, kw_only=True)
-class MaxNorm(Additive):
+class MaxNorm(NormNoise):
     """Add a vector of density proportional to e^(-max |z_i| / scale), and release the sum on a public grid.
 
     Guarantee: values no entry of which differs by more than ``d_in`` lose epsilon = ``d_in / scale``.
@@ -55,40 +52,21 @@ class MaxNorm(Additive):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    scale: Positive = Positive()
-    grid: Grid = Grid("scale")
-
-    @classmethod
-    def calibrated(
-        cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
-    ) -> MaxNorm:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), grid=grid, shape=shape)
-
     @property
     def distance(self) -> Metric:
         """The largest absolute change."""
         return LARGEST
 
-    @property
-    def domain(self) -> RealArray:
-        """Real numbers of the declared shape."""
-        return RealArray(self.draw_shape)
-
-    def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon = d_in / scale."""
-        return PureDP(non_negative("d_in", d_in) / self.scale)
-
     def reach(self, failure: float) -> float:
         """Return the reach of the largest entry of the noise plus half a step of the grid."""
-        return gamma_reach(math.prod(self.draw_shape), self.scale, failure) + float(self.grid) / 2
+        return gamma_reach(math.prod(self.draw_shape), self.width, failure) + float(self.step) / 2
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws of round(value + Z) to the grid."""
         drawn = rounded_vectors(
             self.domain.admit(value),
-            self.scale,
-            self.grid,
+            self.width,
+            self.step,
             lambda width, steps: noise.rounded_cubical(width, steps.offset, steps.exact_offset, count),
         )
         return drawn.reshape(count, *self.draw_shape)
