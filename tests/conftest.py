@@ -1,6 +1,9 @@
-"""Shared settings: Hypothesis without deadlines (machines are shared), and a guard that no test is lost."""
+"""Shared settings: Hypothesis without deadlines, no test lost, and false alarms of the whole suite added up."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -10,6 +13,10 @@ settings.load_profile("shared-machine")
 
 #: Raised with each release; a folder lost to a collection error would otherwise pass in silence.
 FEWEST_TESTS = 4500
+#: The suite may fail by chance once in so many runs, all its statistical tests together.
+MOST_FALSE_ALARM = 1e-5
+
+_DECLARED = "false_alarm"
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -18,3 +25,61 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     )
     if is_whole_suite and len(items) < FEWEST_TESTS:
         raise pytest.UsageError(f"{len(items)} tests were collected, at least {FEWEST_TESTS} exist")
+    for item in items:
+        if (marker := item.get_closest_marker("statistical")) is not None:
+            # A planted bug that is missed fails its test as well: it counts like an alarm. Reports carry the sum from
+            # the workers to whoever adds it up.
+            rates = [marker.kwargs[kind] for kind in ("false_alarm", "miss") if kind in marker.kwargs]
+            item.user_properties.append((_DECLARED, float(sum(rates))))
+
+
+class FalseAlarms:
+    """Adds up what the statistical tests that ran declare, and fails a session that may fail by chance too often."""
+
+    def __init__(self) -> None:
+        self.rates: dict[str, float] = {}
+
+    @property
+    def complaints(self) -> list[str]:
+        silent = [f"{test} is statistical and states no false_alarm" for test, rate in self.rates.items() if not rate]
+        total = sum(self.rates.values())
+        return silent if total <= MOST_FALSE_ALARM else [*silent, f"that is above {MOST_FALSE_ALARM:g}"]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            for name, value in report.user_properties:
+                if name == _DECLARED:
+                    assert isinstance(value, float)
+                    self.rates[report.nodeid] = value
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
+        yield
+        if self.complaints and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.rates:
+            terminalreporter.write_line(
+                f"{len(self.rates)} statistical tests fail by chance with probability "
+                f"{sum(self.rates.values()):.2g} at most, all together"
+            )
+            for complaint in self.complaints:
+                terminalreporter.write_line(complaint, red=True)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def anchors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the anchors of all ledgers that tests make out of the user's state folder."""
+    before = os.environ.get("DITHER_ANCHORS")
+    os.environ["DITHER_ANCHORS"] = str(tmp_path_factory.mktemp("anchors"))
+    yield
+    if before is None:
+        del os.environ["DITHER_ANCHORS"]
+    else:
+        os.environ["DITHER_ANCHORS"] = before
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FalseAlarms(), "false-alarms")

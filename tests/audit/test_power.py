@@ -44,7 +44,7 @@ CASES = [
     Case(Geometric(scale=1), -(2**53), 1 - 2**53),
     Case(Geometric(scale=1, shape=4), np.array([3, 0, 5, 7]), np.array([3, 0, 6, 7])),
     Case(Laplace(scale=1, grid=1), 0.5, 1.5),
-    Case(Laplace(scale=1), 0.25, 1.25),
+    Case(Laplace(scale=1), 0.25, 1.25, least=0.88),
     Case(RandomisedResponse(epsilon=1), 0, 1),
     Case(PermuteAndFlip(candidates=2, scale=2), scores(0, -2), scores(-1, -1)),
     # Tight only in the limit of a rare choice, so that more draws are needed, or less is shown.
@@ -54,10 +54,10 @@ CASES = [
 ]
 
 
-@pytest.mark.statistical(n=200_000, false_alarm=FALSE_ALARM, catches="an audit blind to a tenth of the loss")
+@pytest.mark.statistical(n=200_000, false_alarm=FALSE_ALARM, miss=1e-9, catches="an audit blind to a tenth of the loss")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.mechanism.name}-{case.samples}")
 def test_tight_mechanisms_are_shown_to_be(case: Case) -> None:
-    """Each of these misses its share less often than 1e-6, as measured: five standard deviations and more."""
+    """Each of these is eight standard deviations and more above its share, as measured over 16 runs."""
     verdict = audit(case.mechanism, case.value, case.neighbour, samples=case.samples, false_alarm=FALSE_ALARM)
     assert verdict.claim.pure == 1
     assert not verdict.is_refuted, str(verdict)
@@ -67,7 +67,7 @@ def test_tight_mechanisms_are_shown_to_be(case: Case) -> None:
 @pytest.mark.statistical(n=100_000, false_alarm=FALSE_ALARM, catches="a claim that is grossly wrong on any pair")
 @pytest.mark.parametrize("name", sorted(registered()))
 def test_nothing_registered_is_refuted(name: str) -> None:
-    verdicts = audit_registered(name, 100_000, false_alarm=FALSE_ALARM, seconds=0.2)
+    verdicts = audit_registered(name, 100_000, false_alarm=FALSE_ALARM, seconds=0.05)
     assert verdicts
     for verdict in verdicts:
         assert not verdict.is_refuted, str(verdict)

@@ -92,7 +92,7 @@ def covered_by_intervals(mechanism: Any, value: Any, draws: int, confidence: str
     return int(inside.sum())
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 @pytest.mark.parametrize(("mechanism", "value"), [*SCALARS, *COARSE], ids=str)
 def test_intervals_cover_scalars(mechanism: Any, value: Any, confidence: str) -> None:
@@ -104,7 +104,7 @@ def test_intervals_cover_scalars(mechanism: Any, value: Any, confidence: str) ->
         assert not covers_too_often(covered, draws, 0.9)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 @pytest.mark.parametrize(("mechanism", "value"), VECTORS, ids=lambda x: getattr(x, "name", ""))
 def test_intervals_cover_vectors_jointly(mechanism: Any, value: Any, confidence: str) -> None:
@@ -118,7 +118,7 @@ def test_intervals_cover_vectors_jointly(mechanism: Any, value: Any, confidence:
     assert covers_too_rarely(each, draws, confidence)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @pytest.mark.parametrize(("mechanism", "value"), [SCALARS[0], SCALARS[4], SCALARS[7], SCALARS[10]], ids=str)
 def test_shorter_intervals_are_refused(mechanism: Any, value: Any) -> None:
     """n = 20,000: the test of coverage sees intervals that are a tenth too short."""
@@ -177,7 +177,7 @@ def test_the_union_bound_shares_the_failure_exactly() -> None:
 # Choices.
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 @pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip, NoisyMax])
 def test_gap_bounds_hold_where_they_are_tightest(kind: type[Choice], confidence: str) -> None:
@@ -190,7 +190,7 @@ def test_gap_bounds_hold_where_they_are_tightest(kind: type[Choice], confidence:
     assert not covers_too_rarely(covered, 10_000, confidence)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 def test_noisy_max_needs_twice_the_reach() -> None:
     """n = 100,000: the noise of the best candidate counts as well; with the reach alone it loses twice too often."""
     mechanism = NoisyMax(candidates=50, scale=10)
@@ -202,7 +202,7 @@ def test_noisy_max_needs_twice_the_reach() -> None:
         assert covers_too_rarely(covered, 100_000, "0.999") != holds
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 def test_the_exponential_gap_bound_is_nearly_reached() -> None:
     """n = 10,000: candidates at two thirds of the bound win too often, so the bound is no loose guess."""
     mechanism = Exponential(candidates=50, scale=10)
@@ -213,7 +213,7 @@ def test_the_exponential_gap_bound_is_nearly_reached() -> None:
     assert covers_too_rarely(covered, 10_000, "0.9")
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 def test_gap_bounds_pay_for_what_rounding_hides(confidence: str) -> None:
     """n = 10,000: the gap is that of the mathematical scores, of which coarse and wrong ones were handed over."""
@@ -225,7 +225,7 @@ def test_gap_bounds_pay_for_what_rounding_hides(confidence: str) -> None:
     assert not covers_too_rarely(covered, 10_000, confidence)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 def test_top_k_bounds_hold_for_all_choices_at_once(confidence: str) -> None:
     """n = 3,000: three good candidates, and twenty just beyond the bound."""
@@ -253,7 +253,7 @@ def wrong(mechanism: AboveThreshold, value: int) -> bool:
     return answer != (value >= mechanism.threshold)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 @at_all_levels
 @pytest.mark.parametrize("side", [-1, 1])
 def test_above_threshold_is_wrong_only_near_the_threshold(side: int, confidence: str) -> None:
@@ -265,7 +265,7 @@ def test_above_threshold_is_wrong_only_near_the_threshold(side: int, confidence:
     assert not covers_too_rarely(right, 3000, confidence)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=2 * FALSE_ALARM)
 def test_above_threshold_is_often_wrong_at_the_threshold() -> None:
     """n = 3,000: the bound is about something; one below the threshold, a third of the answers are wrong."""
     mechanism = AboveThreshold.calibrated(PureDP(1), threshold=50, sensitivity=1, positives=2)

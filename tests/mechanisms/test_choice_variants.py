@@ -116,7 +116,7 @@ def test_generalised_exponential_law(scores: Any, units: Any, penalty: int, scal
     exact = softmax([F(math.floor(8 * s), 8) for s in normalised(scores, [F(u) for u in units], F(penalty))], F(scale))
     twin = softmax([F(q) for q in scores], F(scale) * 7 / 5)
     word_by_word = enumerate_outcomes(partial(m.draw, np.array(scores)), word_bits=2, max_words=8)
-    coin_by_coin = branch_outcomes(partial(m.draw, np.array(scores)), runs=4000)
+    coin_by_coin = branch_outcomes(partial(m.draw, np.array(scores)), runs=1600)
     for found in (word_by_word, coin_by_coin):
         assert found.undecided < F(1, 1000)
         for i in range(len(scores)):
@@ -146,7 +146,7 @@ def test_wrong_normalisations_are_refuted(wrong: type[GeneralisedExponential]) -
     for kind in (wrong, GeneralisedExponential):
         m = kind(sensitivities=(1, 6), scale=2, penalty=0, steps=2**10)
         assert m.distance.measure(here, there) == 1
-        check = partial(check_law_by_branching, partial(m.draw, here), partial(m.draw, there), m.loss(1), runs=3000)
+        check = partial(check_law_by_branching, partial(m.draw, here), partial(m.draw, there), m.loss(1), runs=1200)
         if kind is wrong:
             with pytest.raises(ContractViolation):
                 check()
@@ -229,7 +229,7 @@ def test_grouped_exponential_law(scores: Any, sizes: Any, scale: Fraction) -> No
     blocks = softmax([F(s) for s in scores], scale)
     twin = {(block, member): blocks[block] / sizes[block] for block, member in exact}
     word_by_word = enumerate_outcomes(partial(m.draw, np.array(scores)), word_bits=1, max_words=13)
-    coin_by_coin = branch_outcomes(partial(m.draw, np.array(scores)), runs=6000)
+    coin_by_coin = branch_outcomes(partial(m.draw, np.array(scores)), runs=2400)
     for found in (word_by_word, coin_by_coin):
         assert found.undecided < F(1, 100)
         assert set(found.mass) <= set(exact)

@@ -819,7 +819,7 @@ def test_threads_share_one_budget_exactly() -> None:
 # Samples and selections have the laws that their prices assume.
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=1e-10)
 @pytest.mark.parametrize("make", [list, tuple, np.array])
 def test_a_sample_keeps_every_row_with_its_rate(make: Callable[[Any], Any], misfits: Misfits) -> None:
     """n = 60,000 rows; false alarm 1e-10."""
@@ -835,7 +835,7 @@ def test_a_sample_keeps_every_row_with_its_rate(make: Callable[[Any], Any], misf
     assert isinstance(inner, Runner)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=1e-10)
 @pytest.mark.parametrize("shape", [0, 1])
 def test_the_number_of_runs_has_its_law(shape: int, misfits: Misfits) -> None:
     """n = 10,000; false alarm 1e-10. The twin is the other law."""

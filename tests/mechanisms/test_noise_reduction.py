@@ -106,7 +106,7 @@ SCALES = ((F(1), F(1, 2)), (F(2, 3), F(1, 3)), (F(1), F(2, 3), F(1, 3)))
 @pytest.mark.parametrize("scales", SCALES)
 def test_all_answers_together_have_their_law(scales: tuple[Fraction, ...]) -> None:
     m = NoiseReduction(scales=scales)
-    found = branch_outcomes(partial(converse, m, [5] * len(scales)), runs=4000)
+    found = branch_outcomes(partial(converse, m, [5] * len(scales)), runs=1600)
     assert found.undecided < F(1, 50)
     likeliest = sorted(found.mass, key=lambda answers: -found.mass[answers])[:30]
     for answers in likeliest:
@@ -165,7 +165,7 @@ def replace_value(state: Any, value: int) -> Any:
 def refute(wrong: NoiseReduction, here: list[int], there: list[int]) -> None:
     with pytest.raises(ContractViolation):
         check_law_by_branching(
-            partial(converse, wrong, here), partial(converse, wrong, there), wrong.loss(1), runs=4000
+            partial(converse, wrong, here), partial(converse, wrong, there), wrong.loss(1), runs=1600
         )
 
 
@@ -176,7 +176,7 @@ def test_wrong_variants_are_refuted() -> None:
     right = NoiseReduction(scales=scales)
     for here, there in (([0, 0], [1, 1]), ([0, 0], [1, -1])):
         check_law_by_branching(
-            partial(converse, right, here), partial(converse, right, there), right.loss(1), runs=4000
+            partial(converse, right, here), partial(converse, right, there), right.loss(1), runs=1600
         )
 
 

@@ -91,7 +91,7 @@ LAWS: list[tuple[Any, int, dict[int, Fraction], dict[int, Fraction]]] = [
 @pytest.mark.parametrize(("mechanism", "value", "law", "twin"), LAWS, ids=_name)
 def test_laws_are_exact(mechanism: Any, value: int, law: Any, twin: Any) -> None:
     word_by_word = enumerate_outcomes(partial(mechanism.draw, value), word_bits=1, max_words=12)
-    coin_by_coin = branch_outcomes(partial(mechanism.draw, value), runs=4000)
+    coin_by_coin = branch_outcomes(partial(mechanism.draw, value), runs=1600)
     assert word_by_word.undecided < F(19, 20)
     assert coin_by_coin.undecided < F(1, 500)
     assert brackets(word_by_word, law)
@@ -251,8 +251,8 @@ class TooSteep(Staircase):
 def test_wrong_stairs_are_refuted() -> None:
     wrong, right = TooSteep(epsilon=1, sensitivity=4, width=1), Staircase(epsilon=1, sensitivity=4, width=1)
     with pytest.raises(ContractViolation):
-        check_law_by_branching(partial(wrong.draw, 0), partial(wrong.draw, 4), wrong.loss(4), runs=6000)
-    check_law_by_branching(partial(right.draw, 0), partial(right.draw, 4), right.loss(4), runs=6000)
+        check_law_by_branching(partial(wrong.draw, 0), partial(wrong.draw, 4), wrong.loss(4), runs=2400)
+    check_law_by_branching(partial(right.draw, 0), partial(right.draw, 4), right.loss(4), runs=2400)
 
 
 def mean_size(law: dict[int, Fraction]) -> Fraction:

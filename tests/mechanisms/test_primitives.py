@@ -204,7 +204,7 @@ def additive() -> Iterator[Case]:
         tuple(itertools.product(range(2, 7), range(-6, -1))),
         (1, 14),
         0.2,
-        runs=1500,
+        runs=600,
     )
     for scale, grid, value in (
         (Fraction(1), Fraction(1), Fraction(0)),
@@ -266,7 +266,7 @@ def choices() -> Iterator[Case]:
             tuple(range(len(scores))),
             (1, 14),
             0.02,
-            runs=1200,
+            runs=500,
         )
     for scores in ((0, 0), (0, 1), (2, 0)):
         yield Case(
@@ -277,7 +277,7 @@ def choices() -> Iterator[Case]:
             (0, 1),
             (1, 13),
             0.2,
-            runs=3000,
+            runs=1200,
         )
     for scores, chosen, scale in (([1, 0], 2, Fraction(2)), ([2, 0, 1], 2, Fraction(1))):
         yield Case(
@@ -328,7 +328,7 @@ def conversations() -> Iterator[Case]:
             tuple(dict.fromkeys(possible)),
             (1, 14),
             0.25,
-            runs=6000,
+            runs=2400,
         )
 
 
@@ -414,7 +414,7 @@ def test_small_noise(epsilon: Fraction, c: int) -> None:
     On a grid of 2 c the released 0 is |Z| < c, and what lies three steps off or more is |Z| > 5 c.
     """
     mechanism = Laplace(scale=1 / epsilon, grid=2 * c)
-    found = branch_outcomes(lambda noise: mechanism.draw(0, noise), runs=2000)
+    found = branch_outcomes(lambda noise: mechanism.draw(0, noise), runs=800)
     assert found.undecided < MOST_UNDECIDED
     small = found.mass[0]
     large = sum(mass for out, mass in found.mass.items() if abs(out) >= 6 * c)
@@ -445,7 +445,7 @@ def rounded_gaussian(sigma: float, grid: float, value: float) -> dict[float, flo
     return {out: p for out in cells if (p := below(out + grid / 2) - below(out - grid / 2)) > 1e-6}
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=1e-10)
 @pytest.mark.parametrize(
     ("mechanism", "value", "law", "twin"),
     [
@@ -516,7 +516,7 @@ def many() -> Iterator[Any]:
         )
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=1e-10)
 @pytest.mark.parametrize(("mechanism", "value", "law", "twin"), [*many()])
 def test_many_draws_have_the_law_of_one(
     mechanism: Any, value: Any, law: dict[Any, float], twin: dict[Any, float], misfits: Misfits
@@ -526,7 +526,7 @@ def test_many_draws_have_the_law_of_one(
     assert misfits(drawn, twin)
 
 
-@pytest.mark.statistical
+@pytest.mark.statistical(false_alarm=1e-10)
 def test_many_rows_of_top_k_have_the_law_of_one(misfits: Misfits) -> None:
     """n = 400,000: rows that choose alike are peeled together."""
     mechanism = TopK(candidates=3, chosen=2, scale=1)

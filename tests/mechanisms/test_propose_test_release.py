@@ -257,6 +257,7 @@ def test_wrong_distances_are_caught(kind: type[TestedMedian]) -> None:
     assert any("moved too far" in str(replay(median, list(here), list(there))) for here, there in pairs)
 
 
+@pytest.mark.statistical(n=1, false_alarm=2e-9, catches="a test of the distance that is ignored")
 def test_a_steady_median_is_released_and_a_shaky_one_is_not() -> None:
     """One draw each; false alarm 2e-9, of which the half is delta."""
     part = ProposeTestRelease.calibrated(ApproxDP(2, "1e-9"), bound=1)

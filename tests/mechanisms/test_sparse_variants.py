@@ -107,7 +107,7 @@ ADAPTIVE = GapSparse(threshold=0, threshold_scale="1/3", query_scale="1/3", marg
 )
 def test_transcripts_have_their_exact_law(mechanism: Any, step: Step) -> None:
     for script in ([0, 0], [1, -1]):
-        found = branch_outcomes(partial(converse, mechanism, script), runs=3000)
+        found = branch_outcomes(partial(converse, mechanism, script), runs=1200)
         assert found.undecided < F(1, 50)
         likeliest = sorted(found.mass, key=lambda answers: -found.mass[answers])[:25]
         assert len(likeliest) > 5
@@ -277,13 +277,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.statistical(n=2_000, false_alarm=1e-6, catches="a sparse vector that does not pay for what it tells")
+@pytest.mark.statistical(n=2_000, false_alarm=1e-9, catches="a sparse vector that does not pay for what it tells")
 @pytest.mark.parametrize(("wrong", "here", "there", "samples"), WRONG, ids=lambda case: type(case).__name__)
 def test_wrong_variants_are_refuted(wrong: Any, here: list[int], there: list[int], samples: int) -> None:
     right = type(wrong).__mro__[1](**{field.name: getattr(wrong, field.name) for field in fields(wrong)})
     for mechanism, is_wrong in ((wrong, True), (right, False)):
         sampler = partial(conversations, mechanism)
-        verdict = audit(sampler, here, there, claim=mechanism.loss(1), samples=samples, false_alarm=1e-6)
+        verdict = audit(sampler, here, there, claim=mechanism.loss(1), samples=samples, false_alarm=1e-9)
         assert verdict.is_refuted is is_wrong, str(verdict)
 
 
@@ -291,7 +291,7 @@ def test_a_threshold_without_noise_is_refuted() -> None:
     wrong = NoThresholdNoise(threshold=0, threshold_scale=40, query_scale="1/2")
     with pytest.raises(ContractViolation):
         check_law_by_branching(
-            partial(converse, wrong, [-1] * 3), partial(converse, wrong, [0] * 3), wrong.loss(1), runs=3000
+            partial(converse, wrong, [-1] * 3), partial(converse, wrong, [0] * 3), wrong.loss(1), runs=1200
         )
 
 
@@ -300,7 +300,7 @@ def test_the_right_ones_are_not() -> None:
         NumericSparse(threshold=0, threshold_scale=2, query_scale=2, value_scale="1/2"),
         GapSparse(threshold=0, threshold_scale=2, query_scale="1/2", margin=0),
     ):
-        check_law_by_branching(partial(converse, m, [3, 3]), partial(converse, m, [2, 4]), m.loss(1), runs=1500)
+        check_law_by_branching(partial(converse, m, [3, 3]), partial(converse, m, [2, 4]), m.loss(1), runs=600)
 
 
 # What is charged, and when a conversation ends.

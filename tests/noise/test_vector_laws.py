@@ -71,6 +71,8 @@ def one_cauchy_round(power: int, scale: Fraction, offset: Fraction, bits: int, w
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lazy, "_WORDS", 1)
         patch.setattr(cauchy, "_accepted", only_round)
+        # Pure, slow, and asked for the same few points again and again.
+        patch.setattr(cauchy, "_acceptance", cache(cauchy._acceptance))
         return enumerate_outcomes(draw, word_bits=bits, max_words=words)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from operator import itemgetter
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,11 @@ Progress = Callable[[Verdict], None]
 
 #: All pairs are tried with a twentieth of the draws, the two most telling ones with all.
 SCREENING_SHARE = 20
-_FEWEST_PAIRS = 6
+_FEWEST_PAIRS = 4
 _SCREENING_TIMES = 4
 _SECONDS_A_PAIR = 8.0
 _SECONDS_TO_MEASURE = 0.05
+_FIRST_COUNT = 64
 
 
 def audit_example(
@@ -49,6 +50,11 @@ def audit_example(
     in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)
     # Of a slow mechanism only as many pairs are tried as fit into a few times what a pair in full may take.
     pairs = pairs[: max(_FEWEST_PAIRS, _SCREENING_TIMES * in_full // in_short)]
+    if in_short == in_full:
+        # So slow that a part of the draws would be too few: every pair is tried in full at once.
+        for pair in pairs:
+            yield _verdict(mechanism, pair, in_full, false_alarm / len(pairs))
+        return
     screened = []
     for pair in pairs:
         verdict = _verdict(mechanism, pair, in_short, false_alarm / (2 * len(pairs)))
@@ -109,11 +115,14 @@ def _promise(verdict: Verdict, samples: int) -> float:
 
 
 def _affordable(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> int:
-    """Return how many draws a side fit into the time, from how long some take; what they are plays no part."""
-    sample, count, took = sampler_of(mechanism), FEWEST_SAMPLES, 0.0
-    while took < _SECONDS_TO_MEASURE:
+    """Return how many draws a side fit into the time, from how long some take; what they are plays no part.
+
+    Time of this process, so that an audit on a busy machine is as strong as on a quiet one.
+    """
+    sample, count, took = sampler_of(mechanism), _FIRST_COUNT, 0.0
+    while took < min(_SECONDS_TO_MEASURE, seconds / 4):
         count *= 2
-        start = perf_counter()
+        start = process_time()
         sample(pair.value, count)
-        took = perf_counter() - start
+        took = process_time() - start
     return max(FEWEST_SAMPLES, int(seconds / 2 * count / took))

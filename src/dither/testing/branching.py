@@ -10,8 +10,10 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,36 +28,76 @@ from dither.testing.enumeration import Enumeration, Outcome, hashable
 _CHANCE_BITS = 64
 # What is left undecided no longer matters.
 _ENOUGH = Fraction(1, 10**9)
+# A run goes on with its likeliest branch while that is not much less likely than the likeliest one elsewhere; otherwise
+# it would have to be run once for every coin. A sampler that starts over again and again is left there all the same.
+_WORTH_FOLLOWING = 1 / 16
+
+
+class _Branch(NamedTuple):
+    """A script that was not followed yet, likeliest first in a heap; its probability is ``units`` / 2^``bits``."""
+
+    priority: float
+    order: int
+    script: tuple[int, ...]
+    units: int
+    bits: int
 
 
 class BranchingEntropy(Tosser):
-    """Follows a script of coins and words; at its end says which branches there are, and how likely each is."""
+    """Follows a script of coins and words; beyond its end goes on, and leaves every other branch for later.
 
-    def __init__(self, script: tuple[int, ...], word_bits: int) -> None:
+    Args:
+        branch: what to follow.
+        waiting: the heap to which the other branches are added.
+        order: numbers that tell equally likely branches apart.
+        word_bits: the width of a word that belongs to no coin.
+
+    """
+
+    def __init__(self, branch: _Branch, waiting: list[_Branch], order: Iterator[int], word_bits: int) -> None:
         self.word_bits = word_bits
-        self._script, self._next = script, 0
-        self.branches: Sequence[tuple[tuple[int, ...], Fraction]] = ()
+        self.units, self.bits = branch.units, branch.bits
+        self._script, self._next = list(branch.script), 0
+        self._waiting, self._order = waiting, order
 
     def toss(self, chance: Chance) -> bool:
-        """Return the scripted side of the coin; a coin that can fall only one way is no branch."""
+        """Return the scripted side of the coin, without another look at its chance."""
+        if self._next < len(self._script):
+            self._next += 1
+            return bool(self._script[self._next - 1])
         low, high = chance.bounds(_CHANCE_BITS)
-        if low == high and low in (0, 2**_CHANCE_BITS):
-            return bool(low)
-        unit = Fraction(1, 2**_CHANCE_BITS)
-        return bool(self._follow([((1,), low * unit), ((0,), 1 - high * unit)]))
+        # Rounded down on both sides, so that no branch is taken for likelier than it is.
+        return bool(self._branch([(1, low), (0, 2**_CHANCE_BITS - high)], _CHANCE_BITS))
 
     def words(self, count: int) -> NDArray[np.uint16]:
         """Return the scripted words."""
-        each = Fraction(1, 2**self.word_bits)
-        choices = [((word,), each) for word in range(2**self.word_bits)]
-        return np.array([self._follow(choices) for _ in range(count)], dtype=np.uint16)
+        return np.array([self._word() for _ in range(count)], dtype=np.uint16)
 
-    def _follow(self, choices: Sequence[tuple[tuple[int, ...], Fraction]]) -> int:
-        if self._next == len(self._script):
-            self.branches = choices
+    def _word(self) -> int:
+        if self._next < len(self._script):
+            self._next += 1
+            return self._script[self._next - 1]
+        return self._branch([(word, 1) for word in range(2**self.word_bits)], self.word_bits)
+
+    def _branch(self, sides: Sequence[tuple[int, int]], bits: int) -> int:
+        """Go on with the likeliest side if that is worth it, and leave the others (or all) to be followed later."""
+        possible = [(side, self.units * count) for side, count in sides if count]
+        self.bits += bits
+        whole_mass = 1 << self.bits
+        followed, count = max(possible, key=itemgetter(1))
+        elsewhere = -self._waiting[0].priority if self._waiting else 0.0
+        is_followed = len(possible) == 1 or count / whole_mass >= _WORTH_FOLLOWING * elsewhere
+        for side, other in possible:
+            if side != followed or not is_followed:
+                script = (*self._script, side)
+                branch = _Branch(-other / whole_mass, next(self._order), script, other, self.bits)
+                heapq.heappush(self._waiting, branch)
+        if not is_followed:
             raise ScriptExhausted
+        self.units = count
+        self._script.append(followed)
         self._next += 1
-        return self._script[self._next - 1]
+        return followed
 
 
 def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: int = 2) -> Enumeration:
@@ -73,17 +115,17 @@ def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: i
     """
     mass: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
     order = itertools.count()
-    waiting: list[tuple[Fraction, int, tuple[int, ...]]] = [(Fraction(-1), next(order), ())]
+    waiting = [_Branch(-1.0, next(order), (), 1, 0)]
     left = Fraction(1)
     for _ in range(whole("runs", runs, least=1)):
         if left <= _ENOUGH or not waiting:
             break
-        negative, _, script = heapq.heappop(waiting)
-        entropy = BranchingEntropy(script, word_bits)
+        entropy = BranchingEntropy(heapq.heappop(waiting), waiting, order, word_bits)
         try:
-            mass[hashable(draw(Noise(entropy)))] -= negative
-            left += negative
+            outcome = hashable(draw(Noise(entropy)))
         except ScriptExhausted:
-            for more, share in entropy.branches:
-                heapq.heappush(waiting, (negative * share, next(order), script + more))
+            continue
+        share = Fraction(entropy.units, 1 << entropy.bits)
+        mass[outcome] += share
+        left -= share
     return Enumeration(dict(mass), left)

@@ -16,11 +16,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
 from dither.noise import Noise
-from dither.testing.entropy import ScriptedEntropy, ScriptExhausted
+from dither.testing.entropy import ScriptExhausted
 
 #: Anything hashable; an array counts as the tuple of its entries.
 Outcome: TypeAlias = Any
@@ -46,7 +47,7 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
     """Return the exact mass of every outcome of ``draw`` over all strings of up to ``max_words`` words.
 
     Args:
-        draw: the sampler. It must depend on the words alone: it is run again from the start for every longer string.
+        draw: the sampler. It must depend on the words alone: it is run again from the start for every string.
         word_bits: how many bits a word has; 2 to 4 keep the number of strings small.
         max_words: strings on which the sampler wants more words than these are undecided.
 
@@ -58,28 +59,52 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
 
     """
     longest = whole("max_words", max_words)
-    every_word = range(2 ** whole("word_bits", word_bits, least=1, most=16))
+    width = whole("word_bits", word_bits, least=1, most=16)
     # Counted in units of the longest strings' probability, so that whole numbers are exact.
     counts: defaultdict[Outcome, int] = defaultdict(int)
     undecided = 0
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
         script = waiting.pop()
-        entropy = ScriptedEntropy(script, word_bits)
-        weight = 1 << (word_bits * (longest - len(script)))
+        entropy = _FirstString(script, width, longest, waiting)
         try:
             outcome = draw(Noise(entropy))
         except ScriptExhausted:
-            if len(script) + entropy.missing > longest:
-                undecided += weight
-            else:
-                waiting += (script + more for more in itertools.product(every_word, repeat=entropy.missing))
+            undecided += 1 << (width * (longest - entropy.used))
             continue
-        if entropy.used != len(script):
+        if entropy.used < len(script):
             raise InvalidParameter("draw", draw, "a function of the words alone")
-        counts[hashable(outcome)] += weight
+        counts[hashable(outcome)] += 1 << (width * (longest - entropy.used))
     unit = Fraction(1, 1 << (word_bits * longest))
     return Enumeration({outcome: count * unit for outcome, count in counts.items()}, undecided * unit)
+
+
+class _FirstString:
+    """Hands out a script and then words of 0, and leaves every other string that begins so for later.
+
+    So that a sampler is run once for every string that it finishes on, and not once more for every beginning of one.
+    """
+
+    def __init__(self, script: tuple[int, ...], word_bits: int, longest: int, waiting: list[tuple[int, ...]]) -> None:
+        self.word_bits = word_bits
+        self.used = 0
+        self._script, self._longest, self._waiting = script, longest, waiting
+
+    def words(self, count: int) -> NDArray[np.uint16]:
+        """Return the next ``count`` words, unless the string would be too long."""
+        end = self.used + count
+        missing = end - len(self._script)
+        if missing > 0:
+            if end > self._longest:
+                self.used = len(self._script)
+                raise ScriptExhausted
+            further = itertools.product(range(2**self.word_bits), repeat=missing)
+            first = next(further)
+            self._waiting += (self._script + more for more in further)
+            self._script += first
+        drawn = np.array(self._script[self.used : end], dtype=np.uint16)
+        self.used = end
+        return drawn
 
 
 def hashable(outcome: Outcome) -> Outcome:
