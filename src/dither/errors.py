@@ -4,15 +4,27 @@
 
     DitherError
     ├── InvalidParameter (ValueError)     a public argument breaks its rule
-    │   └── InvalidValue                  a private value has the wrong type or shape (its content is not shown)
+    │   ├── InvalidValue                  a private value has the wrong type or shape (its content is not shown)
+    │   └── InvalidSchema                 a schema file breaks a rule
     ├── IncompatibleDistance (ValueError) two units, or a unit and a metric, were mixed
     ├── NoGuarantee                       no sound loss can be stated for what was asked
     ├── BudgetExceeded                    the release would cost more than is left
+    │   └── QuotaExceeded                 the budget has room, the analyst's share of it has not
+    ├── UnknownDataset (LookupError)      no data set is registered under that name
+    ├── KeyReused                         an idempotency key came again with another request
+    ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
+    ├── LedgerUnavailable                 the ledger cannot be read or written; nothing more is spent
+    ├── LedgerCorrupted                   the ledger contradicts itself, or is no ledger
+    │   └── LedgerBehindAnchor            the ledger has forgotten what its anchor remembers
     ├── PlanViolation                     a mechanism drew what its plan does not contain
     ├── HandleMisuse                      an interactive handle was copied, moved or used after its end
     ├── UnknownMechanism (LookupError)    no mechanism is registered under that name and version
     ├── NotSerialisable                   a record has no place in a request
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
+    ├── EngineUnavailable                 the tables of a data set cannot be opened as declared
+    ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
+    ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
+    ├── NotFound (LookupError)            no folder or data set has that name
     └── MissingExtra (ImportError)        an optional part of the installation is absent
 
 Every message names the parameter, the rule and the offender. None contains a private value: errors are raised
@@ -94,6 +106,64 @@ class BudgetExceeded(DitherError):
         super().__init__(f"a release of {requested} does not fit: {spent} of {budget} is spent already")
 
 
+class QuotaExceeded(BudgetExceeded):
+    """The release would cost more than is left of the analyst's quota; nothing was spent."""
+
+    def __init__(self, requested: object, spent: object, quota: object, analyst: str) -> None:
+        self.analyst = analyst
+        super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},")
+
+
+class UnknownDataset(DitherError, LookupError):
+    """No data set is registered under that name."""
+
+    def __init__(self, dataset: object) -> None:
+        self.dataset = dataset
+        super().__init__(f"no data set is registered as {_shorten(dataset)}")
+
+
+class KeyReused(DitherError):
+    """An idempotency key came again with another request; nothing was spent."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"key {_shorten(key)} was used for another request: choose a new key for a new request")
+
+
+class RequestSealed(DitherError):
+    """Every attempt at a request failed: its debit stands, and it will not be answered under this key."""
+
+    def __init__(self, key: str, attempts: int) -> None:
+        self.key = key
+        self.attempts = attempts
+        super().__init__(
+            f"the request with key {_shorten(key)} is sealed: {attempts} attempts were begun and none was answered; "
+            "what was debited stays debited, and a new key is a new request"
+        )
+
+
+class LedgerUnavailable(DitherError):
+    """The ledger cannot be read or written; a debit in flight may or may not stand, and the same key finds out."""
+
+    def __init__(self, place: object, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"the ledger {place} cannot be used: {reason}")
+
+
+class LedgerCorrupted(DitherError):
+    """The ledger contradicts itself, or is no ledger; nothing more is spent from it."""
+
+    def __init__(self, place: object, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"the ledger {place} is not to be trusted: {reason}")
+
+
+class LedgerBehindAnchor(LedgerCorrupted):
+    """The ledger has forgotten entries that its anchor remembers, as a restored copy does."""
+
+
 class PlanViolation(DitherError):
     """A mechanism asked for a draw that its plan does not contain; the draw was not made."""
 
@@ -120,3 +190,30 @@ class MissingExtra(DitherError, ImportError):
     def __init__(self, feature: str, extra: str) -> None:
         self.extra = extra
         super().__init__(f"{feature} needs the optional part '{extra}': pip install 'dither[{extra}]'")
+
+
+class EngineUnavailable(DitherError):
+    """The tables of a data set cannot be opened as declared; nothing was charged."""
+
+
+class EngineFailure(DitherError):
+    """An engine failed midway. The text is always the same: what failed may depend on private rows."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine could not finish; what was charged stays charged, and a retry is allowed")
+
+
+class Unanswerable(DitherError):
+    """A query that cannot be answered privately as asked; the message says why and what can be asked instead."""
+
+    def __init__(self, reason: str, instead: str = "") -> None:
+        self.reason, self.instead = reason, instead
+        super().__init__(f"{reason}{'; ' if instead else ''}{instead}")
+
+
+class InvalidSchema(InvalidParameter):
+    """A schema file breaks a rule; the message names the place in it."""
+
+
+class NotFound(DitherError, LookupError):
+    """No folder or data set has that name; the message says which there are."""

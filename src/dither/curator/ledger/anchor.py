@@ -1,0 +1,256 @@
+"""What a ledger's machine remembers of it, outside the database: enough to notice a ledger that went back in time.
+
+A restored backup is a perfect ledger, and budget comes back with it. So each commit is followed by a line in a file
+elsewhere: the number and hash of the last entry, and the sums of the accounts it changed. A ledger that has fewer
+entries than its anchor, or another entry at the same number, is refused.
+
+Lines are only ever appended, and what the file says is the join of its lines: the highest number, the largest sums. So
+the order in which processes append does not matter, a torn line is a line that is not there, and nothing can make an
+anchor go back. A line is written after the commit it tells of and is not waited for: if the machine loses power, the
+anchor may miss the last entries (at most ``SYNC_EVERY`` of a process), never name one that the ledger has not.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dither.curator.ledger.amounts import ZERO, Amount
+from dither.curator.ledger.chain import canonical
+
+#: A process forces its lines to disk after this many, and when it closes the ledger.
+SYNC_EVERY = 64
+#: A file longer than this is rewritten: one line for each account, the latest hashes, and every so many-th older one.
+LONGEST_FILE = 2**18
+LATEST_HASHES = 1000
+EVERY_HASH = 64
+_CHECK_SIGNS = 16
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What is known of one account: of a data set, or of an analyst in it.
+
+    ``terms`` are the limit, and the unit of a data set, as they were last set.
+    """
+
+    seq: int
+    terms: Mapping[str, Any]
+    spent: Amount = ZERO
+    releases: int = 0
+
+    def join(self, other: Holding) -> Holding:
+        """Return the later terms and the larger sums."""
+        later = max(self, other, key=lambda holding: holding.seq)
+        return Holding(later.seq, later.terms, self.spent.join(other.spent), max(self.releases, other.releases))
+
+
+@dataclass
+class Memory:
+    """All that an anchor remembers; joined from its lines."""
+
+    hashes: dict[int, str] = field(default_factory=dict)
+    datasets: dict[str, Holding] = field(default_factory=dict)
+    analysts: dict[tuple[str, str], Holding] = field(default_factory=dict)
+    #: The first entry of which two versions were seen, or None: two copies of a ledger were in use at once.
+    split_at: int | None = None
+
+    @property
+    def seq(self) -> int:
+        """The highest entry known, or 0."""
+        return max(self.hashes, default=0)
+
+    @property
+    def hash(self) -> str:
+        """The hash of that entry."""
+        return self.hashes.get(self.seq, "")
+
+    def learn(self, seq: int, digest: str) -> None:
+        """Remember an entry."""
+        if self.hashes.setdefault(seq, digest) != digest:
+            self.split_at = min(seq, self.split_at or seq)
+
+    def learn_dataset(self, name: str, holding: Holding) -> None:
+        """Remember the account of a data set."""
+        known = self.datasets.get(name)
+        self.datasets[name] = holding if known is None else known.join(holding)
+
+    def learn_analyst(self, dataset: str, analyst: str, holding: Holding) -> None:
+        """Remember the account of an analyst."""
+        known = self.analysts.get((dataset, analyst))
+        self.analysts[dataset, analyst] = holding if known is None else known.join(holding)
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is to be written so that it is read back."""
+        if self.hashes:
+            latest = self.seq - LATEST_HASHES
+            kept = (seq for seq in self.hashes if seq > latest or seq % EVERY_HASH == 0)
+            yield _line({"hashes": [[seq, self.hashes[seq]] for seq in sorted(kept)]})
+        for name, holding in sorted(self.datasets.items()):
+            yield _line({"dataset": name} | _written(holding))
+        for (dataset, analyst), holding in sorted(self.analysts.items()):
+            yield _line({"dataset": dataset, "analyst": analyst} | _written(holding))
+
+    def read(self, text: str) -> None:
+        """Learn from one line; one that is torn says nothing."""
+        check, _, body = text.partition(" ")
+        if check != _check(body):
+            return
+        record = json.loads(body)
+        for seq, digest in record.get("hashes", ()):
+            self.learn(seq, digest)
+        if "dataset" in record:
+            holding = Holding(record["at"], record["terms"], Amount.from_json(record["spent"]), record["releases"])
+            if "analyst" in record:
+                self.learn_analyst(record["dataset"], record["analyst"], holding)
+            else:
+                self.learn_dataset(record["dataset"], holding)
+
+
+class Anchor:
+    """The file that remembers one ledger.
+
+    Args:
+        folder: where anchors are kept; made if it is not there.
+        ledger: the ledger's id.
+
+    """
+
+    def __init__(self, folder: Path, ledger: str) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = folder / f"{ledger}.anchor"
+        self._place = folder / f"{ledger}.place"
+        self._guard = os.open(folder / f"{ledger}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._unforced = 0
+        self._short_size = 0
+
+    def read(self) -> Memory:
+        """Return all that is remembered."""
+        memory = Memory()
+        try:
+            text = self.path.read_text(encoding="ascii", errors="replace")
+        except FileNotFoundError:
+            return memory
+        for line in text.split("\n"):
+            memory.read(line)
+        return memory
+
+    def append(self, memory: Memory) -> None:
+        """Add what is known now; on return another process can read it."""
+        with self._held(fcntl.LOCK_SH):
+            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                # The first line end closes a line that a dying process may have left open.
+                _write_all(file, "\n" + "\n".join(memory.lines()) + "\n")
+                self._unforced += 1
+                if self._unforced >= SYNC_EVERY:
+                    os.fsync(file)
+                    self._unforced = 0
+                is_long = os.fstat(file).st_size > max(LONGEST_FILE, 2 * self._short_size)
+            finally:
+                os.close(file)
+        if is_long:
+            self._shorten()
+
+    def replace(self, memory: Memory) -> None:
+        """Forget everything and remember this instead; for a restored ledger alone."""
+        with self._held(fcntl.LOCK_EX):
+            self._write(self.path, "\n".join(memory.lines()) + "\n")
+
+    def keep_place(self, place: str) -> None:
+        """Remember where the ledger is kept."""
+        if not self._place.exists() or self._place.read_text(encoding="utf-8") != place:
+            self._write(self._place, place)
+
+    def close(self) -> None:
+        """Force what was written to disk, and let go."""
+        if self._unforced and self.path.exists():
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+        self._unforced = 0
+        os.close(self._guard)
+
+    def _shorten(self) -> None:
+        with self._held(fcntl.LOCK_EX):
+            if self.path.stat().st_size > max(LONGEST_FILE, 2 * self._short_size):
+                memory = self.read()
+                # A file that tells of two histories is kept as it is, for whoever has to find out.
+                if memory.split_at is None:
+                    self._write(self.path, "\n".join(memory.lines()) + "\n")
+                self._short_size = self.path.stat().st_size
+
+    @contextmanager
+    def _held(self, how: int) -> Iterator[None]:
+        """Append together, rewrite alone."""
+        fcntl.flock(self._guard, how)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._guard, fcntl.LOCK_UN)
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        """Replace a file as a whole: after a crash it is the old one or the new one."""
+        other = path.with_name(f"{path.name}.{os.getpid()}.new")
+        file = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            _write_all(file, text)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(other, path)
+
+
+def anchors_folder(given: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder of all anchors: as given, as DITHER_ANCHORS says, or the user's state folder."""
+    if given is not None:
+        return Path(given)
+    if os.environ.get("DITHER_ANCHORS"):
+        return Path(os.environ["DITHER_ANCHORS"])
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "dither" / "anchors"
+
+
+def once_kept_at(folder: Path, place: str) -> Path | None:
+    """Return the anchor of a ledger that was kept at ``place`` and has entries, if there was one."""
+    for path in sorted(folder.glob("*.place")):
+        anchor = path.with_suffix(".anchor")
+        if path.read_text(encoding="utf-8") == place and anchor.exists() and anchor.stat().st_size:
+            return anchor
+    return None
+
+
+def _written(holding: Holding) -> dict[str, Any]:
+    return {
+        "at": holding.seq,
+        "terms": dict(holding.terms),
+        "spent": holding.spent.to_json(),
+        "releases": holding.releases,
+    }
+
+
+def _write_all(file: int, text: str) -> None:
+    """Write in one call, so that lines of two processes never mix; a short write is a full disk."""
+    data = text.encode("utf-8")
+    if os.write(file, data) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    body = canonical(record)
+    return f"{_check(body)} {body}"
+
+
+def _check(body: str) -> str:
+    return hashlib.sha256(body.encode("utf-8", errors="replace")).hexdigest()[:_CHECK_SIGNS]

@@ -1,0 +1,32 @@
+"""The hash chain: each entry's hash covers its own record and the hash before it.
+
+Guarantee: whoever changes, drops, inserts or reorders entries must change the hash of the last one, or find two inputs
+with one SHA-256. Who holds a receipt or an anchor holds such a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def canonical(record: Mapping[str, Any]) -> str:
+    """Return the one text of a record: sorted keys, no spaces, ASCII."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def first_link(ledger: str) -> str:
+    """Return the hash that the first entry of a ledger follows."""
+    return hashlib.sha256(f"dither ledger {ledger}".encode()).hexdigest()
+
+
+def link(previous: str, text: str) -> str:
+    """Return the hash of an entry, given the hash before it and its canonical text."""
+    return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
+
+
+def answer_digest(answer: bytes) -> str:
+    """Return the digest by which the chain knows an answer."""
+    return hashlib.sha256(answer).hexdigest()

@@ -1,0 +1,295 @@
+"""What a ledger promises, whatever it is kept in.
+
+A release is paid for in two durable steps. ``reserve`` debits the loss before the first random bit is drawn;
+``complete`` stores the answer before it is sent. Between the two a process may die at any point: the debit stands, no
+answer is out, and whoever comes back with the same key goes on where the other stopped.
+
+Guarantee: in every reachable state, after any crash, the losses of all answered requests of a data set add up to no
+more than what is debited to it, and what is debited was admitted by the valid filter of its budget.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from dither.errors import InvalidParameter
+from dither.privacy import Loss
+
+#: How often a request may be begun in all. A failure that depends on the data is a coin, and this is how often an
+#: analyst may have it flipped.
+MOST_ATTEMPTS = 3
+LONGEST_NAME = 200
+LONGEST_DESCRIPTION = 20_000
+LARGEST_ANSWER = 2**28
+
+
+@dataclass(frozen=True)
+class Account:
+    """Who spends, and of which data set."""
+
+    dataset: str
+    analyst: str
+
+    def __post_init__(self) -> None:
+        checked_name("dataset", self.dataset)
+        checked_name("analyst", self.analyst)
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A durable debit that waits for its answer.
+
+    ``loss`` is what was debited, ``entry`` and ``hash`` are the debit's place in the chain, and ``attempt`` says how
+    often the request has been begun, this time included.
+    """
+
+    account: Account
+    key: str
+    request_digest: str
+    loss: Loss
+    attempt: int
+    entry: int
+    hash: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A durable answer: what was debited for it, and where the ledger says so.
+
+    ``answer`` is what the ledger has stored, and all that may be sent: another attempt may have been the first to
+    complete. ``entry`` and ``hash`` are the place of the answer in the chain.
+    """
+
+    ledger: str
+    account: Account
+    key: str
+    request_digest: str
+    loss: Loss
+    entry: int
+    hash: str
+    answer_digest: str
+    answer: bytes = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data without the answer, as a release card shows it."""
+        return {
+            "ledger": self.ledger,
+            "dataset": self.account.dataset,
+            "analyst": self.account.analyst,
+            "key": self.key,
+            "request": self.request_digest,
+            "loss": self.loss.to_json(),
+            "entry": self.entry,
+            "hash": self.hash,
+            "answer": self.answer_digest,
+        }
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What ``reserve`` returns for a request that was answered before: the same bytes again, at no cost."""
+
+    receipt: Receipt
+
+    @property
+    def answer(self) -> bytes:
+        """The bytes that were stored."""
+        return self.receipt.answer
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What an account may spend and has spent.
+
+    ``spent`` includes ``reserved``, the part that waits for answers. ``left`` is the largest single release that would
+    still be admitted: pure, or zCDP under a zCDP budget. For one analyst ``budget`` is the quota, or the data set's
+    budget where there is none, and ``left`` is what both have room for.
+    """
+
+    dataset: str
+    analyst: str | None
+    unit: str
+    budget: Loss
+    spent: Loss
+    reserved: Loss
+    left: Loss
+    releases: int
+    waiting: int
+    sealed: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger: ``record`` is what the chain's ``hash`` covers, in plain data."""
+
+    number: int
+    kind: str
+    time: str
+    dataset: str | None
+    analyst: str | None
+    key: str | None
+    loss: Loss | None
+    record: Mapping[str, Any] = field(repr=False)
+    hash: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What ``verify`` found: nothing to complain of, or all that contradicts itself."""
+
+    ledger: str
+    entries: int
+    datasets: int
+    releases: int
+    head: str
+    problems: tuple[str, ...]
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether chain, sums, answers and anchor agree."""
+        return not self.problems
+
+
+class Ledger(ABC):
+    """The budgets of data sets, and every debit ever made to them.
+
+    A ledger may be shared by threads. It stays in the process that opened it; any number of processes may open the
+    same one. It is a context manager: leaving it closes it.
+    """
+
+    @property
+    @abstractmethod
+    def id(self) -> str:
+        """A name that no other ledger has."""
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """Where the ledger is kept: a path, or a URL without a password."""
+
+    @abstractmethod
+    def register(self, dataset: str, *, budget: Loss, unit: str) -> None:
+        """Open the account of a data set, or find it open with the same budget and unit.
+
+        The name stands for the people in the data, not for a file: another version of the table, registered under the
+        same name, inherits what was spent.
+
+        Args:
+            dataset: the name.
+            budget: the loss that all releases together may have, for ever.
+            unit: what one unit of the data is, in words that are compared exactly.
+
+        Raises:
+            InvalidParameter: the name is taken, with another budget or unit.
+
+        """
+
+    @abstractmethod
+    def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
+        """Give a data set a larger budget of the same kind; the chain keeps the reason."""
+
+    @abstractmethod
+    def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
+        """Limit what one analyst may spend of a data set's budget; without a quota, all of it.
+
+        A quota divides the budget and never adds to it. It may be set below what is spent already.
+        """
+
+    @abstractmethod
+    def reserve(
+        self, account: Account, key: str, request_digest: str, loss: Loss, *, description: str = ""
+    ) -> Reservation | Stored:
+        """Debit ``loss`` durably, before the first random bit is drawn.
+
+        The same account and key again, with the same digest, give the stored answer at no cost; or, where there is
+        none yet, the same reservation for another attempt, at no further cost, three in all.
+
+        Args:
+            account: who asks, and of which data set.
+            key: the caller's name for this request; a retry brings the same one.
+            request_digest: a digest of the whole request, so that a key is not taken for another one.
+            loss: what the release may lose; the debit is this, rounded up.
+            description: what was asked, in public words, for the export.
+
+        Raises:
+            BudgetExceeded: the loss does not fit; nothing was debited.
+            KeyReused: the key belongs to another request; nothing was debited.
+            RequestSealed: three attempts were begun and none was answered.
+
+        """
+
+    @abstractmethod
+    def complete(self, reservation: Reservation, answer: bytes) -> Receipt:
+        """Store the answer durably, before it is sent.
+
+        The first to complete wins: whoever comes later, with whatever bytes, gets the stored ones back, and must send
+        those.
+
+        Raises:
+            RequestSealed: the request was given up meanwhile; the answer must not be sent.
+
+        """
+
+    @abstractmethod
+    def balance(self, dataset: str, analyst: str | None = None) -> Balance:
+        """Return what is spent and what is left, of a data set or of one analyst's share of it."""
+
+    @abstractmethod
+    def would_admit(self, account: Account, loss: Loss) -> bool:
+        """Whether ``loss`` would be admitted now; nothing is promised for a moment later."""
+
+    @abstractmethod
+    def datasets(self) -> tuple[str, ...]:
+        """Return the names of all registered data sets, sorted."""
+
+    @abstractmethod
+    def entries(self, dataset: str | None = None) -> Iterator[Entry]:
+        """Yield every line, or those that name a data set, from the oldest."""
+
+    @abstractmethod
+    def verify(self) -> Verification:
+        """Walk the whole chain, play it again, and compare it with the sums, the answers and the anchor."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the ledger; what was returned stays valid."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def checked_name(parameter: str, name: str) -> str:
+    """Return a name that can be read, compared and printed: two names that look alike should be one.
+
+    >>> checked_name("dataset", "visits")
+    'visits'
+    >>> checked_name("dataset", " visits")
+    Traceback (most recent call last):
+        ...
+    dither.errors.InvalidParameter: dataset must be 1 to 200 printable characters in normal form (NFKC), without \
+spaces at the ends, got ' visits'
+    """
+    rule = f"1 to {LONGEST_NAME} printable characters in normal form (NFKC), without spaces at the ends"
+    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
+    if not (is_name and unicodedata.is_normalized("NFKC", name)):
+        raise InvalidParameter(parameter, name, rule)
+    return name
+
+
+def checked_text(parameter: str, text: str) -> str:
+    """Return a text that every database can keep."""
+    rule = f"a text of at most {LONGEST_DESCRIPTION} characters, without NUL and lone surrogates"
+    is_text = isinstance(text, str) and len(text) <= LONGEST_DESCRIPTION and "\0" not in text
+    if not is_text or any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise InvalidParameter(parameter, text, rule)
+    return text

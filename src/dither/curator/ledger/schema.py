@@ -1,0 +1,166 @@
+"""The tables of a ledger, and how a ledger of an earlier version becomes one of this version.
+
+``entries`` is the ledger: an append-only chain. All other tables say again what the chain says, so that a debit need
+not read all of it; ``verify`` compares. Triggers and checks are a second fence behind the code: entries never change,
+sums never fall, an answer is never replaced.
+
+A version is a list of statements that lead to it from the version before. Versions that were released never change.
+"""
+
+from __future__ import annotations
+
+from dither.curator.ledger.amounts import WIDTH
+
+_DIGITS = f"typeof({{0}}) = 'text' AND length({{0}}) = {WIDTH} AND {{0}} NOT GLOB '*[^0-9]*'"
+
+
+def _figures(text: str) -> str:
+    """Return the columns of an amount, for SQLite, whose integers are too short for it."""
+    epsilon, rho, delta = (_DIGITS.format(name) for name in ("epsilon", "rho", "delta"))
+    columns = f"""
+    epsilon TEXT CHECK (epsilon IS NULL OR ({epsilon})),
+    rho TEXT NOT NULL CHECK ({rho}),
+    delta TEXT NOT NULL CHECK ({delta})"""
+    return text.replace("<figures>", columns.strip())
+
+
+_SQLITE_1 = (
+    """CREATE TABLE head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    ledger TEXT NOT NULL,
+    seq INTEGER NOT NULL CHECK (seq >= 0),
+    hash TEXT NOT NULL CHECK (length(hash) = 64))""",
+    """CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY CHECK (seq > 0),
+    dataset TEXT,
+    record TEXT NOT NULL CHECK (typeof(record) = 'text'),
+    hash TEXT NOT NULL CHECK (length(hash) = 64))""",
+    "CREATE INDEX entries_of_dataset ON entries (dataset, seq)",
+    _figures("""CREATE TABLE datasets (
+    name TEXT PRIMARY KEY NOT NULL,
+    unit TEXT NOT NULL,
+    budget TEXT NOT NULL,
+    <figures>,
+    releases INTEGER NOT NULL CHECK (releases >= 0))"""),
+    _figures("""CREATE TABLE analysts (
+    dataset TEXT NOT NULL REFERENCES datasets (name),
+    analyst TEXT NOT NULL,
+    quota TEXT,
+    <figures>,
+    releases INTEGER NOT NULL CHECK (releases >= 0),
+    PRIMARY KEY (dataset, analyst))"""),
+    _figures("""CREATE TABLE requests (
+    dataset TEXT NOT NULL,
+    analyst TEXT NOT NULL,
+    key TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    reserved INTEGER NOT NULL UNIQUE REFERENCES entries (seq),
+    <figures>,
+    attempts INTEGER NOT NULL CHECK (attempts BETWEEN 1 AND 3),
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'answered', 'sealed')),
+    answered INTEGER UNIQUE REFERENCES entries (seq),
+    answer BLOB,
+    CHECK ((state = 'answered') = (answered IS NOT NULL)),
+    CHECK ((state = 'answered') = (answer IS NOT NULL)),
+    PRIMARY KEY (dataset, analyst, key),
+    FOREIGN KEY (dataset, analyst) REFERENCES analysts (dataset, analyst))"""),
+    "CREATE INDEX unanswered ON requests (dataset, analyst) WHERE state <> 'answered'",
+    """CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
+    BEGIN SELECT RAISE(ABORT, 'entries never change'); END""",
+    """CREATE TRIGGER entries_remain BEFORE DELETE ON entries
+    BEGIN SELECT RAISE(ABORT, 'entries never go'); END""",
+    """CREATE TRIGGER head_advances BEFORE UPDATE ON head WHEN NEW.seq <= OLD.seq OR NEW.ledger <> OLD.ledger
+    BEGIN SELECT RAISE(ABORT, 'the chain only grows'); END""",
+    """CREATE TRIGGER datasets_remain BEFORE DELETE ON datasets
+    BEGIN SELECT RAISE(ABORT, 'data sets never go'); END""",
+    *(
+        f"""CREATE TRIGGER {table}_spend BEFORE UPDATE ON {table}
+    WHEN NEW.rho < OLD.rho OR NEW.delta < OLD.delta OR NEW.releases < OLD.releases
+      OR (NEW.epsilon IS NOT NULL AND (OLD.epsilon IS NULL OR NEW.epsilon < OLD.epsilon))
+    BEGIN SELECT RAISE(ABORT, 'sums never fall'); END"""
+        for table in ("datasets", "analysts")
+    ),
+    """CREATE TRIGGER answers_stay BEFORE UPDATE ON requests WHEN OLD.state <> 'reserved'
+    BEGIN SELECT RAISE(ABORT, 'a settled request never changes'); END""",
+    """CREATE TRIGGER requests_remain BEFORE DELETE ON requests
+    BEGIN SELECT RAISE(ABORT, 'requests never go'); END""",
+)
+
+_FIGURES = f"""epsilon NUMERIC({WIDTH}, 0) CHECK (epsilon >= 0),
+    rho NUMERIC({WIDTH}, 0) NOT NULL CHECK (rho >= 0),
+    delta NUMERIC({WIDTH}, 0) NOT NULL CHECK (delta >= 0)"""
+
+
+def _refusal(name: str, table: str, event: str, text: str, when: str = "TRUE") -> tuple[str, str]:
+    """Return a trigger of PostgreSQL, and its function, which the server wants apart."""
+    function = f"""CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION '{text}' USING ERRCODE = 'integrity_constraint_violation'; END $$"""
+    trigger = f"""CREATE TRIGGER {name} BEFORE {event} ON {table} FOR EACH ROW WHEN ({when})
+    EXECUTE FUNCTION {name}()"""
+    return function, trigger
+
+
+_FALLS = """NEW.rho < OLD.rho OR NEW.delta < OLD.delta OR NEW.releases < OLD.releases
+      OR (NEW.epsilon IS NOT NULL AND (OLD.epsilon IS NULL OR NEW.epsilon < OLD.epsilon))"""
+
+_POSTGRES_1 = (
+    """CREATE TABLE head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    ledger TEXT NOT NULL,
+    seq BIGINT NOT NULL CHECK (seq >= 0),
+    hash TEXT NOT NULL CHECK (length(hash) = 64))""",
+    """CREATE TABLE entries (
+    seq BIGINT PRIMARY KEY CHECK (seq > 0),
+    dataset TEXT COLLATE "C",
+    record TEXT NOT NULL,
+    hash TEXT NOT NULL CHECK (length(hash) = 64))""",
+    "CREATE INDEX entries_of_dataset ON entries (dataset, seq)",
+    f"""CREATE TABLE datasets (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    unit TEXT NOT NULL,
+    budget TEXT NOT NULL,
+    {_FIGURES},
+    releases BIGINT NOT NULL CHECK (releases >= 0))""",
+    f"""CREATE TABLE analysts (
+    dataset TEXT COLLATE "C" NOT NULL REFERENCES datasets (name),
+    analyst TEXT COLLATE "C" NOT NULL,
+    quota TEXT,
+    {_FIGURES},
+    releases BIGINT NOT NULL CHECK (releases >= 0),
+    PRIMARY KEY (dataset, analyst))""",
+    f"""CREATE TABLE requests (
+    dataset TEXT COLLATE "C" NOT NULL,
+    analyst TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    digest TEXT NOT NULL,
+    reserved BIGINT NOT NULL UNIQUE REFERENCES entries (seq),
+    {_FIGURES},
+    attempts INTEGER NOT NULL CHECK (attempts BETWEEN 1 AND 3),
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'answered', 'sealed')),
+    answered BIGINT UNIQUE REFERENCES entries (seq),
+    answer BYTEA,
+    CHECK ((state = 'answered') = (answered IS NOT NULL)),
+    CHECK ((state = 'answered') = (answer IS NOT NULL)),
+    PRIMARY KEY (dataset, analyst, key),
+    FOREIGN KEY (dataset, analyst) REFERENCES analysts (dataset, analyst))""",
+    "CREATE INDEX unanswered ON requests (dataset, analyst) WHERE state <> 'answered'",
+    *_refusal("entries_stay", "entries", "UPDATE OR DELETE", "entries never change"),
+    *_refusal(
+        "head_advances",
+        "head",
+        "UPDATE",
+        "the chain only grows",
+        "NEW.seq <= OLD.seq OR NEW.ledger <> OLD.ledger",
+    ),
+    *_refusal("datasets_remain", "datasets", "DELETE", "data sets never go"),
+    *_refusal("datasets_spend", "datasets", "UPDATE", "sums never fall", _FALLS),
+    *_refusal("analysts_spend", "analysts", "UPDATE", "sums never fall", _FALLS),
+    *_refusal("answers_stay", "requests", "UPDATE", "a settled request never changes", "OLD.state <> 'reserved'"),
+    *_refusal("requests_remain", "requests", "DELETE", "requests never go"),
+)
+
+#: The table of versions itself; it never changes.
+VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
+
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1}

@@ -1,0 +1,226 @@
+"""A ledger in one SQLite file: what a curator gets without installing anything.
+
+The file is in write-ahead mode with ``synchronous = FULL``: a commit returns when it is on the disk, and what other
+processes can see is on the disk. Both are checked on opening. The file is readable by its owner alone. Writers queue in
+the order in which they came.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dither.curator.ledger import schema
+from dither.curator.ledger.books import Books, ignore_step
+from dither.curator.ledger.migrate import apply_versions
+from dither.curator.ledger.page import Rows
+from dither.curator.ledger.queue import Tickets
+from dither.errors import LedgerCorrupted, LedgerUnavailable
+
+#: How long to wait for a lock that is not queued for, such as a backup tool's.
+_PATIENCE_SECONDS = 30
+#: File systems whose locks or shared memory do not hold between machines.
+_FOREIGN = (
+    *("9p", "afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3"),
+    *("smbfs", "fuse.davfs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs"),
+)
+_IS_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
+
+
+class SqliteRows(Rows):
+    """A connection in a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, place: str) -> None:
+        self._connection = connection
+        self.place = place
+
+    def all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return every row that a query gives."""
+        return self._connection.execute(statement, values).fetchall()
+
+    def do(self, statement: str, *values: Any) -> None:
+        """Run a statement that gives no rows."""
+        self._connection.execute(statement, values)
+
+
+class SqliteLedger(Books):
+    """A ledger in a file.
+
+    Args:
+        path: the file; made if it is not there, in a folder that is.
+        anchors: the folder of anchors.
+        restored_because: go on with a restored file, for this reason.
+        clock: tells the time that entries carry.
+        reach: called at each step; for tests that kill.
+        checkpoint_pages: after how many pages the log is folded into the file.
+
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        anchors: Path,
+        *,
+        restored_because: str | None = None,
+        clock: Callable[[], float] = time.time,
+        reach: Callable[[str], None] = ignore_step,
+        checkpoint_pages: int = 1000,
+    ) -> None:
+        self._path = path.absolute()
+        super().__init__(str(self._path), anchors, clock=clock, reach=reach)
+        self._checkpoint_pages = checkpoint_pages
+        self._tickets: Tickets | None = None
+        self._connection: sqlite3.Connection | None = None
+        try:
+            self._open()
+            self._start(restored_because=restored_because)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        self._refuse_foreign()
+        try:
+            self._make_private()
+            self._tickets = Tickets(self._path.with_name(self._path.name + "-queue"))
+        except OSError as error:
+            raise LedgerUnavailable(self._path, error.strerror or "the file cannot be opened") from None
+        with self._tickets.turn(), self._explained():
+            self._connection = self._connect()
+            self._migrate()
+
+    def _make_private(self) -> None:
+        """Make the file, or check that it may be written, and see that nobody else may read it.
+
+        A file that exists is not opened here: closing it again would drop the locks that SQLite may hold on it in this
+        process. SQLite itself would make the file readable by others, and gives its mode to the files beside it.
+        """
+        try:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            if not (self._path.is_file() and os.access(self._path, os.R_OK | os.W_OK)):
+                raise LedgerUnavailable(self._path, "it is no file that may be read and written here") from None
+            if os.stat(self._path).st_mode & 0o077:
+                os.chmod(self._path, 0o600)
+
+    def _connect(self) -> sqlite3.Connection:
+        """Return a connection with the settings that durability rests on, or refuse."""
+        connection = sqlite3.connect(
+            self._path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=64
+        )
+        self._inode = os.stat(self._path).st_ino
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            raise LedgerUnavailable(self._path, f"its file system has no write-ahead log (journal mode {mode})")
+        for setting in ("synchronous = FULL", "fullfsync = ON", "checkpoint_fullfsync = ON", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {int(self._checkpoint_pages)}")
+        if connection.execute("PRAGMA synchronous").fetchone()[0] != 2:
+            raise LedgerUnavailable(
+                self._path, "SQLite does not promise to wait for the disk (synchronous is not FULL)"
+            )
+        return connection
+
+    def _migrate(self) -> None:
+        """Bring the tables to this version, in one transaction."""
+        with self._transaction("BEGIN IMMEDIATE") as rows:
+            tables = {row[0] for row in rows.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if not tables:
+                self._refuse_lost_place()
+                rows.do(schema.VERSIONS)
+            elif "schema_versions" not in tables:
+                raise LedgerCorrupted(self._path, "it is a database of something else")
+            apply_versions(rows, schema.SQLITE, self._clock)
+
+    def _refuse_foreign(self) -> None:
+        kind = _file_system(self._path)
+        if kind in _FOREIGN:
+            raise LedgerUnavailable(self._path, f"locks do not hold on {kind}: keep the ledger on a local disk")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite says into an error of ours; its own texts are about files, never about data."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+            kind = LedgerCorrupted if code in _IS_DAMAGE else LedgerUnavailable
+            raise kind(self._path, f"{error} ({name})") from None
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Rows]:
+        if self._connection is None:
+            raise LedgerUnavailable(self._path, "it is closed")
+        connection = self._connection
+        with self._explained():
+            connection.execute(begin)
+            try:
+                yield SqliteRows(connection, self.place)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[Rows]:
+        if self._tickets is None:
+            raise LedgerUnavailable(self._path, "it is closed")
+        with self._tickets.turn():
+            self._refuse_moved()
+            with self._transaction("BEGIN IMMEDIATE") as rows:
+                yield rows
+
+    @contextmanager
+    def _reading(self) -> Iterator[Rows]:
+        with self._transaction("BEGIN") as rows:
+            yield rows
+
+    def _refuse_moved(self) -> None:
+        """Refuse to write into a file that is no longer the one under this name."""
+        try:
+            is_same = os.stat(self._path).st_ino == self._inode
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise LedgerUnavailable(self._path, "the file was moved or replaced while it was open; open it again")
+
+    def _damages(self, rows: Rows) -> list[str]:
+        try:
+            found = [str(row[0]) for row in rows.all("PRAGMA integrity_check(5)")]
+        except sqlite3.Error as error:
+            found = [str(error)]
+        return [f"the file is damaged: {text}" for text in found if text != "ok"]
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._tickets is not None:
+            self._tickets.close()
+            self._tickets = None
+
+
+def _file_system(path: Path) -> str:
+    """Return the kind of file system that a path is on, where the system tells."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "unknown"
+    best, kind = "", "unknown"
+    resolved = str(path.resolve())
+    for line in mounts.splitlines():
+        words = line.split()
+        point = words[1].replace("\\040", " ") if len(words) > 2 else "?"
+        inside = resolved == point or resolved.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, words[2]
+    return kind

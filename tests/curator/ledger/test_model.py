@@ -1,0 +1,187 @@
+"""Any sequence of calls, by two handles on one ledger: what comes back is what a model in memory says."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+from dither.curator.ledger import Account, Reservation, Stored
+from dither.errors import BudgetExceeded, InvalidParameter, KeyReused, RequestSealed
+from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
+
+#: Whole multiples of the ledger's unit, so that rounding up changes nothing and the model can be exact.
+LOSSES = st.sampled_from(
+    [
+        PureDP("0.1", rho="0.0049"),
+        PureDP("0.3", rho="0.04"),
+        PureDP("1/3", rho="0.05"),
+        ZCDP("0.01"),
+        ZCDP("0.02", "1e-7"),
+        ApproxDP("0.2", "1e-7", rho="0.01"),
+    ]
+)
+BUDGETS = [PureDP(1), ZCDP("0.05", "1e-6"), ApproxDP(1, "1e-6")]
+ANALYSTS = st.sampled_from(["ana", "ben"])
+KEYS = st.sampled_from(["k", "l", "m"])
+DIGESTS = st.sampled_from(["one", "one", "one", "two"])
+_RUNS = itertools.count(1)
+
+
+class Model:
+    """What a ledger should say, with nothing durable about it: dictionaries and the filters of the design."""
+
+    def __init__(self, budget: Any) -> None:
+        self.budget = budget
+        self.filter = Filter(budget)
+        self.quotas: dict[str, Filter] = {}
+        self.spent: dict[str, list[Any]] = {"ana": [], "ben": []}
+        self.requests: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def fits(self, analyst: str, loss: Any) -> bool:
+        quota = self.quotas.get(analyst)
+        return self.filter.admits(loss) and (quota is None or quota.admits(loss))
+
+    def debit(self, analyst: str, loss: Any) -> None:
+        self.filter.spend(loss)
+        self.spent[analyst].append(loss)
+        if analyst in self.quotas:
+            self.quotas[analyst].spend(loss)
+
+    def set_quota(self, analyst: str, quota: Any) -> None:
+        replayed = Filter(quota)
+        for loss in self.spent[analyst]:
+            replayed.spent = replayed.spent + loss
+        self.quotas[analyst] = replayed
+
+
+def machine(home: Any) -> type[RuleBasedStateMachine]:
+    ledgers = [home.open(), home.open()]
+
+    class Calls(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            run = next(_RUNS)
+            self.name = f"run {run}"
+            self.model = Model(BUDGETS[run % len(BUDGETS)])
+            self.open: list[Reservation] = []
+            ledgers[0].register(self.name, budget=self.model.budget, unit="row")
+
+        @rule(who=st.sampled_from([0, 1]), analyst=ANALYSTS, key=KEYS, digest=DIGESTS, loss=LOSSES)
+        def reserve(self, who: int, analyst: str, key: str, digest: str, loss: Any) -> None:
+            ledger, account = ledgers[who], Account(self.name, analyst)
+            known = self.model.requests.get((analyst, key))
+            if known is None:
+                if not self.model.fits(analyst, loss):
+                    with pytest.raises(BudgetExceeded):
+                        ledger.reserve(account, key, digest, loss)
+                    return
+                self.model.debit(analyst, loss)
+                made = ledger.reserve(account, key, digest, loss)
+                assert (made.attempt, made.loss <= loss, loss <= made.loss) == (1, True, True)
+                self.model.requests[analyst, key] = {"digest": digest, "loss": loss, "attempts": 1, "state": "reserved"}
+                self.open.append(made)
+                return
+            refusal = self._refusal(known, digest, loss)
+            if refusal is not None:
+                with pytest.raises(refusal):
+                    ledger.reserve(account, key, digest, loss)
+                return
+            again = ledger.reserve(account, key, digest, loss)
+            if known["state"] == "answered":
+                assert isinstance(again, Stored)
+                assert again.answer == known["answer"]
+            else:
+                known["attempts"] += 1
+                assert isinstance(again, Reservation)
+                assert again.attempt == known["attempts"]
+                self.open.append(again)
+
+        @staticmethod
+        def _refusal(known: dict[str, Any], digest: str, loss: Any) -> type[Exception] | None:
+            if known["digest"] != digest:
+                return KeyReused
+            if known["state"] == "sealed":
+                return RequestSealed
+            if known["state"] == "reserved":
+                pure = known["loss"].pure
+                dearer = pure is not None and (loss.pure is None or loss.pure > pure)
+                if dearer or loss.rho > known["loss"].rho or loss.delta > known["loss"].delta:
+                    return InvalidParameter
+                if known["attempts"] == 3:
+                    known["state"] = "sealed"
+                    return RequestSealed
+            return None
+
+        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30), answer=st.binary(max_size=8))
+        def complete(self, who: int, which: int, answer: bytes) -> None:
+            if not self.open:
+                return
+            reservation = self.open[which % len(self.open)]
+            known = self.model.requests[reservation.account.analyst, reservation.key]
+            if known["state"] == "sealed":
+                with pytest.raises(RequestSealed):
+                    ledgers[who].complete(reservation, answer)
+                return
+            known.setdefault("answer", answer)
+            known["state"] = "answered"
+            assert ledgers[who].complete(reservation, answer).answer == known["answer"]
+
+        @rule(who=st.sampled_from([0, 1]), analyst=ANALYSTS, share=st.sampled_from(["1/10", "1/2", "1"]))
+        def set_quota(self, who: int, analyst: str, share: str) -> None:
+            budget, part = self.model.budget, Fraction(share)
+            quota = (
+                ZCDP(budget.rho * part, budget.delta) if isinstance(budget, ZCDP) else PureDP((budget.pure or 0) * part)
+            )
+            ledgers[who].set_quota(self.name, analyst, quota)
+            self.model.set_quota(analyst, quota)
+
+        @rule(who=st.sampled_from([0, 1]), analyst=ANALYSTS, loss=LOSSES)
+        def would_admit(self, who: int, analyst: str, loss: Any) -> None:
+            assert ledgers[who].would_admit(Account(self.name, analyst), loss) == self.model.fits(analyst, loss)
+
+        @rule(which=st.sampled_from([0, 1]))
+        def reopen(self, which: int) -> None:
+            ledgers[which].close()
+            ledgers[which] = home.open()
+
+        @rule()
+        def balances_agree(self) -> None:
+            states = [known["state"] for known in self.model.requests.values()]
+            spent = self.model.filter.spent
+            balance = ledgers[1].balance(self.name)
+            assert balance.spent <= spent
+            assert balance.spent >= spent
+            counts = (balance.releases, balance.waiting, balance.sealed)
+            assert counts == (len(states), states.count("reserved"), states.count("sealed"))
+            assert ledgers[0].would_admit(Account(self.name, "nobody yet"), balance.left)
+
+        def teardown(self) -> None:
+            """Every answered request was debited, and the debits keep within the budget, added up anew."""
+            self.balances_agree()
+            entries = list(ledgers[0].entries(self.name))
+            debits = {(entry.analyst, entry.key): entry.loss for entry in entries if entry.kind == "reserve"}
+            answers = [(entry.analyst, entry.key) for entry in entries if entry.kind == "answer"]
+            assert len(answers) == len(set(answers))
+            assert set(answers) <= set(debits)
+            again = Filter(self.model.budget)
+            for loss in debits.values():
+                again.spend(loss)
+
+    return Calls
+
+
+def test_every_sequence_of_calls_agrees_with_the_model(home) -> None:
+    run_state_machine_as_test(
+        machine(home),
+        settings=settings(
+            max_examples=200, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
+    with home.open() as ledger:
+        assert ledger.verify().is_intact

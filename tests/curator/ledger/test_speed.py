@@ -1,0 +1,23 @@
+"""The measurement measures: every field is filled, and the ledger it leaves is in order. No time is asserted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dither.bench.ledger import GOALS, LedgerFigures
+from dither.curator.ledger.speed import Speed, measure
+
+
+def test_a_short_measurement(folder: Path) -> None:
+    found = measure(folder, processes=2, rounds=1, seconds=0.2)
+    assert found.processes == 2
+    assert found.releases > 0
+    assert found.releases_per_second > 0
+    assert found.fsyncs_per_second > 0
+    assert 0 <= found.slowest_share <= 1
+    assert found.p50_seconds <= found.p99_seconds
+
+
+def test_the_benchmark_reads_what_the_measurement_writes() -> None:
+    assert Speed.__dataclass_fields__.keys() == LedgerFigures.__dataclass_fields__.keys()
+    assert set(GOALS) <= Speed.__dataclass_fields__.keys()
