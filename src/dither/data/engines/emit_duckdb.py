@@ -1,0 +1,192 @@
+"""The SQL of DuckDB: what each function becomes, in forms that give NULL where DuckDB would raise.
+
+Integers are computed in 128 bits and brought back by ``TRY_CAST``, which is NULL beyond 64 bits. Reals follow IEEE
+(``ieee_floating_point_ops``). Texts are compared by their UTF-8 bytes, which is by code points. Texts become numbers
+and dates only after a pattern has found them to be such, because ``TRY_CAST`` alone accepts far more (``1_000``,
+``0x10``, ``epoch``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from dither.data.engines.emitter import Emitter
+from dither.data.expressions import Kind, Value
+from dither.data.schema import Table
+
+_YEAR: Final = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+_DAY: Final = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME: Final = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
+_FIRST_MOMENT, _LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+_CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+
+
+def _found(pattern: str, group: int, kind: str) -> str:
+    """Return a template that reads what a pattern finds in a text, else NULL."""
+    # Where the pattern finds nothing the text is empty, and an empty text is neither a number nor a date.
+    escaped = pattern.replace("{", "{{").replace("}", "}}")
+    return f"TRY_CAST(regexp_extract({{0}}, '^{escaped}$', {group}) AS {kind})"
+
+
+def _wide(operation: str) -> str:
+    return f"TRY_CAST({operation} AS BIGINT)"
+
+
+class DuckDBEmitter(Emitter):
+    """Prints one aggregation for DuckDB.
+
+    Args:
+        sources: for every table what stands after FROM, and the types of its columns.
+        make_list: puts a public list into a table and returns that table's name.
+        portable: whether rows are chosen by the hash that is the same on all engines.
+
+    """
+
+    templates: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            **Emitter.templates,
+            "add:integer": _wide("CAST({0} AS HUGEINT) + CAST({1} AS HUGEINT)"),
+            "subtract:integer": _wide("CAST({0} AS HUGEINT) - CAST({1} AS HUGEINT)"),
+            "multiply:integer": _wide("CAST({0} AS HUGEINT) * CAST({1} AS HUGEINT)"),
+            "quotient": _wide("CAST({0} AS HUGEINT) // CAST({1} AS HUGEINT)"),
+            "remainder": _wide("CAST({0} AS HUGEINT) % CAST({1} AS HUGEINT)"),
+            "negate:integer": _wide("-CAST({0} AS HUGEINT)"),
+            "absolute:integer": _wide("abs(CAST({0} AS HUGEINT))"),
+            "sign": "CAST(sign({0}) AS BIGINT)",
+            "floor:real": "TRY_CAST(floor({0}) AS BIGINT)",
+            "ceiling:real": "TRY_CAST(ceil({0}) AS BIGINT)",
+            "lower": f"translate({{0}}, '{_CAPITAL}', '{_SMALL}')",
+            "upper": f"translate({{0}}, '{_SMALL}', '{_CAPITAL}')",
+            "trim": "trim({0}, ' ')",
+            "starts_with": "starts_with({0}, {1})",
+            "ends_with": "suffix({0}, {1})",
+            "contains": "contains({0}, {1})",
+            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("year", "quarter", "month", "day")},
+            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute")},
+            "weekday": "CAST(isodow({0}) AS BIGINT)",
+            "days_between": "date_diff('day', {0}, {1})",
+            "add_days": (
+                "(CASE WHEN {1} >= -719162 - date_diff('day', DATE '1970-01-01', {0}) "
+                "AND {1} <= 2932896 - date_diff('day', DATE '1970-01-01', {0}) "
+                "THEN {0} + TRY_CAST({1} AS INTEGER) END)"
+            ),
+            "cast:text:integer": _found(r" *([+-]?[0-9]+)(\.0+)? *", 1, "BIGINT"),
+            "cast:text:real": _found(r" *([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?) *", 1, "DOUBLE"),
+            "cast:text:date": _found(_DAY, 0, "DATE"),
+            "cast:text:timestamp": _found(f"{_DAY}([ T]{_TIME})?", 0, "TIMESTAMP"),
+        }
+    )
+    # A text such as 1e400 is read as an infinity.
+    tested_functions: ClassVar[frozenset[str]] = Emitter.tested_functions | {"cast:text:real"}
+    raw_positions: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(
+        # TRY_CAST gives NULL for NaN and infinities by itself.
+        {**Emitter.raw_positions, "floor": (0,), "ceiling": (0,)}
+    )
+
+    def __init__(
+        self,
+        sources: Mapping[str, tuple[str, Mapping[str, tuple[str, str]]]],
+        make_list: Callable[[Sequence[Kind], Sequence[tuple[Value, ...]]], str],
+        *,
+        portable: bool = False,
+    ) -> None:
+        super().__init__(portable=portable)
+        self._sources = sources
+        self._make_list = make_list
+
+    def source(self, table: Table) -> str:
+        """Return the reader of the table."""
+        return f"{self._sources[table.name][0]} AS {self.fresh('s')}"
+
+    def cell(self, table: Table, column: str, kind: Kind) -> str:
+        """Return the column as its declared kind."""
+        raw, stored = self._sources[table.name][1][column]
+        sql = self.quote(raw)
+        if stored == "TIMESTAMP_NS":
+            # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
+            sql = f"make_timestamp((epoch_ns({sql}) - ((epoch_ns({sql}) % 1000) + 1000) % 1000) // 1000)"
+        return self.clean(sql, family(stored), kind)
+
+    def clean(self, sql: str, stored: Kind | None, kind: Kind) -> str:
+        """Return a stored value as a declared kind, NULL where it is none; see ``relations.Scan``."""
+        if stored is Kind.BOOLEAN and kind is Kind.BOOLEAN:
+            return sql
+        if stored is Kind.BOOLEAN and kind is Kind.INTEGER:
+            return f"CAST({sql} AS BIGINT)"
+        if stored is Kind.INTEGER:
+            whole = f"TRY_CAST({sql} AS BIGINT)"
+            if kind is Kind.REAL:
+                return self.to_real(whole)
+            return {Kind.INTEGER: whole, Kind.TEXT: self.whole_text(whole)}.get(kind, self.literal(None, kind))
+        if stored is Kind.REAL and kind.is_number:
+            number = f"CAST({sql} AS DOUBLE)"
+            return self.finite(number) if kind is Kind.REAL else self.floor_to_integer(number)
+        if stored is Kind.TEXT:
+            return self._read(f"CAST({sql} AS VARCHAR)", kind)
+        if stored in (Kind.DATE, Kind.TIMESTAMP) and kind in (Kind.DATE, Kind.TIMESTAMP):
+            moment = f"TRY_CAST({sql} AS TIMESTAMP)"
+            within = f"{moment} BETWEEN {_FIRST_MOMENT} AND {_LAST_MOMENT}"
+            if stored is Kind.DATE:
+                within = f"{sql} BETWEEN {_FIRST_DAY} AND {_LAST_DAY}"
+            value = f"TRY_CAST({sql} AS DATE)" if kind is Kind.DATE else moment
+            return f"(CASE WHEN {within} THEN {value} END)"
+        return self.literal(None, kind)
+
+    def _read(self, sql: str, kind: Kind) -> str:
+        if kind is Kind.TEXT:
+            return sql
+        if kind is Kind.BOOLEAN:
+            word = self.filled("lower", [sql])
+            return (
+                f"(CASE WHEN {word} IN ('true', 't', '1') THEN TRUE WHEN {word} IN ('false', 'f', '0') THEN FALSE END)"
+            )
+        read = self.filled(f"cast:text:{kind.value}", [sql])
+        return self.finite(read) if kind is Kind.REAL else read
+
+    def public_list(self, names: Sequence[str], kinds: Sequence[Kind], values: Sequence[tuple[Value, ...]]) -> str:
+        """Return a table made for the list: as text, 10^5 keys would be slow to parse."""
+        return f"{self._make_list(kinds, values)} AS {self.fresh('v')}({', '.join(names)})"
+
+    def order_key(self, sql: str, kind: Kind, *, descending: bool = False) -> str:
+        """Return a value to sort by: DuckDB sorts texts by bytes, and 0 and -0 alike."""
+        return f"{sql} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}"
+
+    def native_hash(self, fields: Sequence[tuple[str, Kind]]) -> str:
+        """Return DuckDB's 64-bit hash, which is alike for 0 and -0."""
+        return f"hash({', '.join(sql for sql, _ in fields)})"
+
+    def days_since_1970(self, sql: str) -> str:
+        """Return a date as days since 1970-01-01."""
+        return f"date_diff('day', DATE '1970-01-01', {sql})"
+
+    def microseconds_since_1970(self, sql: str) -> str:
+        """Return a timestamp as microseconds since 1970-01-01 00:00:00."""
+        return f"epoch_us({sql})"
+
+    def total(self, sql: str, over: str) -> str:
+        """Return the sum, which DuckDB computes in 128 bits."""
+        return f"TRY_CAST(coalesce(sum({sql}){over}, 0) AS BIGINT)"
+
+
+_FAMILIES: Final = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Kind.INTEGER),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Kind.INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.REAL),
+    # A frame whose cells are all NULL has no type of its own: to refuse it would tell what its cells are.
+    **dict.fromkeys(("VARCHAR", "ENUM", '"NULL"'), Kind.TEXT),
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+}
+
+
+def family(stored: str) -> Kind | None:
+    """Return the kind that a type of DuckDB holds, if it is one of ours.
+
+    >>> family("DECIMAL(18,3)"), family("TIMESTAMP WITH TIME ZONE")
+    (<Kind.REAL: 'real'>, None)
+    """
+    return _FAMILIES.get(stored.split("(", 1)[0].strip().upper())

@@ -1,0 +1,106 @@
+"""What every engine does: open the tables of a data set, and answer an aggregation exactly.
+
+An engine raises only two errors of ours: ``EngineUnavailable`` when its tables cannot be opened (before anything is
+charged), and ``EngineFailure``, one fixed text, when a query dies midway (after the charge, which stays).
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from dither.data.expressions import Cast, Kind, Literal, kind_of
+from dither.data.relations import Aggregated, Aggregation
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter
+
+
+class Engine(ABC):
+    """The tables of one data set, opened. Not shared between threads.
+
+    Args:
+        dataset: the schema.
+        folder: relative paths of sources start here.
+        frames: rows given as objects instead of sources, by table: a pandas or Polars frame or an Arrow table.
+        portable: whether rows are chosen by a hash that is the same on all engines (slower) instead of the engine's.
+
+    """
+
+    def __init__(
+        self,
+        dataset: DataSet,
+        *,
+        folder: Path | None = None,
+        frames: Mapping[str, Any] | None = None,
+        portable: bool = False,
+    ) -> None:
+        self.dataset = dataset
+        self.folder = folder
+        self.frames = dict(frames or {})
+        self.portable = portable
+
+    @abstractmethod
+    def check(self) -> None:
+        """Open every table and compare declared columns with those that exist; raise EngineUnavailable otherwise.
+
+        Reads names and declared types, never values.
+        """
+
+    @abstractmethod
+    def aggregate(self, aggregation: Aggregation) -> Aggregated:
+        """Return the exact measures; raise EngineFailure, with one fixed text, if the engine fails midway."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(
+    dataset: DataSet,
+    *,
+    folder: Path | None = None,
+    frames: Mapping[str, Any] | None = None,
+    portable: bool = False,
+) -> Engine:
+    """Return the opened engine that the data set names."""
+    scheme = dataset.engine.split(":", 1)[0]
+    homes = {
+        "duckdb": ("dither.data.engines.duckdb", "DuckDBEngine"),
+        "postgresql": ("dither.data.engines.postgresql", "PostgreSQLEngine"),
+        "postgres": ("dither.data.engines.postgresql", "PostgreSQLEngine"),
+        "spark": ("dither.data.engines.spark", "SparkEngine"),
+    }
+    if scheme not in homes:
+        raise InvalidParameter("engine", dataset.engine, "duckdb, postgresql://..., spark or spark://...")
+    module, name = homes[scheme]
+    engine: Engine = getattr(importlib.import_module(module), name)(
+        dataset, folder=folder, frames=frames, portable=portable
+    )
+    return engine
+
+
+def can_hold(stored: Kind | None, kind: Kind) -> bool:
+    """Return whether a column stored as one kind can be declared as another; None is a type that is none of ours.
+
+    >>> can_hold(Kind.TEXT, Kind.DATE), can_hold(Kind.DATE, Kind.INTEGER)
+    (True, False)
+    """
+    if stored is None or (stored is Kind.TEXT and kind is Kind.BOOLEAN):
+        return stored is not None
+    try:
+        kind_of(Cast(Literal(None, stored), kind), {})
+    except InvalidParameter:
+        return False
+    return True

@@ -1,0 +1,295 @@
+"""Schema files: a data set as YAML that people write, and back.
+
+``load_schema`` reads one, ``dump_schema`` writes one, and each undoes the other. Every error is an ``InvalidSchema``
+that names the place, for instance ``tables.visits.columns.age.bounds (line 12)``. Values are read by the declared kind
+of their column, so that a category ``no`` stays a text and never becomes false. The address of an engine keeps its
+``${VARIABLES}``; a password in the clear is refused, unread and unprinted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from dither.data.addresses import has_secret, redact
+from dither.data.evaluation import cast
+from dither.data.expressions import LARGEST_INTEGER, Kind, Value
+from dither.data.schema import Column, DataSet, Table, person_unit
+from dither.data.yaml_tree import LARGEST_TEXT, Node, read
+from dither.errors import InvalidParameter, InvalidSchema
+from dither.privacy import ROW, ROW_REPLACED, Unit
+
+_UNITS: Final = ("person", "row", "row replaced", "person replaced")
+_LIMITS: Final = {"rows": "rows", "groups": "groups", "rows per group": "rows_per_group"}
+_PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*( [A-Za-z0-9_]+)*")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
+
+
+def load_schema(path: str | Path) -> DataSet:
+    """Return the data set that a YAML file declares; raise InvalidSchema, which names the place, otherwise."""
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            content = file.read(LARGEST_TEXT + 1)
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise InvalidSchema("schema", str(path), "a file in UTF-8") from None
+    except OSError as error:
+        raise InvalidSchema("schema", str(path), f"a file that can be read ({error.strerror})") from None
+    return loads(text)
+
+
+def loads(text: str) -> DataSet:
+    """Return the data set that a YAML text declares.
+
+    >>> text = '''
+    ... dataset: clinic
+    ... unit: row
+    ... tables:
+    ...   visits:
+    ...     source: visits.csv
+    ...     columns: {age: {kind: integer, bounds: [0, 120]}, region: text}
+    ... '''
+    >>> loads(text).table("visits").column("age").upper
+    120
+    """
+    root = read(text)
+    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "tables"))
+    for key in ("dataset", "unit", "tables"):
+        _need(root, parts, key)
+    name = parts["dataset"].text("the name of the data set")
+    declared = parts["tables"].mapping("tables by name")
+    tables = tuple(_table(key, node) for key, node in declared.items())
+    unit = _unit(parts["unit"], tables)
+    limits = {}
+    if "contribution" in parts:
+        node = parts["contribution"]
+        for key, part in node.mapping("limits by name", _LIMITS).items():
+            limit = _value(part, Kind.INTEGER)
+            limits[_LIMITS[key]] = limit if isinstance(limit, int) else None
+    engine = _engine(parts["engine"]) if "engine" in parts else "duckdb"
+    try:
+        return DataSet(name, tables, unit, engine=engine, **limits)
+    except InvalidParameter as error:
+        raise _placed_in_dataset(error, parts, root) from None
+
+
+def dump_schema(dataset: DataSet) -> str:
+    """Return the data set as YAML, which ``loads`` reads back to an equal one.
+
+    Raises InvalidSchema for an engine's address with a password in the clear.
+    """
+    if has_secret(dataset.engine):
+        raise InvalidSchema("engine", redact(dataset.engine), "without a password: write ${NAME} in its place")
+    return "\n".join(_lines(dataset)) + "\n"
+
+
+def scalar(text: str) -> str:
+    """Return a text as YAML reads it back, in quotes where it needs them.
+
+    >>> scalar("north west"), scalar("12"), scalar("no: really")
+    ('north west', '"12"', '"no: really"')
+    """
+    if _PLAIN.fullmatch(text):
+        return text
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(sign: str) -> str:
+    if sign in '"\\':
+        return "\\" + sign
+    # YAML forbids most of what cannot be printed, and folds line ends.
+    return sign if sign.isprintable() and ord(sign) < 0x10000 else f"\\U{ord(sign):08X}"
+
+
+def _need(node: Node, parts: dict[str, Node], key: str) -> Node:
+    if key not in parts:
+        raise node.refuse("nothing", "given", key)
+    return parts[key]
+
+
+def _unit(node: Node, tables: tuple[Table, ...]) -> Unit:
+    person = next((table.person for table in tables if table.person is not None), None)
+    if isinstance(node.value, dict):
+        parts = node.mapping("a unit", ("kind", "id"))
+        kind = _need(node, parts, "kind")
+        person = _need(node, parts, "id").text("the name of the privacy id")
+    else:
+        kind = node
+    word = kind.text(f"one of {', '.join(_UNITS)}")
+    if word not in _UNITS:
+        raise kind.refuse(word, f"one of {', '.join(_UNITS)}")
+    if word.startswith("row"):
+        return ROW if word == "row" else ROW_REPLACED
+    if person is None:
+        raise kind.refuse(word, "row, unless a private table declares its privacy id")
+    try:
+        return person_unit(person, replaced=word == "person replaced")
+    except InvalidParameter as error:
+        raise node.refuse(person, error.rule) from None
+
+
+def _engine(node: Node) -> str:
+    address = node.text("duckdb, spark, or the address of an engine")
+    if has_secret(address):
+        raise node.refuse(redact(address), "without a password: write ${NAME}, a variable of the environment")
+    return address
+
+
+def _table(name: str, node: Node) -> Table:
+    parts = node.mapping("a table", ("source", "privacy id", "public", "key", "columns"))
+    source = _need(node, parts, "source").text("a path or a table")
+    listed = _need(node, parts, "columns").mapping("columns by name")
+    columns = tuple(_column(key, part) for key, part in listed.items())
+    is_public = "public" in parts and _value(parts["public"], Kind.BOOLEAN) is True
+    key: tuple[str, ...] = ()
+    if "key" in parts:
+        names = parts["key"].items("columns") if isinstance(parts["key"].value, list) else [parts["key"]]
+        key = tuple(part.text("a column") for part in names)
+    person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
+    try:
+        return Table(name, columns, source, person, is_public, key)
+    except InvalidParameter as error:
+        place = error.parameter.split(" of ")[0]
+        raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _column(name: str, node: Node) -> Column:
+    if not isinstance(node.value, dict):
+        kind, parts = _kind(node), {}
+    else:
+        parts = node.mapping("a column", ("kind", "bounds", "categories", "nullable", "description"))
+        kind = _kind(_need(node, parts, "kind"))
+    lower = upper = None
+    if "bounds" in parts:
+        bounds = parts["bounds"].items("[least, largest]")
+        if len(bounds) != 2:
+            raise parts["bounds"].refuse(f"{len(bounds)} values", "[least, largest]")
+        lower, upper = (_value(bound, kind) for bound in bounds)
+    categories = None
+    if "categories" in parts:
+        categories = tuple(_value(part, kind) for part in parts["categories"].items("a list of values"))
+    nullable = "nullable" in parts and _value(parts["nullable"], Kind.BOOLEAN) is True
+    description = parts["description"].text("one line") if "description" in parts else ""
+    try:
+        return Column(name, kind, lower, upper, categories, nullable, description)
+    except InvalidParameter as error:
+        place = error.parameter.split(" of ")[0]
+        raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _kind(node: Node) -> Kind:
+    rule = f"one of {', '.join(kind.value for kind in Kind)}"
+    word = node.text(rule)
+    for kind in Kind:
+        if kind.value == word:
+            return kind
+    raise node.refuse(word, rule)
+
+
+def _value(node: Node, kind: Kind) -> Value:
+    """Return a declared value by its kind; NULL is never one."""
+    rule = "true or false" if kind is Kind.BOOLEAN else f"a{'n' if kind is Kind.INTEGER else ''} {kind.value}"
+    if kind is Kind.TEXT and not node.is_plain and node.value == "":
+        return ""
+    text = node.text(rule)
+    value: Value
+    if kind is Kind.BOOLEAN:
+        value = {"true": True, "false": False}.get(text.lower())
+    elif kind is Kind.TEXT:
+        value = text
+    elif kind.is_number and _WHOLE.fullmatch(text):
+        value = int(text)  # exact, also as the bound of a real
+        value = value if -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER else None
+    elif kind is Kind.TIMESTAMP:
+        moment, _, fraction = text.partition(".")
+        value = cast(moment, kind)
+        if value is not None and fraction:
+            value = _with_microseconds(value, fraction)
+    else:
+        value = cast(text, kind)
+    if value is None:
+        raise node.refuse(text, rule)
+    return value
+
+
+def _with_microseconds(moment: Any, fraction: str) -> Value:
+    if not re.fullmatch("[0-9]{1,6}", fraction):
+        return None
+    value: Value = moment.replace(microsecond=int(fraction.ljust(6, "0")))
+    return value
+
+
+def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: Node) -> InvalidSchema:
+    """Return the error of a whole data set with the place in the file where it can be mended."""
+    what, _, table = error.parameter.partition(" of ")
+    if what == "privacy id" and isinstance(parts["tables"].value, dict):
+        node = parts["tables"].value[table]
+        return node.refuse(error.offender or "nothing", error.rule, "privacy id")
+    for key, name in _LIMITS.items():
+        if name == error.parameter:
+            below = parts.get("contribution", root)
+            place = key if "contribution" in parts else f"contribution.{key}"
+            rule = error.rule.replace("rows_per_group", "rows per group")
+            return below.refuse(error.offender or "nothing", rule, place)
+    node = parts.get("tables" if what == "privacy ids" else what, root)
+    return node.refuse(error.offender, error.rule)
+
+
+def _lines(dataset: DataSet) -> Iterator[str]:
+    yield f"dataset: {scalar(dataset.name)}"
+    yield f"unit: {_unit_text(dataset)}"
+    limits = [(key, getattr(dataset, name)) for key, name in _LIMITS.items() if getattr(dataset, name) is not None]
+    if limits:
+        yield "contribution: {" + ", ".join(f"{key}: {limit}" for key, limit in limits) + "}"
+    yield f"engine: {scalar(dataset.engine)}"
+    yield "tables:"
+    for table in dataset.tables:
+        yield f"  {scalar(table.name)}:"
+        if table.is_public:
+            yield "    public: true"
+        if table.key:
+            yield f"    key: [{', '.join(map(scalar, table.key))}]"
+        yield f"    source: {scalar(table.source)}"
+        if table.person is not None:
+            yield f"    privacy id: {scalar(table.person)}"
+        yield "    columns:"
+        for column in table.columns:
+            yield f"      {scalar(column.name)}: {_column_text(column)}"
+
+
+def _unit_text(dataset: DataSet) -> str:
+    unit, is_replaced = dataset.unit, dataset.is_replaced
+    if not dataset.protects_persons:
+        return "row replaced" if is_replaced else "row"
+    word = "person replaced" if is_replaced else "person"
+    ids = [table.person for table in dataset.tables if table.person is not None]
+    if unit == person_unit(ids[0], replaced=is_replaced):
+        return word
+    name = unit.detail.rpartition(" ")[2]
+    if not name.isidentifier() or unit != person_unit(name, replaced=is_replaced):
+        raise InvalidSchema("unit", str(unit), "that of all rows with one value of a column")
+    return f"{{kind: {word}, id: {scalar(name)}}}"
+
+
+def _column_text(column: Column) -> str:
+    parts = [f"kind: {column.kind.value}"]
+    if column.lower is not None:
+        parts.append(f"bounds: [{_value_text(column.lower)}, {_value_text(column.upper)}]")
+    if column.categories is not None:
+        parts.append(f"categories: [{', '.join(map(_value_text, column.categories))}]")
+    if column.nullable:
+        parts.append("nullable: true")
+    if column.description:
+        parts.append(f"description: {scalar(column.description)}")
+    return column.kind.value if len(parts) == 1 else "{" + ", ".join(parts) + "}"
+
+
+def _value_text(value: Value) -> str:
+    if isinstance(value, str):
+        return scalar(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, int | float) else f'"{value}"'

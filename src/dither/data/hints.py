@@ -1,0 +1,191 @@
+"""What the name of a column suggests: a kind, bounds, that it is a category, or that it says whose a row is.
+
+Names and declared types are public; values are not, and nothing here ever sees one. Every hint is printed as a comment
+for the curator to take or leave: what protects people is decided by people.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dither.data.expressions import Kind
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What a name suggests.
+
+    Args:
+        kind: what the column may hold, where no type is declared.
+        bounds: bounds as they would be written in a schema, or empty.
+        is_category: whether its values are probably few and known beforehand.
+
+    """
+
+    kind: Kind | None = None
+    bounds: str = ""
+    is_category: bool = False
+
+
+_WHOLE: Final = {
+    "age": "[0, 120]",
+    "year": "[1900, 2100]",
+    "quarter": "[1, 4]",
+    "month": "[1, 12]",
+    "week": "[1, 53]",
+    "weekday": "[1, 7]",
+    "hour": "[0, 23]",
+    "minute": "[0, 59]",
+    "second": "[0, 59]",
+    "rating": "[1, 5]",
+    "stars": "[1, 5]",
+    "children": "[0, 10]",
+    "count": "[0, 100]",
+    "quantity": "[0, 100]",
+    "days": "[0, 365]",
+}
+_REAL: Final = {
+    "percent": "[0, 100]",
+    "percentage": "[0, 100]",
+    "pct": "[0, 100]",
+    "share": "[0, 1]",
+    "ratio": "[0, 1]",
+    "fraction": "[0, 1]",
+    "probability": "[0, 1]",
+    "score": "[0, 100]",
+    "grade": "[0, 100]",
+    "price": "[0, 1000]",
+    "cost": "[0, 1000]",
+    "amount": "[0, 1000]",
+    "fee": "[0, 1000]",
+    "income": "[0, 200000]",
+    "salary": "[0, 200000]",
+    "wage": "[0, 200000]",
+    "latitude": "[-90, 90]",
+    "longitude": "[-180, 180]",
+    "height": "[0, 250]",
+    "weight": "[0, 300]",
+    "bmi": "[10, 80]",
+    "temperature": "[-50, 60]",
+    "distance": "[0, 1000]",
+    "duration": "[0, 1000]",
+}
+_CATEGORIES: Final = frozenset(
+    [
+        "sex",
+        "gender",
+        "region",
+        "country",
+        "state",
+        "province",
+        "county",
+        "district",
+        "department",
+        "ward",
+        "category",
+        "class",
+        "type",
+        "kind",
+        "group",
+        "status",
+        "level",
+        "stage",
+        "education",
+        "occupation",
+        "sector",
+        "industry",
+        "language",
+        "currency",
+        "colour",
+        "color",
+        "race",
+        "ethnicity",
+        "religion",
+        "diagnosis",
+        "severity",
+        "outcome",
+    ]
+)
+_PEOPLE: Final = frozenset(
+    [
+        "patient",
+        "person",
+        "user",
+        "customer",
+        "client",
+        "member",
+        "citizen",
+        "subject",
+        "respondent",
+        "participant",
+        "employee",
+        "worker",
+        "student",
+        "pupil",
+        "household",
+        "account",
+        "subscriber",
+        "passenger",
+        "driver",
+        "voter",
+        "taxpayer",
+        "email",
+        "phone",
+        "ssn",
+    ]
+)
+_IDS: Final = frozenset(["id", "ids", "uid", "uuid", "guid", "key", "identifier", "pseudonym"])
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+def words(name: str) -> list[str]:
+    """Return the words of a name in lower case.
+
+    >>> words("patientID"), words("BIRTH_year2")
+    (['patient', 'id'], ['birth', 'year', '2'])
+    """
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def hint(name: str) -> Hint:
+    """Return what a name suggests; the last word says most.
+
+    >>> hint("patient_age").bounds, hint("home_region").is_category, hint("visit_date").kind
+    ('[0, 120]', True, <Kind.DATE: 'date'>)
+    """
+    parts = words(name)
+    for word in reversed(parts):
+        if word in _IDS:
+            return Hint()
+        if word in _WHOLE:
+            return Hint(Kind.INTEGER, _WHOLE[word])
+        if word in _REAL:
+            return Hint(Kind.REAL, _REAL[word])
+        if word in _CATEGORIES:
+            return Hint(Kind.TEXT, is_category=True)
+        if word in ("date", "day", "born", "birthday"):
+            return Hint(Kind.DATE)
+        if word in ("time", "timestamp", "at", "datetime"):
+            return Hint(Kind.TIMESTAMP)
+    return Hint(Kind.BOOLEAN) if parts and parts[0] in ("is", "has", "was", "did") else Hint()
+
+
+def id_candidates(names: Iterable[str]) -> list[str]:
+    """Return the columns that may say whose a row is, the likeliest first.
+
+    >>> id_candidates(["visit_id", "age", "patient", "region"])
+    ['patient', 'visit_id']
+    """
+
+    def rank(name: str) -> int:
+        parts = words(name)
+        is_id, is_person = bool(_IDS & set(parts)), bool(_PEOPLE & set(parts))
+        if is_person and hint(name) != Hint():
+            return 0  # an attribute of a person, such as patient_age
+        return 2 * is_person + is_id
+
+    ranked = [(rank(name), name) for name in names]
+    return [name for points, name in sorted(ranked, key=lambda pair: -pair[0]) if points > 0]

@@ -1,0 +1,411 @@
+"""Relations: which private rows a request is about, as a small closed tree that engines print.
+
+Below an aggregate every operator is row-wise (``Filter``, ``Project``), within one person (``JoinPersons``,
+``PerPerson``, ``Window``, ``Bounded``) or a join to a public table with a unique key (``JoinPublic``, ``Keep``). So the
+rows that come from one person are a function of that person's own rows alone: this is what makes a bound on them a
+bound on the sensitivity. Nothing in the tree can express anything else.
+
+Every relation over private tables carries the privacy id in the hidden column ``PERSON`` when the unit is a person;
+rows whose id is NULL do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dither.data.expressions import Expression, Kind, Literal, Name, Value, kind_of, names_in
+from dither.data.schema import Table
+from dither.errors import InvalidParameter
+from dither.exact import whole
+
+#: The hidden column that holds the privacy id; no column of a schema may have this name.
+PERSON: Final = "__person"
+
+
+class Relation:
+    """Rows and their columns."""
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The visible columns, in order, and what they hold."""
+        raise NotImplementedError
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether every row belongs to a person; else every row is its own unit."""
+        raise NotImplementedError
+
+
+class _Over(Relation):
+    """What stands over one relation and keeps its columns and persons unless it says otherwise."""
+
+    relation: Relation
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """Those of the relation below."""
+        return self.relation.columns
+
+    @property
+    def has_persons(self) -> bool:
+        """As the relation below."""
+        return self.relation.has_persons
+
+
+@dataclass(frozen=True)
+class Scan(Relation):
+    """All rows of a declared private table, every cell of its declared kind or NULL.
+
+    A cell of another kind is cast as ``Cast`` casts, and is NULL where that is impossible; a text is true where it is
+    ``true``, ``t`` or ``1`` in any case, false where it is ``false``, ``f`` or ``0``.
+    """
+
+    table: Table
+
+    def __post_init__(self) -> None:
+        """Refuse a public table: it is joined to, never counted."""
+        if self.table.is_public:
+            raise InvalidParameter("table", self.table.name, "a private table; a public one can only be joined to")
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The declared columns."""
+        return self.table.kinds
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether the table names a privacy id."""
+        return self.table.person is not None
+
+
+@dataclass(frozen=True)
+class Filter(_Over):
+    """The rows for which the condition is true."""
+
+    relation: Relation
+    condition: Expression
+
+    def __post_init__(self) -> None:
+        """Refuse a condition that is not true or false."""
+        if kind_of(self.condition, self.relation.columns) is not Kind.BOOLEAN:
+            raise InvalidParameter("condition", self.condition, "true or false")
+
+
+@dataclass(frozen=True)
+class Project(_Over):
+    """Named expressions of each row."""
+
+    relation: Relation
+    outputs: tuple[tuple[str, Expression], ...]
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The outputs."""
+        below = self.relation.columns
+        return _columns([(name, kind_of(value, below)) for name, value in self.outputs])
+
+
+@dataclass(frozen=True)
+class JoinPublic(_Over):
+    """Each row with the row of a public table whose key equals ``keys`` of it.
+
+    NULL equals nothing. The public table's key is unique, so that a row stays one row: engines enforce it by keeping
+    one row a key, the first by all its declared columns in order (NULL before every value). ``keep_unmatched`` keeps
+    rows without a match, the public columns NULL (LEFT JOIN). Public columns appear as ``prefix`` + name.
+    """
+
+    relation: Relation
+    table: Table
+    keys: tuple[Expression, ...]
+    keep_unmatched: bool
+    prefix: str
+
+    def __post_init__(self) -> None:
+        """Refuse a private table, and keys that are not those of the table."""
+        if not self.table.is_public or not self.table.key:
+            raise InvalidParameter("table", self.table.name, "a public table with a declared unique key")
+        if len(self.keys) != len(self.table.key):
+            raise InvalidParameter(
+                "keys", len(self.keys), f"as many as the key {', '.join(self.table.key)} has columns"
+            )
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The columns below, and those of the public table."""
+        public = [(self.prefix + name, kind) for name, kind in self.table.kinds.items()]
+        return _columns([*self.relation.columns.items(), *public])
+
+
+@dataclass(frozen=True)
+class JoinPersons(Relation):
+    """Every row of a person on the left with every row of the same person on the right.
+
+    ``condition`` is over the columns of both sides, ``keep_unmatched`` keeps left rows without a match. Columns of the
+    right side appear as ``prefix`` + name.
+    """
+
+    left: Relation
+    right: Relation
+    condition: Expression | None
+    keep_unmatched: bool
+    prefix: str
+
+    def __post_init__(self) -> None:
+        """Refuse relations without persons: a row is not joined to other units."""
+        if not (self.left.has_persons and self.right.has_persons):
+            raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The columns of the left side, then those of the right."""
+        right = [(self.prefix + name, kind) for name, kind in self.right.columns.items()]
+        return _columns([*self.left.columns.items(), *right])
+
+    @property
+    def has_persons(self) -> bool:
+        """Always."""
+        return True
+
+
+class Measure:
+    """An order-independent aggregate of some rows; every value of it is exact."""
+
+
+@dataclass(frozen=True)
+class CountRows(Measure):
+    """How many rows there are."""
+
+
+@dataclass(frozen=True)
+class CountOf(Measure):
+    """In how many rows the value is not NULL; for true or false, in how many it is true."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Persons(Measure):
+    """How many different persons the rows belong to."""
+
+
+@dataclass(frozen=True)
+class Sum(Measure):
+    """The exact sum of an integer expression over the rows where it is not NULL; 0 if there are none.
+
+    Engines return it as two 64-bit limbs joined in Python, so that it cannot overflow up to 2^33 rows.
+    """
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Smallest(Measure):
+    """The smallest value that is not NULL, or NULL; within one person only."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Largest(Measure):
+    """The largest value that is not NULL, or NULL; within one person only."""
+
+    value: Expression
+
+
+@dataclass(frozen=True)
+class PerPerson(_Over):
+    """One row for each person and each value of ``keys``, with measures of that person's own rows.
+
+    A ``Sum`` that does not fit into 64 bits is NULL.
+    """
+
+    relation: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    measures: tuple[tuple[str, Measure], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse rows that belong to nobody."""
+        _need_persons(self.relation, "grouping by person")
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The keys, then the measures."""
+        below = self.relation.columns
+        keys = [(name, kind_of(value, below)) for name, value in self.keys]
+        return _columns([*keys, *((name, kind_of_measure(measure, below)) for name, measure in self.measures)])
+
+
+@dataclass(frozen=True)
+class Window(_Over):
+    """A further column computed within each person and each value of ``partition``.
+
+    ``function``: 'row_number', 'lag', 'lead' (they need ``order``; lag and lead take ``value``), or 'count', 'sum'
+    (of integers), 'smallest', 'largest' over the whole partition. 'count' counts rows, or with ``value`` as
+    ``CountOf`` does; 'sum' is as in ``PerPerson``. In an order NULL is less than every value: first, or last where
+    large values come first. Rows that ``order`` leaves equal follow each other by all their columns, ascending, so that
+    the result does not depend on where rows are stored.
+    """
+
+    relation: Relation
+    name: str
+    function: str
+    value: Expression | None
+    partition: tuple[Expression, ...]
+    order: tuple[tuple[Expression, bool], ...]  # an expression, and whether large values come first
+
+    def __post_init__(self) -> None:
+        """Refuse windows over several persons."""
+        _need_persons(self.relation, "a window")
+        if self.function not in ("row_number", "lag", "lead", "count", "sum", "smallest", "largest"):
+            raise InvalidParameter("window", self.function, "row_number, lag, lead, count, sum, smallest or largest")
+        if self.function in ("row_number", "lag", "lead") and not self.order:
+            raise InvalidParameter("order", (), f"given for {self.function}")
+        if self.function != "count" and (self.value is None) != (self.function == "row_number"):
+            raise InvalidParameter("value", self.value, f"{'absent' if self.value else 'given'} for {self.function}")
+        below = self.relation.columns
+        for expression in (*self.partition, *(part for part, _ in self.order)):
+            kind_of(expression, below)
+        if self.value is not None and self.function == "sum":
+            kind_of_measure(Sum(self.value), below)
+
+    @property
+    def columns(self) -> Mapping[str, Kind]:
+        """The columns below and the new one."""
+        below = self.relation.columns
+        is_count = self.function in ("row_number", "count") or self.value is None
+        kind = Kind.INTEGER if is_count else kind_of(self.value or Name(""), below)
+        return _columns([*below.items(), (self.name, kind)])
+
+
+@dataclass(frozen=True)
+class Keep(_Over):
+    """The rows whose keys are one of a public list of key tuples; NULL counts as a value of its own."""
+
+    relation: Relation
+    keys: tuple[Expression, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse key tuples of another length, and values of another kind."""
+        below = self.relation.columns
+        kinds = [kind_of(key, below) for key in self.keys]
+        if any(len(row) != len(kinds) for row in self.values):
+            raise InvalidParameter("values", "key tuples", f"each of {len(kinds)} values, as there are keys")
+        for place, kind in enumerate(kinds):
+            # One value of each type stands for all, because there may be very many.
+            for value in {type(row[place]): row[place] for row in self.values}.values():
+                Literal(value, kind)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of one person's rows may count: rows in all, groups in all, rows in any one group; None is no limit."""
+
+    rows: int | None = None
+    groups: int | None = None
+    rows_per_group: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits that are no whole numbers above 0."""
+        for name in ("rows", "groups", "rows_per_group"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), least=1, most=2**31)
+
+
+@dataclass(frozen=True)
+class Bounded(_Over):
+    """The rows of each person that the limits leave.
+
+    Applied in this order, each by a hash of the person's id and the ``order`` columns of that person's own rows, never
+    by a position: at most ``rows_per_group`` rows in each group, then at most ``groups`` groups, then at most ``rows``
+    rows. Ties are broken by the ``order`` columns themselves, so that rows that still tie are equal in all that counts:
+    ``order`` must name every column that is read above. ``portable_hash`` defines the hash of the portable mode.
+    """
+
+    relation: Relation
+    keys: tuple[Expression, ...]
+    limits: Limits
+    order: tuple[str, ...]  # the columns that the request uses: what decides which rows stay
+
+    def __post_init__(self) -> None:
+        """Refuse rows that belong to nobody."""
+        _need_persons(self.relation, "a limit on contributions")
+        below = self.relation.columns
+        for name in self.order:
+            kind_of(Name(name), below)
+        _need_ordered("keys", self.keys, self)
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """What an engine is asked for: exact integer measures of a relation, for each value of the keys that occurs.
+
+    Measures are ``CountRows``, ``CountOf``, ``Persons`` and ``Sum``: integers all.
+    """
+
+    relation: Relation
+    keys: tuple[Expression, ...]
+    measures: tuple[Measure, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse measures that are no exact integers."""
+        below = self.relation.columns
+        for key in self.keys:
+            kind_of(key, below)
+        for measure in self.measures:
+            if isinstance(measure, Smallest | Largest) or kind_of_measure(measure, below) is not Kind.INTEGER:
+                raise InvalidParameter("measure", measure, "a count, a number of persons or a sum of integers")
+            if isinstance(measure, Persons):
+                _need_persons(self.relation, "a number of persons")
+        if isinstance(self.relation, Bounded):
+            values = [measure.value for measure in self.measures if isinstance(measure, CountOf | Sum)]
+            _need_ordered("keys and measures", (*self.keys, *values), self.relation)
+
+
+@dataclass(frozen=True)
+class Aggregated:
+    """The exact answer of an engine: private. Key tuples in no particular order, one row of measures each.
+
+    Without keys there is exactly one row, also when there is nothing to count. Integers are Python's own.
+    """
+
+    keys: tuple[tuple[Value, ...], ...]
+    measures: tuple[tuple[int, ...], ...]
+
+
+def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
+    """Return what a measure gives over columns of those kinds."""
+    if isinstance(measure, Sum):
+        kind = kind_of(measure.value, columns)
+        if kind is not Kind.INTEGER:
+            raise InvalidParameter("sum", kind.value, "of integers: a real is put on a grid first")
+        return kind
+    if isinstance(measure, Smallest | Largest):
+        return kind_of(measure.value, columns)
+    if isinstance(measure, CountOf):
+        kind_of(measure.value, columns)
+    return Kind.INTEGER
+
+
+def _columns(pairs: list[tuple[str, Kind]]) -> Mapping[str, Kind]:
+    seen: dict[str, Kind] = {}
+    for name, kind in pairs:
+        if name in seen or name == PERSON:
+            raise InvalidParameter("column", name, "a name that occurs once")
+        seen[name] = kind
+    return MappingProxyType(seen)
+
+
+def _need_persons(relation: Relation, what: str) -> None:
+    if not relation.has_persons:
+        raise InvalidParameter("unit", "a row", f"a person for {what}: declare the privacy id of the table")
+
+
+def _need_ordered(parameter: str, expressions: tuple[Expression, ...], bounded: Bounded) -> None:
+    """Refuse to read a column that does not decide which rows stay: rows that differ in it could tie."""
+    read = frozenset[str]().union(*(names_in(expression) for expression in expressions))
+    if not read <= set(bounded.order):
+        raise InvalidParameter(parameter, sorted(read), f"of columns that decide which rows stay: {bounded.order}")

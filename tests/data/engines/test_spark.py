@@ -1,0 +1,304 @@
+"""Spark: the shared suite in few queries, files, and what happens when something is absent or breaks."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import importlib.util
+import itertools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from dither.data import (
+    Aggregation,
+    Bounded,
+    Call,
+    Cast,
+    Column,
+    CountOf,
+    CountRows,
+    DataSet,
+    Expression,
+    Filter,
+    Kind,
+    Limits,
+    Literal,
+    Name,
+    Persons,
+    Scan,
+    Sum,
+    Table,
+)
+from dither.data.engines import Engine, connect
+from dither.data.engines import spark as spark_module
+from dither.data.engines.duckdb import DuckDBEngine
+from dither.data.engines.spark import SparkEngine
+from dither.data.expressions import FUNCTIONS, kind_of
+from dither.data.reference import aggregate
+from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter, MissingExtra
+from dither.privacy import ROW
+
+pytestmark = pytest.mark.slow
+COLUMNS_A_QUERY = 60
+CALLS_A_FUNCTION = 4
+
+
+def sibling(name: str) -> ModuleType:
+    """Return another file of the suite: tests are not a package."""
+    spec = importlib.util.spec_from_file_location(f"spark_{name}", Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
+
+
+@pytest.fixture(scope="module")
+def open_spark(factories: dict[str, Any]) -> Callable[..., Engine]:
+    return factories["spark"]
+
+
+@pytest.fixture(scope="module")
+def cells(open_spark: Callable[..., Engine]) -> Engine:
+    return open_spark(hostile.DATASET, {"cells": hostile.ROWS})
+
+
+def some(expressions: list[Expression], most: int) -> list[Expression]:
+    """Return a few of them, evenly spaced."""
+    step = -(-len(expressions) // most)
+    return expressions[::step]
+
+
+def test_functions_and_casts_mean_the_same_over_hostile_cells(cells: Engine) -> None:
+    chosen = [call for function in sorted(FUNCTIONS) for call in some(hostile.calls(function), CALLS_A_FUNCTION)]
+    for named, kind in itertools.product(itertools.chain(*hostile.NAMED.values()), Kind):
+        cast = Cast(named, kind)
+        try:
+            kind_of(cast, hostile.KINDS)
+        except InvalidParameter:
+            continue
+        chosen.append(cast)
+    assert {call.function for call in chosen if isinstance(call, Call)} == set(FUNCTIONS)
+    wrong = []
+    for start in range(0, len(chosen), COLUMNS_A_QUERY):
+        part = chosen[start : start + COLUMNS_A_QUERY]
+        inexact = any(isinstance(one, Call) and one.function in hostile.INEXACT for one in part)
+        wrong += hostile.mismatches(cells, part, exact=not inexact)
+    assert wrong[:5] == []
+
+
+def test_grids_and_chains_mean_the_same_over_hostile_cells(cells: Engine) -> None:
+    hostile.test_membership_case_and_grids_mean_the_same_over_hostile_cells(cells)
+    hostile.test_a_chain_of_reals_is_null_wherever_a_part_of_it_is(cells)
+
+
+@settings(
+    max_examples=2, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+)
+@given(expressions=st.lists(hostile.NESTED, min_size=8, max_size=8))
+def test_nested_expressions_mean_the_same_over_hostile_cells(cells: Engine, expressions: list[Expression]) -> None:
+    assert hostile.mismatches(cells, expressions)[:3] == []
+
+
+def test_a_long_operand_that_is_read_often_is_computed_once(cells: Engine) -> None:
+    expression: Expression = Name("i")
+    for _ in range(12):
+        expression = Call("quotient", (Call("absolute", (expression,)), Literal(1, Kind.INTEGER)))
+    assert len(cells.statement(Aggregation(Scan(hostile.TABLE), (expression,), (CountRows(),))).text) < 20_000  # type: ignore[attr-defined]
+    assert hostile.mismatches(cells, [expression])[:3] == []
+
+
+@settings(
+    max_examples=3, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate]
+)
+@given(tables=random_relations.TABLES, asked=st.lists(random_relations.aggregations(), min_size=3, max_size=3))
+def test_portable_answers_are_those_of_the_reference(
+    open_spark: Callable[..., Engine], tables: dict[str, Any], asked: list[Aggregation]
+) -> None:
+    counter = random_relations.as_counter
+    with open_spark(random_relations.DATASET, tables, portable=True) as engine:
+        for aggregation in asked:
+            assert counter(aggregate(aggregation, tables)) == counter(engine.aggregate(aggregation)), aggregation
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(rows=2), Limits(groups=1, rows_per_group=2), Limits(rows=3, groups=2)], ids=str
+)
+def test_what_one_person_keeps_depends_on_that_person_alone(open_spark: Callable[..., Engine], limits: Limits) -> None:
+    """With Spark's own hash: the limits hold, and other persons and the order of rows change nothing."""
+    relations = random_relations
+    rows = [
+        {"id": person, "region": relations.TEXTS[place % 5], "cost": place / 3, "n": place % 4, "day": None}
+        for person in (1, 2, 3, -(2**63), None)
+        for place in range(9)
+    ]
+    every = tuple(Name(name) for name in relations.VISITS.kinds)
+    bounded = Bounded(Scan(relations.VISITS), (Name("region"),), limits, tuple(relations.VISITS.kinds))
+    aggregation = Aggregation(bounded, every, (CountRows(),))
+    found = []
+    for given_rows in (rows, [row for row in rows if row["id"] != 2], rows[::-1]):
+        empty: dict[str, Any] = {table.name: [] for table in relations.DATASET.tables}
+        with open_spark(relations.DATASET, {**empty, "visits": given_rows}) as engine:
+            found.append(relations.as_counter(engine.aggregate(aggregation)))
+    whole, without, reordered = found
+    assert whole == reordered
+    assert {entry for entry in whole if entry[0][0] != 2} == set(without)
+    relations._check_limits(whole, bounded, rows)
+
+
+def test_keys_sums_names_and_nothing(open_spark: Callable[..., Engine]) -> None:
+    random_relations.test_a_hundred_thousand_public_keys(open_spark)
+    random_relations.test_sums_are_exact_beyond_64_bits(open_spark)
+    random_relations.test_names_that_differ_by_case_alone_are_different_columns(open_spark)
+
+
+# Files, beside DuckDB.
+
+VISITS = Table(
+    "visits",
+    (
+        Column("who", Kind.TEXT),
+        Column("region", Kind.TEXT),
+        Column("cost", Kind.REAL),
+        Column("n", Kind.INTEGER),
+        Column("day", Kind.DATE),
+        Column("seen", Kind.TIMESTAMP),
+        Column("ok", Kind.BOOLEAN),
+    ),
+    "visits.csv",
+)
+CSV = """region;who;cost;n;day;seen;ok;unused
+north;a;1.5;1;2024-02-29;2024-02-29 10:11:12;true;x
+south;"b;b";nan;2;2023-02-29;2024-02-29T10:11:12;F;x
+"no
+rth";c;1e400;9223372036854775808;0001-01-01;;t;x
+north;"d""d";-inf;1.0;9999-12-31;2024-02-29;yes;x
+"";e;;;;;;x
+;f;12;7;today;now;1;x
+too;short;1
+too;long;1;1;2024-01-01;;t;x;y
+"""
+
+
+def every_cell(table: Table) -> Aggregation:
+    return Aggregation(Scan(table), tuple(Name(name) for name in table.kinds), (CountRows(),))
+
+
+def test_a_file_reads_as_it_does_in_duckdb(tmp_path: Path, open_spark: Callable[..., Engine]) -> None:
+    (tmp_path / "visits.csv").write_text(CSV, encoding="utf-8")
+    dataset = DataSet("clinic", (VISITS,), ROW, engine="spark")
+    with SparkEngine(dataset, folder=tmp_path) as spark, DuckDBEngine(dataset, folder=tmp_path) as duckdb:
+        found, meant = spark.aggregate(every_cell(VISITS)), duckdb.aggregate(every_cell(VISITS))
+    assert random_relations.as_counter(meant) == random_relations.as_counter(found)
+    assert len(found.keys) == 6
+
+
+def test_parquet_with_other_types_reads_as_declared(tmp_path: Path, open_spark: Callable[..., Engine]) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    moments = [datetime.datetime(1, 1, 1), datetime.datetime(1500, 2, 3, 4, 5, 6), None]
+    stored = pyarrow.table(
+        {
+            "who": pyarrow.array([1, None, 3], pyarrow.int32()),
+            "region": ["x", "y", None],
+            "cost": pyarrow.array([0.1, float("nan"), 3.5], pyarrow.float32()),
+            "n": pyarrow.array([2.5, -2.5, 1e300]),
+            "day": pyarrow.array(moments, pyarrow.timestamp("us")),
+            "seen": pyarrow.array([datetime.date(1500, 2, 29 - 1), None, datetime.date(9999, 12, 31)]),
+            "ok": ["T", "0", "maybe"],
+        }
+    )
+    parquet.write_table(stored, tmp_path / "visits.parquet")
+    table = dataclasses.replace(VISITS, source="visits.parquet")
+    dataset = DataSet("clinic", (table,), ROW, engine="spark")
+    with connect(dataset, folder=tmp_path) as spark, DuckDBEngine(dataset, folder=tmp_path) as duckdb:
+        spark.check()
+        found, meant = spark.aggregate(every_cell(table)), duckdb.aggregate(every_cell(table))
+    assert random_relations.as_counter(meant) == random_relations.as_counter(found)
+    assert {key[3] for key in found.keys} == {2, -3, None}
+
+
+def test_what_cannot_be_opened_is_refused_with_the_reason(tmp_path: Path, open_spark: Callable[..., Engine]) -> None:
+    (tmp_path / "visits.csv").write_text("who,regoin\na,b\n", encoding="utf-8")
+    small = dataclasses.replace(VISITS, columns=VISITS.columns[:2])
+    cases = [
+        (small, "region of table visits is declared.*did you mean 'regoin'"),
+        (dataclasses.replace(small, source="absent.csv"), "absent.csv cannot be read"),
+        (dataclasses.replace(small, source="absent.parquet"), "is no Parquet that Spark can read"),
+        (dataclasses.replace(small, source="absent"), "the catalogue has no such table"),
+    ]
+    for table, message in cases:
+        with pytest.raises(EngineUnavailable, match=message):
+            SparkEngine(DataSet("clinic", (table,), ROW, engine="spark"), folder=tmp_path).check()
+    frame = pytest.importorskip("pyarrow").table({"who": ["a"], "region": [[1]]})
+    with pytest.raises(EngineUnavailable, match="region of table visits is declared text, but Spark stores array"):
+        SparkEngine(DataSet("clinic", (small,), ROW, engine="spark"), frames={"visits": frame}).check()
+    with pytest.raises(EngineUnavailable, match="already runs with master"):
+        SparkEngine(DataSet("clinic", (small,), ROW, engine="spark://elsewhere:7077"), folder=tmp_path).check()
+
+
+def test_a_query_that_dies_says_one_thing_and_logs_nothing(
+    tmp_path: Path,
+    open_spark: Callable[..., Engine],
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    cell = "Aurelia Quist"
+    rows = pytest.importorskip("pyarrow").table({"who": [cell], "region": ["x"]})
+    parquet.write_table(rows, tmp_path / "visits.parquet")
+    table = dataclasses.replace(VISITS, columns=VISITS.columns[:2], source="visits.parquet")
+    asked = Aggregation(Filter(Scan(table), Call("like", (Name("who"), Literal("%A%", Kind.TEXT)))), (), (CountRows(),))
+    with (
+        caplog.at_level(logging.DEBUG),
+        SparkEngine(DataSet("c", (table,), ROW, engine="spark"), folder=tmp_path) as engine,
+    ):
+        assert engine.aggregate(asked).measures == ((1,),)
+        # Spark raises on a cell that is no number, and quotes it.
+        broken = dataclasses.replace(table, columns=(Column("who", Kind.INTEGER), VISITS.columns[1]))
+        raising = Aggregation(Scan(broken), (), (Sum(Name("who")),))
+        clean = spark_module.SparkEmitter.clean
+        try:
+            spark_module.SparkEmitter.clean = lambda *_: "CAST(who AS BIGINT)"  # type: ignore[method-assign]
+            with pytest.raises(EngineFailure) as failure:
+                engine.aggregate(raising)
+        finally:
+            spark_module.SparkEmitter.clean = clean  # type: ignore[method-assign]
+        assert engine.aggregate(asked).measures == ((1,),)
+        (tmp_path / "visits.parquet").unlink()
+        with pytest.raises(EngineFailure):
+            engine.aggregate(Aggregation(Scan(table), (Name("region"),), (CountOf(Name("who")),)))
+    assert str(EngineFailure()) == str(failure.value)
+    assert failure.value.__cause__ is failure.value.__context__ is None
+    output = capfd.readouterr()
+    assert cell not in output.out + output.err + caplog.text
+
+
+def test_without_java_or_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    dataset = DataSet("clinic", (VISITS,), ROW, engine="spark")
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", str(tmp_path))
+        patched.delenv("JAVA_HOME", raising=False)
+        with pytest.raises(MissingExtra, match=r"Java.*'spark'"):
+            SparkEngine(dataset).check()
+    monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
+    with pytest.raises(MissingExtra, match="'spark'"):
+        SparkEngine(dataset).check()
+
+
+def test_persons_are_counted_once(open_spark: Callable[..., Engine]) -> None:
+    rows = [{"id": place % 7, "region": "x", "cost": 1.0, "n": place, "day": None} for place in range(50)]
+    empty: dict[str, Any] = {table.name: [] for table in random_relations.DATASET.tables}
+    with open_spark(random_relations.DATASET, {**empty, "visits": rows}) as engine:
+        answer = engine.aggregate(Aggregation(Scan(random_relations.VISITS), (), (Persons(), CountRows())))
+    assert answer.measures == ((7, 50),)

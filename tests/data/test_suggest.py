@@ -1,0 +1,302 @@
+"""Drafts come from names and declared types; copies are typed, private and appear at once or not at all."""
+
+import datetime
+import gzip
+import os
+import stat
+from contextlib import ExitStack, contextmanager
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dither.data import Aggregation, Column, CountRows, DataSet, Kind, Name, Scan, Table
+from dither.data.engines import connect
+from dither.data.files import loads
+from dither.data.hints import hint, id_candidates
+from dither.data.suggest import convert_to_parquet, suggest
+from dither.errors import EngineUnavailable, InvalidParameter, InvalidSchema
+from dither.privacy import ROW
+from dither.testing.postgres import PostgresAbsent, temporary_postgres
+
+
+def decided(draft, *, kinds=None):
+    """Decide a draft as a curator would: replace every placeholder, leave every comment."""
+    answers = {"unit": "person", "contribution": "{rows: 5}", "privacy id": "patient_id", **(kinds or {})}
+    lines = []
+    for line in draft.text.splitlines():
+        key, separator, rest = line.partition(": ???")
+        lines.append(f"{key}: {answers[key.strip()]}{rest}" if separator else line)
+    return "\n".join(lines)
+
+
+def test_a_draft_of_a_csv_file_reads_the_first_line_alone(tmp_path):
+    path = tmp_path / "visits 2024.csv"
+    # What follows the names is no text at all: nothing of it may be read, let alone shown.
+    path.write_bytes(b"patient_id,age,region,Cost (EUR),day\n\xff\xfe\x00 42,secretville\n")
+    draft = suggest(path)
+    assert "secretville" not in draft.text
+    assert draft.decisions == (
+        "unit",
+        "contribution",
+        "tables.visits_2024.privacy id",
+        *(f"tables.visits_2024.columns.{name}" for name in ("patient_id", "age", "region", "day")),
+    )
+    assert len(draft.left_out) == 1
+    assert "Cost (EUR)" in draft.left_out[0]
+    assert "perhaps {kind: integer, bounds: [0, 120]}" in draft.text
+    assert "candidates by their names: patient_id" in draft.text
+    with pytest.raises(InvalidSchema, match="decided by the curator"):
+        loads(draft.text)
+    kinds = {"patient_id": "integer", "age": "integer", "region": "text", "day": "date"}
+    dataset = loads(decided(draft, kinds=kinds))
+    assert dataset.table("visits_2024").person == "patient_id"
+    assert dataset.table("visits_2024").source == str(path)
+
+
+@pytest.mark.parametrize("place", range(7))
+def test_a_draft_is_refused_until_the_last_decision(tmp_path, place):
+    path = tmp_path / "visits.csv"
+    path.write_text("patient_id,age,region,day\n")
+    draft = suggest(path)
+    kinds = {"patient_id": "integer", "age": "integer", "region": "text", "day": "date"}
+    text = decided(draft, kinds=kinds)
+    loads(text)
+    decisions = [line for line in draft.text.splitlines() if ": ???" in line]
+    assert len(decisions) == len(draft.decisions) == 7
+    key = decisions[place].split(": ???")[0]
+    undone = "\n".join(decisions[place] if line.startswith(f"{key}: ") else line for line in text.splitlines())
+    with pytest.raises(InvalidSchema, match=draft.decisions[place].replace(".", r"\.")):
+        loads(undone)
+
+
+def test_declared_types_of_parquet(tmp_path):
+    path = tmp_path / "visits.parquet"
+    duckdb.sql(
+        "SELECT 1::BIGINT AS patient_id, 2.5::DECIMAL(9, 2) AS price, true AS is_new, 'north' AS region, "
+        "DATE '2024-01-01' AS day, TIMESTAMP '2024-01-01' AS at, [1] AS list, "
+        "TIMESTAMPTZ '2024-01-01' AS zoned, 'x'::BLOB AS photo"
+    ).write_parquet(str(path))
+    draft = suggest(path)
+    assert [line.split(":")[0] for line in draft.left_out] == ["list", "zoned", "photo"]
+    kinds = loads(decided(draft)).table("visits").kinds
+    assert {name: kind.value for name, kind in kinds.items()} == {
+        "patient_id": "integer",
+        "price": "real",
+        "is_new": "boolean",
+        "region": "text",
+        "day": "date",
+        "at": "timestamp",
+    }
+    assert "north" not in draft.text
+
+
+_NOW = datetime.datetime(2024, 1, 1)
+FRAMES = {
+    "pandas": pd.DataFrame(
+        {
+            "patient_id": pd.Series([1], dtype="Int64"),
+            "price": [1.5],
+            "is_new": [True],
+            "region": pd.Series(["north"], dtype="string"),
+            "at": [_NOW],
+        }
+    ),
+    "polars": pl.DataFrame(
+        {"patient_id": [1], "price": [1.5], "is_new": [True], "region": ["north"], "at": [_NOW]},
+    ),
+    "arrow": pa.table({"patient_id": [1], "price": [1.5], "is_new": [True], "region": ["north"], "at": [_NOW]}),
+}
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_declared_types_of_frames(library):
+    draft = suggest(FRAMES[library], name="visits")
+    kinds = loads(decided(draft)).table("visits").kinds
+    assert [kind.value for kind in kinds.values()] == ["integer", "real", "boolean", "text", "timestamp"]
+
+
+def test_zones_and_objects_declare_nothing():
+    zoned = pd.DataFrame({"patient_id": [1], "at": pd.to_datetime(["2024-01-01"], utc=True)})
+    assert suggest(zoned).left_out[0].startswith("at:")
+    assert suggest(pl.from_pandas(zoned)).left_out[0].startswith("at:")
+    assert suggest(pa.Table.from_pandas(zoned)).left_out[0].startswith("at:")
+    mixed = pd.DataFrame({"patient_id": pd.Series([1, "x"], dtype=object)})
+    assert suggest(mixed).decisions[-1] == "tables.rows.columns.patient_id"
+
+
+def test_names_cannot_break_out_of_the_draft(tmp_path):
+    path = tmp_path / "a\nunit: row # .csv"
+    path.write_text('patient_id,"a: [1","__person",AGE,age,é,"#"\n')
+    dataset = loads(decided(suggest(path), kinds={"patient_id": "integer", "AGE": "integer"}))
+    assert dataset.protects_persons
+    assert dataset.tables[0].source == str(path)
+    assert list(dataset.tables[0].kinds) == ["patient_id", "AGE"]
+    names = ["patient_id", "x\nengine: postgresql://evil", "y\u2028engine: spark", "z\rengine: spark"]
+    frame = pd.DataFrame({name: [1] for name in names})
+    dataset = loads(decided(suggest(frame, name="rows: 1")))
+    assert dataset.engine == "duckdb"
+    assert list(dataset.tables[0].kinds) == ["patient_id"]
+
+
+def test_other_delimiters_and_compression(tmp_path):
+    path = tmp_path / "visits.tsv.gz"
+    path.write_bytes(gzip.compress("\ufeffpatient_id\tage\n1\t2\n".encode()))
+    assert suggest(path).decisions[-1] == "tables.visits.columns.age"
+    path = tmp_path / "visits.csv"
+    path.write_text("patient_id;age\n")
+    assert suggest(path).decisions[-1] == "tables.visits.columns.age"
+
+
+def test_what_cannot_be_drafted(tmp_path):
+    with pytest.raises(EngineUnavailable, match="no file"):
+        suggest(tmp_path / "absent.csv")
+    (tmp_path / "a.xlsx").write_bytes(b"x")
+    with pytest.raises(EngineUnavailable, match="no known kind"):
+        suggest(tmp_path / "a.xlsx")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 secretville")
+    with pytest.raises(EngineUnavailable, match="damaged") as caught:
+        suggest(tmp_path / "a.parquet")
+    assert "secretville" not in str(caught.value)
+    (tmp_path / "a.csv").write_bytes(b"")
+    with pytest.raises(EngineUnavailable, match="no column"):
+        suggest(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_bytes(b"\xff\xff\n")
+    with pytest.raises(EngineUnavailable, match="first line"):
+        suggest(tmp_path / "a.csv")
+    with pytest.raises(InvalidParameter, match="source"):
+        suggest({"age": [1]})
+    with pytest.raises(InvalidParameter) as hidden:
+        suggest("mysql://ana:hunter2@db/clinic", name="visits")
+    assert "hunter2" not in str(hidden.value)
+
+
+def test_declared_types_of_a_database(monkeypatch):
+    psycopg = pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg")
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(temporary_postgres())
+        except PostgresAbsent as absent:
+            pytest.skip(str(absent))
+        with psycopg.connect(server.url) as connection:
+            connection.execute("CREATE SCHEMA ward")
+            connection.execute(
+                "CREATE TABLE ward.visits (patient_id bigint, price numeric(9, 2), is_new boolean, region varchar(20), "
+                "day date, at timestamp, zoned timestamptz, list integer[], photo bytea)"
+            )
+            connection.execute("INSERT INTO ward.visits (region) VALUES ('secretville')")
+        monkeypatch.setenv("DITHER_TEST_DATABASE", "postgres")
+        address = server.address("${DITHER_TEST_DATABASE}")
+        draft = suggest(address, name="ward.visits")
+        assert [line.split(":")[0] for line in draft.left_out] == ["zoned", "list", "photo"]
+        dataset = loads(decided(draft))
+        assert dataset.engine == address
+        assert dataset.table("visits").source == "ward.visits"
+        kinds = [kind.value for kind in dataset.table("visits").kinds.values()]
+        assert kinds == ["integer", "real", "boolean", "text", "date", "timestamp"]
+        assert "secretville" not in draft.text
+        with pytest.raises(EngineUnavailable, match="no table"):
+            suggest(address, name="visits")
+        with pytest.raises(EngineUnavailable, match="no table"):
+            suggest(address, name="x'; DROP TABLE ward.visits; --")
+        with psycopg.connect(server.url) as connection:
+            assert connection.execute("SELECT count(*) FROM ward.visits").fetchone() == (1,)
+        with pytest.raises(InvalidParameter, match="name"):
+            suggest(address)
+    with pytest.raises(EngineUnavailable) as caught:
+        suggest(server.url.replace("dither@", "dither:hunter2@"), name="visits")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_names_suggest():
+    assert id_candidates(["age", "order_id", "customerId", "patient_age", "user"]) == ["customerId", "user", "order_id"]
+    assert hint("DischargeHour").bounds == "[0, 23]"
+    assert hint("success_pct").bounds == "[0, 100]"
+    assert hint("total").kind is None
+
+
+# -------------------------------------------------------------------------------------------------------- conversion
+
+VISITS = Table(
+    "visits",
+    (Column("age", Kind.INTEGER), Column("cost", Kind.REAL), Column("day", Kind.DATE), Column("region", Kind.TEXT)),
+    "visits.csv",
+)
+CLINIC = DataSet("clinic", (VISITS,), ROW)
+ROWS = "age,secret,cost,day,region\n30,x,1.5,2024-01-01,north\nold,x,nan,2024-02-30,\n12.0,x,1e999,2024-1-1,Süd\n"
+
+
+def test_a_copy_holds_what_the_file_means(tmp_path):
+    (tmp_path / "visits.csv").write_text(ROWS)
+    converted = convert_to_parquet(CLINIC, "visits", tmp_path / "own", origin=tmp_path)
+    path = tmp_path / "own" / "clinic.visits.parquet"
+    assert converted.table("visits").source == str(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
+    assert [entry.name for entry in (tmp_path / "own").iterdir()] == [path.name]
+    rows = duckdb.read_parquet(str(path)).order("age").fetchall()
+    assert rows == [
+        (12, None, None, "Süd"),
+        (30, 1.5, datetime.date(2024, 1, 1), "north"),
+        (None, None, None, None),
+    ]
+    # The same request gives the same answer from the copy, in an engine that reads it by its types.
+    asked = Aggregation(Scan(VISITS), (Name("region"),), (CountRows(),))
+    with connect(CLINIC, folder=tmp_path) as first, connect(converted) as second:
+        assert sorted(first.aggregate(asked).keys, key=repr) == sorted(second.aggregate(asked).keys, key=repr)
+
+
+def test_a_copy_replaces_an_older_one_or_leaves_it(tmp_path):
+    (tmp_path / "visits.csv").write_text(ROWS)
+    convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
+    path = tmp_path / "clinic.visits.parquet"
+    before = path.read_bytes()
+    (tmp_path / "visits.csv").unlink()
+    with pytest.raises(EngineUnavailable):
+        convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
+    assert path.read_bytes() == before
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [path.name]
+    (tmp_path / "visits.csv").write_text(ROWS.split("\n", 1)[0] + "\n")
+    convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
+    assert duckdb.read_parquet(str(path)).fetchall() == []
+
+
+def test_a_failure_midway_names_no_cell(tmp_path, monkeypatch):
+    (tmp_path / "visits.csv").write_text(ROWS)
+
+    @contextmanager
+    def full(*_, **__):
+        class Broken:
+            def execute(self, _):
+                raise duckdb.IOException("could not write 'north'")
+
+        yield Broken()
+
+    import dither.data.conversion as conversion
+
+    real = conversion._write
+
+    def write(*arguments):
+        with monkeypatch.context() as inside:
+            inside.setattr(duckdb, "connect", full)
+            real(*arguments)
+
+    monkeypatch.setattr(conversion, "_write", write)
+    with pytest.raises(EngineUnavailable) as caught:
+        convert_to_parquet(CLINIC, "visits", tmp_path / "own", origin=tmp_path)
+    assert "north" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert os.listdir(tmp_path / "own") == []
+
+
+def test_only_files_are_copied(tmp_path):
+    elsewhere = DataSet("clinic", (VISITS,), ROW, engine="postgresql://ana:hunter2@db/clinic")
+    with pytest.raises(InvalidParameter, match="duckdb") as caught:
+        convert_to_parquet(elsewhere, "visits", tmp_path)
+    assert "hunter2" not in str(caught.value)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EngineUnavailable, match="cannot be written"):
+        convert_to_parquet(CLINIC, "visits", tmp_path / "file", origin=tmp_path)
