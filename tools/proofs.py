@@ -4,8 +4,8 @@
 there are any. ``python tools/proofs.py --update NAME...`` writes the present hash into pages: to be run after the proof
 was read again, never instead of that.
 
-The hash covers the mechanism's module and the modules of ``dither.mechanisms`` that it stands on, without comments,
-docstrings and layout. The core and the registry are left out: they carry no step of a proof.
+The hash covers the mechanism's module and the modules that it stands on of the rooms that hold mechanisms, without
+comments, docstrings and layout. The core and the registry are left out: they carry no step of a proof.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pathlib import Path
 from dither.mechanisms import registered
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
-_ROOM = "dither.mechanisms"
-_PLUMBING = frozenset({_ROOM, f"{_ROOM}.core", f"{_ROOM}.registry"})
+_ROOMS = ("dither.mechanisms.", "dither.publish.", "dither.learn.", "dither.local.", "dither.federate.")
+_PLUMBING = frozenset({"dither.mechanisms.core", "dither.mechanisms.registry"})
 _DIGITS = 16
 _FRONT = re.compile(
     r"<!-- proves: (?P<module>[\w.]+) code: (?P<hash>[0-9a-f]+) -->\n\nProves: `[\w.]+` · code hash: `[0-9a-f]+`"
@@ -93,7 +93,7 @@ def _imports(module_name: str) -> set[str]:
     nodes = list(ast.walk(_tree(module_name)))
     whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {name for name in whole | named if name.startswith(f"{_ROOM}.")}
+    return {name for name in whole | named if name.startswith(_ROOMS)}
 
 
 def _own_hash(module_name: str) -> str:

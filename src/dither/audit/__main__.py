@@ -1,7 +1,9 @@
 """``python -m dither.audit``: audit everything that is registered, and say what was found.
 
-Ends with status 1 when a claim is refuted, or when a mechanism that is known to lose all it claims cannot be shown to
-lose nearly that: an audit without power would pass anything.
+Then the accountants: random compositions, each priced by three independent routes; and the sensitivities of queries, by
+brute force on hostile neighbours. Ends with status 1 when a claim is
+refuted, or when a mechanism that is known to lose all it claims cannot be shown to lose nearly that: an audit without
+power would pass anything.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
+from dither.audit.accountants import audit_accountants
 from dither.audit.blackbox import Verdict
+from dither.audit.queries import brute_force
 from dither.audit.runs import audit_example
 from dither.mechanisms import Example, registered
 
@@ -29,7 +33,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m dither.audit", description=__doc__)
     parser.add_argument("--samples", type=int, default=2_000_000, help="draws for each of two neighbours")
     parser.add_argument("--false-alarm", type=float, default=1e-6, help="of the whole run")
-    parser.add_argument("names", nargs="*", help="mechanisms to audit; all by default")
+    parser.add_argument("--compositions", type=int, default=10_000, help="random compositions for the accountants")
+    parser.add_argument(
+        "--pairs", type=int, default=100_000, help="hostile neighbours for the sensitivities of queries"
+    )
+    parser.add_argument("names", nargs="*", help="mechanisms to audit; by default all, and the accountants")
     given = parser.parse_args(arguments)
     console, start = Console(), perf_counter()
     console.width = max(console.width, 150)
@@ -57,6 +65,22 @@ def main(arguments: list[str] | None = None) -> int:
             pairs = len({verdict.pair for verdict in verdicts})
             table.add_row(*_row(name, number, worst, pairs, perf_counter() - began, bool(complaints)))
     console.print(table)
+    if not given.names:
+        with console.status("") as status:
+            agreement = audit_accountants(
+                given.compositions, progress=lambda done: status.update(f"composition {done:,}")
+            )
+        console.print(str(agreement), highlight=False)
+        failures += agreement.complaints
+        with console.status("sensitivities of queries"):
+            moved = {name: found for name, (found,) in brute_force(given.pairs).items()}
+        least = min(found.tightness for found in moved.values())
+        console.print(
+            f"queries: {given.pairs:,} hostile pairs, {len(moved)} kinds of numbers; the largest change was at least "
+            f"{least:.2f} of the declared sensitivity, of each kind",
+            highlight=False,
+        )
+        failures += [f"{name} moved by more than its sensitivity" for name, found in moved.items() if found.is_exceeded]
     for failure in failures:
         console.print(failure, style="red", markup=False)
     console.print(

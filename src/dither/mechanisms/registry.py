@@ -6,6 +6,7 @@ Examples are part of registering, so nothing can be registered and left unchecke
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -68,6 +69,9 @@ class Entry:
 
 
 _entries: dict[str, Entry] = {}
+#: Rooms above this one that register. By name, and only when somebody asks for all there is: nothing here depends on
+#: them, and an import of the primitives stays light.
+_ROOMS_ABOVE = ("dither.publish.queries",)
 
 
 def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Callable[[M], M]:
@@ -96,14 +100,23 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Calla
 
 def registered() -> Mapping[str, Entry]:
     """Return all registered mechanisms by name."""
+    _load()
     return MappingProxyType(dict(sorted(_entries.items())))
 
 
 def find(name: str) -> Entry:
     """Return the entry registered under ``name``."""
+    if name not in _entries:
+        _load()
     try:
         return _entries[name]
     except KeyError:
         near = difflib.get_close_matches(name[:64], _entries, n=3) or sorted(_entries)[:3]
         hint = f"such as {', '.join(near)}; 'dither catalog' lists all {len(_entries)}"
         raise UnknownMechanism(f"no mechanism is registered as {name[:64]!r}; there are others, {hint}") from None
+
+
+def _load() -> None:
+    """Import the rooms that register, once."""
+    for room in _ROOMS_ABOVE:
+        importlib.import_module(room)

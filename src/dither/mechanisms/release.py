@@ -10,7 +10,7 @@ import importlib
 import json
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -18,10 +18,11 @@ import numpy as np
 from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, MissingExtra
 from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
+from dither.mechanisms.public import PublicArray
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
-from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP, Unit, Use
+from dither.privacy import Filter, Loss, Unit, Use, stated_loss
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
@@ -47,16 +48,8 @@ class Budget:
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidParameter("unit", unit, "a unit of data, such as ROW")
-        if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-            raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
-        loss: Loss
-        if rho is not None:
-            loss = ZCDP(positive("rho", rho))
-        else:
-            size = positive("epsilon", epsilon if epsilon is not None else 0)
-            loss = PureDP(size) if delta is None else ApproxDP(size, delta)
         self.unit = unit
-        self._filter = Filter(loss)
+        self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho))
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -186,8 +179,12 @@ def release(
         # A value of the wrong type or shape is refused before it costs anything.
         mechanism.domain.admit(data)
     loss = _charge(mechanism, budget, stability)
-    value = _runner(mechanism, stability, system_noise())(mechanism, data, stability=stability)
-    return Release(value, mechanism, loss, budget.unit)
+    return Release(perform(mechanism, data, stability=stability), mechanism, loss, budget.unit)
+
+
+def perform(mechanism: Primitive[V, O] | Composed[V, O], data: V, *, stability: Number = 1) -> O:
+    """Draw what has been paid for: for doors that keep a budget of their own, and for nobody else."""
+    return _runner(mechanism, stability, system_noise())(mechanism, data, stability=stability)
 
 
 @overload
@@ -199,7 +196,7 @@ def converse(mechanism: Interactive[V, O], data: V, *, budget: Budget, stability
 def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Number = 1) -> Any:
     """Charge the budget for the whole conversation, then open it.
 
-    >>> from dither import ROW, AboveThreshold, Budget, converse
+    >>> from dither import ROW, AboveThreshold, Budget, PureDP, converse
     >>> test = AboveThreshold.calibrated(PureDP(1), threshold=1000, sensitivity=1)
     >>> handle = converse(test, budget=Budget(epsilon=1, unit=ROW))
     >>> handle.ask(5), handle.ask(100_000), handle.is_over
@@ -229,7 +226,14 @@ def _runner(mechanism: Mechanism[Any, Any], stability: Number, noise: Noise) -> 
 
 
 def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    """Return a released value as plain JSON data."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, PublicArray):
+        return value.values.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(entry) for entry in value] if isinstance(value, tuple | list) else value
 
 
 def _short(value: Any) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,33 @@ from dither.privacy import Loss, Relation, Unit
 
 _DEEPEST = 16
 _DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How records of one type that rooms above define are written as plain JSON data and read back."""
+
+    kind: type
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+_codecs: dict[str, Codec] = {}
+
+
+def register_codec(tag: str, codec: Codec) -> None:
+    """Give the parameters of one type a place in requests: ``{tag: written}``. A tag and a type occur once.
+
+    Args:
+        tag: the one key of the written record.
+        codec: the type, and two functions between its records and plain JSON data; ``read`` refuses what it does not
+            know with InvalidParameter.
+
+    """
+    taken = {"number", "array", "dtype", "shape", "loss", "unit", "mechanism", "version", "parameters"}
+    if tag in taken or _codecs.get(tag, codec).kind is not codec.kind:
+        raise InvalidParameter("tag", tag, "new")
+    _codecs[tag] = codec
 
 
 def to_spec(mechanism: AnyMechanism) -> dict[str, Any]:
@@ -79,6 +106,9 @@ def _encode(value: Any) -> Any:
         return {"loss": value.to_json()}
     if isinstance(value, Unit):
         return {"unit": [value.protects, value.relation.name, value.detail]}
+    for tag, codec in _codecs.items():
+        if isinstance(value, codec.kind):
+            return {tag: codec.write(value)}
     raise NotSerialisable(f"a {type(value).__name__} has no place in a request")
 
 
@@ -99,6 +129,9 @@ def _decode(value: Any, depth: int) -> Any:
             return Loss.from_json(value["loss"])
         if keys == {"unit"}:
             return _unit(value["unit"])
+        if len(keys) == 1 and keys <= _codecs.keys():
+            (tag,) = keys
+            return _codecs[tag].read(value[tag])
         return _mechanism(value, depth)
     raise InvalidParameter("spec", value, "plain JSON data without floats")
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from dither.data import Column, Kind
+from dither.data.reference import ReferenceEngine
 from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.values import Category, Domain, IntegerArray, RealArray
 from dither.privacy import LARGEST, ONE_WAY, Distance, Relation, Unit
@@ -106,6 +108,71 @@ def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
         yield from value_pairs(mechanism, data)
     elif isinstance(mechanism.distance, Unit) and isinstance(data, np.ndarray | list | tuple):
         yield from row_pairs(data, mechanism.distance)
+    elif isinstance(mechanism.distance, Unit) and isinstance(data, ReferenceEngine):
+        yield from engine_pairs(data, mechanism.distance)
+
+
+def engine_pairs(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
+    """Return neighbours of the tables that an engine holds: one unit added, removed or replaced.
+
+    A unit is a row, or a person with many rows in every private table, whose cells lie at the edges of their kinds.
+    """
+    dataset, persons = engine.dataset, unit.protects == "user"
+    # Under replacement the first unit makes room for another one, so that their number stays.
+    first = next((row for table in dataset.tables if not table.is_public for row in engine.frames[table.name]), None)
+    gone = None if first is None else _unit_of(engine, first)
+    for turn in range(_TURNS):
+        come: dict[str, list[dict[str, Any]]] = {}
+        for table in dataset.tables:
+            if not table.is_public:
+                rows = [_odd_cells(table.columns, turn + number) for number in range(_ODD_ROWS if persons else 1)]
+                come[table.name] = [{**row, table.person: _NOBODY} for row in rows] if table.person else rows[:1]
+                if not persons:
+                    break
+        if unit.relation is Relation.ADD_REMOVE:
+            yield engine, _with(engine, come, None), 1
+            yield _with(engine, come, gone), _with(engine, {}, gone), 1
+        elif gone is not None:
+            yield engine, _with(engine, come, gone), 1
+            yield _with(engine, come, gone), engine, 1
+
+
+_TURNS, _ODD_ROWS, _NOBODY = 8, 12, 987654321
+
+
+def _unit_of(engine: ReferenceEngine, row: Any) -> Any:
+    """Return what tells the rows of a unit: the privacy id, or the row itself."""
+    table = next(table for table in engine.dataset.tables if not table.is_public)
+    return row if table.person is None else row[table.person]
+
+
+def _with(engine: ReferenceEngine, come: Any, gone: Any) -> ReferenceEngine:
+    """Return an engine with rows more, and without one unit."""
+    tables = {}
+    for table in engine.dataset.tables:
+        rows = list(engine.frames[table.name])
+        if not table.is_public and gone is not None:
+            rows = [row for row in rows if (row is not gone if table.person is None else row[table.person] != gone)]
+        tables[table.name] = [*rows, *come.get(table.name, ())]
+    return ReferenceEngine(engine.dataset, tables)
+
+
+def _odd_cells(columns: Sequence[Column], turn: int) -> dict[str, Any]:
+    """Return a row of cells at the edges of their kinds; declared values and bounds take their turn."""
+    odd: dict[Kind, tuple[Any, ...]] = {
+        Kind.BOOLEAN: (True, False, None),
+        Kind.INTEGER: (2**63 - 1, -(2**63), 0, None, "7", 1.5),
+        Kind.REAL: (1e308, -1e308, float("nan"), float("inf"), -0.0, None),
+        Kind.TEXT: ("", "a value never seen", "\x00", None, 7),
+        Kind.DATE: ("0001-01-01", "9999-12-31", None, "no date"),
+        Kind.TIMESTAMP: ("0001-01-01 00:00:00", None, "no time"),
+    }
+    row = {}
+    for place, column in enumerate(columns):
+        known = (*(column.categories or ()), *(() if column.lower is None else (column.lower, column.upper)))
+        cells = (*known, *odd[column.kind], *known)
+        row[column.name] = cells[(turn + place) % len(cells)]
+    return row
 
 
 def _filled(shape: tuple[int, ...], number: Any) -> Any:

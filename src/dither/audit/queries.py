@@ -1,0 +1,230 @@
+"""Do the numbers of a query ever move farther than is declared? Brute force on hostile neighbours.
+
+Random schemas of units and limits, small tables of odd cells, and units whose rows are as extreme and as concentrated,
+or as spread, as can be. The exact integers of both neighbours are computed by the reference engine, and their distance
+is compared with the stability that the plan charges for. How much of it was attained says how hard the search was.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dither.data import Aggregation, Call, Column, CountRows, DataSet, Kind, Limits, Literal, Name, Scan, Table
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Value
+from dither.data.reference import ReferenceEngine
+from dither.data.schema import person_unit
+from dither.exact import sqrt_up
+from dither.noise import Noise, system_noise
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
+from dither.publish.queries.answer import Answer, plan_query
+from dither.publish.queries.groups import laid_out, persons_by_text, positions
+from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
+
+_SITES = ("a", "b", "c", None)
+_DRUGS = ("x", "y", "z")
+_COSTS: tuple[Any, ...] = (-7, 13, 0, 5, 10**9, -(10**9), None, "12", 2.5)
+_AGES: tuple[Any, ...] = (0.0, 100.0, 50.0, 99.99, 1e300, -1e300, float("nan"), None, "x")
+_PERSONS = (1, 2, 3, None)
+_PUBLISHED = (("a",), ("c",), (None,))
+_NEW = 9
+#: Five times in six all aggregates are asked; choices are refused where groups are discovered.
+_GROUPS = ("public", "none", "public", "none", "public", "discovered")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One vector on two neighbours: how far it moved, and how far it may."""
+
+    what: str
+    moved: Fraction
+    allowed: Fraction
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the declared sensitivity is wrong."""
+        return self.moved > self.allowed
+
+    @property
+    def tightness(self) -> float:
+        """Which share of the declared sensitivity was attained."""
+        return float(self.moved / self.allowed)
+
+
+def hostile_answers(noise: Noise) -> Iterator[Answer]:
+    """Return answers with all aggregates, for every unit and random limits and groups."""
+    units = (ROW, ROW_REPLACED, person_unit("person"), person_unit("person", replaced=True))
+    for unit, groups_are in itertools.cycle(itertools.product(units, _GROUPS)):
+        limits: dict[str, int | None] = {"rows": None, "groups": None, "rows_per_group": None}
+        if unit.protects == "user":
+            rows, groups, each = (int(number) + 1 for number in noise.uniform_below(4, 3))
+            limits = {"rows": rows, "groups": groups, "rows_per_group": each}
+            left = int(noise.uniform_below(4, 1)[0])
+            if left == 0:
+                limits["rows"] = None
+            elif left == 1:
+                limits |= {"groups": None, "rows_per_group": None}
+        is_pure = bool(noise.uniform_below(2, 1)[0])
+        if groups_are == "discovered":
+            loss: Loss = ApproxDP(1, "1e-6")
+            yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
+        else:
+            yield plan_query(_query(unit, limits, groups_are), PureDP(1) if is_pure else ZCDP("1/2"))
+
+
+def neighbours(dataset: DataSet, noise: Noise) -> tuple[list[Row], list[Row]]:
+    """Return two tables one unit apart: some rows of others, and a unit as extreme as can be on one or both sides."""
+    others = [_row(noise, _pick(noise, _PERSONS)) for _ in range(int(noise.uniform_below(6, 1)[0]))]
+    first, second = _unit_rows(dataset, noise), _unit_rows(dataset, noise)
+    sides = (others + first, others + second) if dataset.is_replaced else (others, others + first)
+    return sides if noise.uniform_below(2, 1)[0] else (sides[1], sides[0])
+
+
+def compare(answer: Answer, here: Engine, there: Engine) -> list[Found]:
+    """Return how far every vector of an answer moves between two neighbours."""
+    design, found = answer.design, []
+    kinds = design.key_kinds
+    if design.discovery is not None:
+        counted = Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
+        texts = [persons_by_text(engine.aggregate(counted), kinds) for engine in (here, there)]
+        apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
+        found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.unit.touched)))
+    # Where groups are discovered, any of them may be published.
+    groups = _PUBLISHED if design.groups is None else design.groups
+    relation, places = design.bounded(groups), positions(groups, kinds)
+    asked = Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
+    tables = [laid_out(engine.aggregate(asked), places, kinds, len(design.measured)) for engine in (here, there)]
+    moved = tables[0] - tables[1]
+    for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
+        length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
+        found.append(Found(type(measured.measure).__name__, length, part.stability))
+    for search, part in zip(design.searches, design.levels, strict=True):
+        for level in (0, search.levels - 1):
+            cell = Call("shift_right", (search.scaled.expression, Literal(search.shift(level), Kind.INTEGER)))
+            counted = Aggregation(relation, (*design.key_values, cell), (CountRows(),))
+            sides = [_counter(engine, counted) for engine in (here, there)]
+            changes = [
+                sides[0][key] - sides[1][key] for key in sides[0].keys() | sides[1].keys() if key[-1] is not None
+            ]
+            found.append(Found("level of a search", _length(changes, part.is_gaussian), part.stability))
+    for pick in design.picks:
+        rows = design.candidates(pick, relation)
+        counted = Aggregation(rows, (*design.key_values, *pick.aggregate.arguments), (design.one_unit.measure,))
+        sides = [_counter(engine, counted) for engine in (here, there)]
+        differ = [key for key in sides[0].keys() | sides[1].keys() if sides[0][key] != sides[1][key]]
+        largest = max((abs(sides[0][key] - sides[1][key]) for key in differ), default=0)
+        found.append(Found("score of a choice", Fraction(largest), Fraction(1)))
+        touched = len({key[:-1] for key in differ})
+        found.append(Found("groups of a choice", Fraction(touched), Fraction(pick.touched)))
+    return found
+
+
+def brute_force(pairs: int) -> dict[str, list[Found]]:
+    """Return the exceeded and the tightest comparison of every kind of vector over so many pairs of neighbours."""
+    noise, worst = system_noise(), dict[str, list[Found]]()
+    answers = list(itertools.islice(hostile_answers(noise), 96))
+    for number in range(pairs):
+        answer = answers[number % len(answers)]
+        dataset = answer.query.dataset
+        here, there = (ReferenceEngine(dataset, {"visits": rows}) for rows in neighbours(dataset, noise))
+        for found in compare(answer, here, there):
+            name = f"{found.what}, {dataset.unit.protects} {dataset.unit.relation.value}"
+            known = worst.setdefault(name, [found])
+            if found.is_exceeded or found.tightness > known[0].tightness:
+                known[:] = sorted([*known, found], key=lambda each: -each.tightness)[:1]
+    return worst
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compare so many pairs of neighbours (100,000 by default), print what was attained, and return the status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    worst = brute_force(int(given[0]) if given else 100_000)
+    for name, (found,) in sorted(worst.items()):
+        verdict = "EXCEEDED" if found.is_exceeded else "holds"
+        sys.stdout.write(f"{name:50} {found.tightness:.3f} of the declared sensitivity: {verdict}\n")
+    return 1 if any(found.is_exceeded for (found,) in worst.values()) else 0
+
+
+def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
+    of_persons = unit.protects == "user"
+    columns = (
+        Column("person", Kind.INTEGER),
+        Column("site", Kind.TEXT),
+        Column("drug", Kind.TEXT),
+        Column("cost", Kind.INTEGER),
+        Column("age", Kind.REAL),
+    )
+    table = Table("visits", columns, "visits.csv", person="person" if of_persons else None)
+    bounds: dict[str, Any] = limits if of_persons else {}
+    dataset = DataSet("clinic", (table,), unit, **bounds)
+    is_discovered = groups_are == "discovered"
+    key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
+    # Choices are refused where groups are discovered.
+    functions = (function for function in AGGREGATES if not (is_discovered and function in ("mode", "top")))
+    aggregates = tuple(map(_aggregate, functions))
+    keys = () if groups_are == "none" else (key,)
+    outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates)
+    return Query(dataset, Scan(table), keys, aggregates, outputs, Limits())
+
+
+def _aggregate(function: str) -> Aggregate:
+    cost, age = (Name("cost"), (-7.0, 13.0)), (Name("age"), (0.0, 100.0))
+    pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES[function]]
+    if function in ("mode", "top"):
+        return Aggregate(function, function, (Name("drug"),), values=_DRUGS, many=2 if function == "top" else None)
+    if function == "quantile":
+        return Aggregate(function, function, (Name("age"),), (age[1],), share=Fraction(1, 2), granularity=0.01)
+    arguments = tuple(argument for argument, _ in pairs)
+    return Aggregate(function, function, arguments, tuple(bound for _, bound in pairs))
+
+
+def _unit_rows(dataset: DataSet, noise: Noise) -> list[Row]:
+    """Return the rows of one unit: none, one, or many that agree in all, in some or in no cells."""
+    if not dataset.protects_persons:
+        return [_row(noise, _NEW)]
+    many = int(noise.uniform_below(13, 1)[0])
+    pattern, fixed = int(noise.uniform_below(3, 1)[0]), _row(noise, _NEW)
+    rows = []
+    for number in range(many):
+        row = _row(noise, _NEW) if pattern == 0 else dict(fixed)
+        if pattern == 2:
+            row["site"] = _SITES[number % len(_SITES)]
+        rows.append(row)
+    return rows
+
+
+def _row(noise: Noise, person: Value) -> Row:
+    return {
+        "person": person,
+        "site": _pick(noise, _SITES),
+        "drug": _pick(noise, (*_DRUGS, None, "other")),
+        "cost": _pick(noise, _COSTS),
+        "age": _pick(noise, _AGES),
+    }
+
+
+def _pick(noise: Noise, options: tuple[Any, ...]) -> Any:
+    return options[int(noise.uniform_below(len(options), 1)[0])]
+
+
+def _counter(engine: Engine, asked: Aggregation) -> Counter[Any]:
+    answer = engine.aggregate(asked)
+    return Counter({key: numbers[0] for key, numbers in zip(answer.keys, answer.measures, strict=True)})
+
+
+def _length(changes: list[int], is_euclidean: bool) -> Fraction:
+    if is_euclidean:
+        return sqrt_up(Fraction(sum(change * change for change in changes)))
+    return Fraction(sum(map(abs, changes)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

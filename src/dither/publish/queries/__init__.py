@@ -1,0 +1,32 @@
+"""Queries: private answers to SQL and to its Python twin, each number with an error bar.
+
+``query`` is the record of what is asked; ``sql`` and ``builder`` make it; ``answer`` turns it into a mechanism with a
+plan, a price and intervals that are known before the data is opened; ``present`` makes a table of what was released.
+"""
+
+from dither.publish.queries.answer import Answer, Answered, plan_query
+from dither.publish.queries.partition import PartitionedAnswer, plan_partitioned, present_partitioned
+from dither.publish.queries.present import present
+from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
+from dither.publish.queries.quote import Quote, loss_for_error, quote, quote_of
+from dither.publish.queries.result import QueryResult, ResultColumn
+
+__all__ = [
+    "AGGREGATES",
+    "Aggregate",
+    "Answer",
+    "Answered",
+    "Key",
+    "PartitionedAnswer",
+    "Query",
+    "QueryResult",
+    "Quote",
+    "ResultColumn",
+    "loss_for_error",
+    "plan_partitioned",
+    "plan_query",
+    "present",
+    "present_partitioned",
+    "quote",
+    "quote_of",
+]

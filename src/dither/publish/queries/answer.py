@@ -1,0 +1,314 @@
+"""A query as a mechanism: from rows in an engine to noisy integers, and nothing else.
+
+``plan_query`` turns a query and a loss into an ``Answer``. Its plan is known, and priced, before the data is opened.
+The engine is asked for exact integers only; these go straight to the mechanisms of the plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import Aggregated, Aggregation, Call, CountRows, Expression, Keep, Kind, Literal, Relation
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Value, kind_of
+from dither.data.wire import decode, encode, register_records
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Field, Number
+from dither.mechanisms import Composed, DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
+from dither.mechanisms.spec import Codec, register_codec
+from dither.privacy import ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
+from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
+from dither.publish.queries.examples import answer_examples
+from dither.publish.queries.groups import (
+    Group,
+    canonical,
+    first_number,
+    from_texts,
+    laid_out,
+    persons_by_text,
+    positions,
+)
+from dither.publish.queries.quantiles import Search
+from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.split import check_shares
+
+Integers = NDArray[np.int64]
+_COUNT = CountRows()
+
+
+def _read_query(record: Any) -> Query:
+    query = decode(record)
+    if not isinstance(query, Query):
+        raise InvalidParameter("query", type(query).__name__, "a Query")
+    return query
+
+
+register_records(Aggregate, Key, Query)
+register_codec("query", Codec(Query, encode, _read_query))
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an answer releases: noisy integers, laid out by public rules.
+
+    Args:
+        groups: the groups that were discovered, sorted; None where they are public.
+        numbers: for every measured part, one integer a group.
+        levels: for every search and level, the noisy counts (groups, slots, children).
+        choices: for every choice, the numbers of the chosen candidates, a row for each group.
+
+    """
+
+    groups: tuple[Group, ...] | None
+    numbers: tuple[PublicArray, ...]
+    levels: tuple[tuple[PublicArray, ...], ...] = ()
+    choices: tuple[PublicArray, ...] = ()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return all integers in one row, where their number is public; else the record itself."""
+        if self.groups is not None:
+            whole = np.empty((), dtype=object)
+            whole[()] = repr(self)
+            return whole
+        every = [*self.numbers, *(level for search in self.levels for level in search), *self.choices]
+        return np.concatenate([array.values.ravel() for array in every])
+
+
+class _Asked(Field[Query, Query]):
+    """A query."""
+
+    def convert(self, name: str, value: Query) -> Query:
+        if not isinstance(value, Query):
+            raise InvalidParameter(name, value, "a Query")
+        return value
+
+
+class _Target(Field[Loss, Loss]):
+    """A loss above nothing."""
+
+    def convert(self, name: str, value: Loss) -> Loss:
+        if not isinstance(value, Loss) or value.rho == 0:
+            raise InvalidParameter(name, value, "a loss above 0, such as PureDP(1)")
+        return value
+
+
+class _Law(Field[str, str]):
+    """Which noise."""
+
+    def convert(self, name: str, value: str) -> str:
+        if value not in (LAPLACE, GAUSSIAN):
+            raise InvalidParameter(name, value, f"'{LAPLACE}' or '{GAUSSIAN}'")
+        return value
+
+
+class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str, Fraction], ...] | None"]):
+    """Names and shares, or None."""
+
+    def convert(self, name: str, value: Any) -> tuple[tuple[str, Fraction], ...] | None:
+        if value is None:
+            return None
+        checked = check_shares(dict(value), [entry for entry, _ in value]) or {}
+        return tuple(checked.items())
+
+
+@register(
+    examples=answer_examples,
+    source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), sections 2 to 4",
+)
+@dataclass(frozen=True, kw_only=True)
+class Answer(Composed[Engine, Answered]):
+    """Measure the sums, counts, quantiles and choices of a query in every group, with fresh integers of noise.
+
+    Guarantee: data sets one unit apart (``query.dataset.unit``) lose at most ``target``; farther ones what the plan
+    says.
+
+    Args:
+        query: what is asked.
+        target: the loss it may have; the plan stays within it.
+        noise: 'laplace' (discrete Laplace, pure) or 'gaussian' (discrete Gaussian, zCDP).
+        shares: how much of the loss each aggregate gets; None for equal errors as a share of each column's range.
+
+    >>> from dither.publish.queries.examples import clinic_query
+    >>> Answer(query=clinic_query("count"), target=PureDP(1), noise="laplace").loss(1)
+    PureDP('1')
+
+    """
+
+    name: ClassVar[str] = "query"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "every column has its own error: see the quote of the query"
+    no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"
+
+    query: _Asked = _Asked()
+    target: _Target = _Target()
+    noise: _Law = _Law()
+    shares: _Shares = _Shares(None)
+
+    def __post_init__(self) -> None:
+        """Refuse what has no price: it would be found out only once the data is open."""
+        if self.shares is not None:
+            check_shares(dict(self.shares), [aggregate.name for aggregate in self.query.aggregates])
+        if not self.loss(1) <= self.target:
+            raise NoGuarantee(f"the query would lose {self.loss(1)}, which is not within {self.target}")
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set."""
+        return self.query.dataset.unit
+
+    @cached_property
+    def design(self) -> Design:
+        """What is measured, and with which noise."""
+        return Design(self.query, self.target, self.noise, None if self.shares is None else dict(self.shares))
+
+    def plan(self) -> Plan:
+        """Every part, level and choice in turn; for groups that are discovered, a threshold and then a filter."""
+        design = self.design
+        if design.discovery is not None:
+            values = Within(design.values_loss, (Geometric, DiscreteGaussian))
+            return Sequence.of(Use(design.discovery, design.unit.touched), values)
+        groups = len(design.groups or ())
+        plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
+        for search, part in zip(design.searches, design.levels, strict=True):
+            for level in range(search.levels):
+                drawn = part.drawn(groups, search.slots, search.children(level))
+                plans.append(Use(drawn, part.stability))
+        plans += [Parallel(Use(pick.drawn), groups, pick.touched) for pick in design.picks]
+        return Sequence(tuple(plans))
+
+    def release(self, data: Engine, run: Runner) -> Answered:
+        """Return the noisy integers; whatever rows an engine returns, nothing raises because of them."""
+        design = self.design
+        if design.discovery is None:
+            return self._measure(data, run, design.groups or (), None)
+        kinds = design.key_kinds
+        found = data.aggregate(Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,)))
+        published = run(design.discovery, persons_by_text(found, kinds), stability=design.unit.touched)
+        groups = from_texts(published, kinds)
+        inner = run.within()
+        # Without groups there is nothing to measure; what was paid for it is not given back.
+        return self._measure(data, inner, groups, groups) if groups else Answered((), ())
+
+    def _measure(
+        self, data: Engine, run: Runner, groups: tuple[Group, ...], found: tuple[Group, ...] | None
+    ) -> Answered:
+        design = self.design
+        relation, places = design.bounded(groups), positions(groups, design.key_kinds)
+        numbers: list[PublicArray] = []
+        if design.measured:
+            asked = Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
+            table = laid_out(data.aggregate(asked), places, design.key_kinds, len(design.measured))
+            for column, part in zip(table.T, design.parts, strict=True):
+                drawn = run(part.drawn(len(groups)), np.ascontiguousarray(column), stability=part.stability)
+                numbers.append(PublicArray(drawn))
+        levels = tuple(
+            self._descend(data, run, relation, groups, search, part)
+            for search, part in zip(design.searches, design.levels, strict=True)
+        )
+        return Answered(found, tuple(numbers), levels, tuple(self._choose(data, run, relation, groups)))
+
+    def _descend(
+        self, data: Engine, run: Runner, relation: Relation, groups: tuple[Group, ...], search: Search, part: Part
+    ) -> tuple[PublicArray, ...]:
+        design, cell = self.design, search.scaled.expression
+        kinds = (*design.key_kinds, Kind.INTEGER)
+
+        def ask(level: int, nodes: Integers, is_first: NDArray[np.bool_]) -> Integers:
+            children, rows = search.children(level), relation
+            places: dict[Group, tuple[int, int]] = {}
+            for place, slot in np.argwhere(is_first).tolist():
+                places[(*groups[place], int(nodes[place, slot]))] = place, slot
+            if level:
+                above = Call("shift_right", (cell, Literal(search.shift(level - 1), Kind.INTEGER)))
+                rows = Keep(relation, (*design.key_values, above), tuple(places))
+            below = Call("shift_right", (cell, Literal(search.shift(level), Kind.INTEGER)))
+            answer = data.aggregate(Aggregation(rows, (*design.key_values, below), (_COUNT,)))
+            counts = _children(answer, places, kinds, (len(groups), search.slots, children))
+            drawn: Integers = run(part.drawn(*counts.shape), counts, stability=part.stability)
+            return drawn
+
+        counted = search.descend(part.drawn(), len(groups), ask)
+        return tuple(PublicArray(level) for level in counted)
+
+    def _choose(self, data: Engine, run: Runner, relation: Relation, groups: tuple[Group, ...]) -> list[PublicArray]:
+        design, chosen = self.design, []
+        for pick in design.picks:
+            asked = Aggregation(
+                design.candidates(pick, relation),
+                (*design.key_values, *pick.aggregate.arguments),
+                (design.one_unit.measure,),
+            )
+            scores = _scores(data.aggregate(asked), design, groups, pick.candidates, pick.aggregate.arguments)
+            winners = [
+                np.atleast_1d(sibling(pick.drawn, row))
+                for sibling, row in zip(run.parallel(len(groups)), scores, strict=True)
+            ]
+            chosen.append(PublicArray(np.array(winners)))
+        return chosen
+
+
+def plan_query(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping[str, Number] | None = None) -> Answer:
+    """Return the mechanism that answers a query within a loss.
+
+    Args:
+        query: what is asked.
+        loss: what it may cost: PureDP, ZCDP or ApproxDP.
+        noise: 'laplace', 'gaussian', or 'auto': what has the smaller error at this loss.
+        shares: how much of the loss each aggregate gets, by name and in any unit; None for equal errors as a share of
+            each column's declared range.
+
+    """
+    given = check_shares(shares, [aggregate.name for aggregate in query.aggregates])
+    wanted = None if given is None else tuple(given.items())
+    if noise != "auto":
+        return Answer(query=query, target=loss, noise=noise, shares=wanted)
+    if not isinstance(loss, ApproxDP) or loss.delta == 0:
+        law = LAPLACE if isinstance(loss, PureDP | ApproxDP) else GAUSSIAN
+        return Answer(query=query, target=loss, noise=law, shares=wanted)
+    found = [Answer(query=query, target=loss, noise=LAPLACE, shares=wanted)]
+    # A delta too small for any rho leaves Laplace noise alone.
+    with contextlib.suppress(NoGuarantee):
+        found.append(Answer(query=query, target=loss, noise=GAUSSIAN, shares=wanted))
+    return min(found, key=lambda answer: max(answer.design.errors(0.05).values(), default=0.0))
+
+
+def _children(
+    answer: Aggregated, places: Mapping[Group, tuple[int, int]], kinds: tuple[Kind, ...], shape: tuple[int, int, int]
+) -> Integers:
+    """Return the counts of the children of the nodes that are looked into; rows of others are as if not there."""
+    counts, children = np.zeros(shape, dtype=np.int64), shape[2]
+    for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        known = canonical(key, kinds)
+        if known is None or not isinstance(known[-1], int):
+            continue
+        place = places.get((*known[:-1], known[-1] // children))
+        if place is not None:
+            counts[(*place, known[-1] % children)] = first_number(numbers)
+    return counts
+
+
+def _scores(
+    answer: Aggregated,
+    design: Design,
+    groups: tuple[Group, ...],
+    candidates: tuple[Value, ...],
+    arguments: tuple[Expression, ...],
+) -> Integers:
+    """Return how many units have each candidate, a row for each group."""
+    kind = kind_of(arguments[0], design.query.relation.columns)
+    rows, columns = positions(groups, design.key_kinds), positions([(c,) for c in candidates], (kind,))
+    scores = np.zeros((len(groups), len(candidates)), dtype=np.int64)
+    for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        known = canonical(key, (*design.key_kinds, kind))
+        if known is not None and known[:-1] in rows and known[-1:] in columns:
+            scores[rows[known[:-1]], columns[known[-1:]]] = first_number(numbers)
+    return scores

@@ -1,0 +1,435 @@
+"""How requests become records: what SQL and the Python builder share, so that equal requests give equal trees.
+
+Conditions are flat conjunctions, adjacent filters are one, a projection that changes nothing is left out, and every
+aggregate gets its public bounds here, or a refusal that says what would bound it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from dither.data import (
+    Bounded,
+    Call,
+    Case,
+    Cast,
+    CountOf,
+    CountRows,
+    DataSet,
+    Expression,
+    Filter,
+    Grid,
+    JoinPersons,
+    JoinPublic,
+    Keep,
+    Kind,
+    Largest,
+    Limits,
+    Literal,
+    Measure,
+    Name,
+    PerPerson,
+    Project,
+    Relation,
+    Scan,
+    Smallest,
+    Sum,
+    Window,
+)
+from dither.data.expressions import Value, kind_of
+from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.bounds import bounds_of
+from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
+from dither.publish.queries.query import Aggregate, Key, Query
+
+_MOST_ARGUMENTS = 256
+#: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
+_BITS_PER_PERSON = 40
+_NEEDS_BOUNDS = frozenset(
+    (
+        *("sum", "mean", "variance", "deviation", "sample_variance", "sample_deviation"),
+        *("quantile", "minimum", "maximum", "covariance", "correlation"),
+    )
+)
+
+
+def conjunction(parts: Iterable[Expression]) -> Expression:
+    """Return the condition that all parts hold, flat."""
+    return _flat("and", parts)
+
+
+def disjunction(parts: Iterable[Expression]) -> Expression:
+    """Return the condition that at least one part holds, flat."""
+    return _flat("or", parts)
+
+
+def _flat(function: str, parts: Iterable[Expression]) -> Expression:
+    flat: list[Expression] = []
+    for part in parts:
+        flat += part.arguments if isinstance(part, Call) and part.function == function else (part,)
+    while len(flat) > _MOST_ARGUMENTS:
+        size = _MOST_ARGUMENTS
+        chunks = [flat[start : start + size] for start in range(0, len(flat), size)]
+        flat = [Call(function, tuple(chunk)) if len(chunk) > 1 else chunk[0] for chunk in chunks]
+    return Call(function, tuple(flat)) if len(flat) > 1 else flat[0]
+
+
+def conjuncts(condition: Expression) -> tuple[Expression, ...]:
+    """Return the parts of a flat conjunction."""
+    is_and = isinstance(condition, Call) and condition.function == "and"
+    return condition.children() if is_and else (condition,)
+
+
+def clamp(value: Expression, low: Literal, high: Literal) -> Expression:
+    """Return the value moved into [low, high]; NULL stays NULL."""
+    if not (isinstance(low.value, int | float) and isinstance(high.value, int | float) and low.value <= high.value):
+        raise InvalidParameter("CLAMP", (low.value, high.value), "given two numbers, the first at most the second")
+    return Case(((Call("less", (value, low)), low), (Call("more", (value, high)), high)), value)
+
+
+def unclamped(expression: Expression) -> tuple[Expression, float, float] | None:
+    """Return value and bounds if the expression is a clamp, else None."""
+    if not (isinstance(expression, Case) and len(expression.branches) == 2):
+        return None
+    low, high = expression.branches[0][1], expression.branches[1][1]
+    if not (isinstance(low, Literal) and isinstance(high, Literal)):
+        return None
+    if not (isinstance(low.value, int | float) and isinstance(high.value, int | float) and low.value <= high.value):
+        return None
+    if expression != clamp(expression.otherwise, low, high):
+        return None
+    return expression.otherwise, float(low.value), float(high.value)
+
+
+def only_where(condition: Expression, value: Expression, columns: Mapping[str, Kind]) -> Expression:
+    """Return the value where the condition holds, else NULL."""
+    return Case(((condition, value),), Literal(None, kind_of(value, columns)))
+
+
+# Relations.
+
+
+def filtered(relation: Relation, condition: Expression) -> Filter:
+    """Return the rows where the condition holds; filters over one another are one."""
+    if isinstance(relation, Filter):
+        return Filter(relation.relation, conjunction((relation.condition, condition)))
+    return Filter(relation, conjunction((condition,)))
+
+
+def projected(relation: Relation, outputs: Sequence[tuple[str, Expression]]) -> Relation:
+    """Return the named outputs of each row; nothing is added if they are the columns as they are."""
+    if tuple(outputs) == tuple((name, Name(name)) for name in relation.columns):
+        return relation
+    return Project(relation, tuple(outputs))
+
+
+def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
+    """Return what to put before the names of a joined table: its alias and as many underscores as keep them apart."""
+    taken = {name.lower() for name in left.columns}
+    prefix, added = f"{alias}_", [name.lower() for name in names]
+    while any(prefix.lower() + name in taken for name in added):
+        prefix += "_"
+    return prefix
+
+
+def person_columns(relation: Relation) -> frozenset[str]:
+    """Return the visible columns that hold the privacy id in every row."""
+    if isinstance(relation, Scan):
+        return frozenset(() if relation.table.person is None else (relation.table.person,))
+    if isinstance(relation, Project | PerPerson):
+        below = person_columns(relation.relation)
+        named = relation.outputs if isinstance(relation, Project) else relation.keys
+        return frozenset(name for name, value in named if isinstance(value, Name) and value.name in below)
+    if isinstance(relation, JoinPersons):
+        right = frozenset() if relation.keep_unmatched else person_columns(relation.right)
+        return person_columns(relation.left) | {relation.prefix + name for name in right}
+    if isinstance(relation, Filter | JoinPublic | Window | Keep | Bounded):
+        return person_columns(relation.relation)
+    return frozenset()
+
+
+class PersonGrouping:
+    """One row for each person and each value of some keys, with measures of that person's own rows.
+
+    Sums of reals are taken on a fine grid, exactly; ``add`` returns the expression that gives the number back.
+    """
+
+    def __init__(self, relation: Relation, keys: Sequence[tuple[str, Expression]]) -> None:
+        self._relation = relation
+        self._keys = tuple(keys)
+        self._measures: dict[str, Measure] = {}
+
+    def add(self, function: str, value: Expression | None, name: str | None = None) -> Expression:
+        """Return an expression over ``relation`` for count, count_of, sum, mean, minimum or maximum of the value."""
+        if function == "count" or value is None:
+            return self._measure(CountRows(), name or "count")
+        label = name or default_name(function, (value,))
+        if function == "count_of":
+            return self._measure(CountOf(value), label)
+        if function in ("minimum", "maximum"):
+            return self._measure(Smallest(value) if function == "minimum" else Largest(value), label)
+        if function not in ("sum", "mean"):
+            raise Unanswerable(
+                f"{function} cannot be computed within one person",
+                "count, sum, mean, minimum and maximum of a person's own rows can",
+            )
+        kind = kind_of(value, self._relation.columns)
+        if kind is Kind.BOOLEAN:
+            value = Cast(value, Kind.INTEGER)
+        steps, restore = person_sum(value, self._relation)
+        is_plain = function == "sum" and kind is not Kind.REAL and not may_be_null(value, self._relation)
+        total = self._measure(Sum(steps), label if is_plain else f"{label}_total")
+        if is_plain:
+            return total
+        number = self._measure(CountOf(value), f"{label}_values")
+        if function == "mean":
+            return Call("divide", (restore(total), number))
+        if not may_be_null(value, self._relation):
+            return restore(total)
+        sum_kind = Kind.REAL if kind is Kind.REAL else Kind.INTEGER
+        nothing = Call("equal", (number, Literal(0, Kind.INTEGER)))
+        return Case(((nothing, Literal(None, sum_kind)),), restore(total))
+
+    def relation(self) -> PerPerson:
+        """Return the rows with all that was added."""
+        return PerPerson(self._relation, self._keys, tuple(self._measures.items()))
+
+    def _measure(self, measure: Measure, name: str) -> Name:
+        for known, other in self._measures.items():
+            if other == measure:
+                return Name(known)
+        free = free_name(name, [*(key for key, _ in self._keys), *self._measures])
+        self._measures[free] = measure
+        return Name(free)
+
+
+def person_sum(value: Expression, relation: Relation) -> tuple[Expression, Callable[[Expression], Expression]]:
+    """Return an integer expression to add up within a person, and how to get the sum back from the total."""
+    if kind_of(value, relation.columns) is not Kind.REAL:
+        return value, lambda total: total
+    inner = unclamped(value)
+    bounds = bounds_of(value, relation)
+    if bounds is None:
+        raise unbounded("SUM", value)
+    largest = max(abs(bounds[0]), abs(bounds[1]))
+    exponent = _BITS_PER_PERSON - (math.frexp(largest)[1] if largest else 0)
+    grid = Grid(value if inner is None else inner[0], *bounds, origin=0.0, exponent=exponent)
+    return grid, lambda total: Call(
+        "multiply", (Cast(total, Kind.REAL), Literal(math.ldexp(1.0, -exponent), Kind.REAL))
+    )
+
+
+def sorted_by(value: Expression, descending: bool, is_nullable: bool) -> tuple[tuple[Expression, bool], ...]:
+    """Return how to sort by a value so that NULL comes last, as SQL has it here; in a tree NULL is the least value."""
+    if is_nullable and not descending:
+        return (Call("is_null", (value,)), False), (value, False)
+    return ((value, descending),)
+
+
+def key_may_be_null(value: Expression, keys: Sequence[Key], relation: Relation) -> bool:
+    """Return whether a released expression is a key that may be NULL."""
+    for key in keys:
+        if value == Name(key.name):
+            return may_be_null(key.value, relation) if key.values is None else None in key.values
+    return False
+
+
+# Names.
+
+
+def default_name(function: str, arguments: Sequence[Expression], share: Fraction | None = None) -> str:
+    """Return how an aggregate is called that nobody named."""
+    if share == Fraction(1, 2):
+        function = "median"
+    columns = [argument.name for argument in arguments if isinstance(argument, Name)]
+    return "_".join([function.removesuffix("_of"), *(columns if len(columns) == len(arguments) else [])])
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return the name, with a number after it if it is taken; upper and lower case do not differ."""
+    used = {other.lower() for other in taken}
+    free, number = name, 1
+    while free.lower() in used:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def described(expression: Expression) -> str:
+    """Return a short text for messages."""
+    if isinstance(expression, Name):
+        return expression.name
+    if isinstance(expression, Call):
+        return f"{expression.function}({', '.join(described(part) for part in expression.arguments)})"
+    return type(expression).__name__.lower()
+
+
+# Aggregates and queries.
+
+
+def unbounded(function: str, value: Expression) -> Unanswerable:
+    """Return the refusal of an aggregate whose values may be anything."""
+    return Unanswerable(
+        f"{function} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
+        "declare lower and upper for the column, or write CLAMP(x, low, high) around the value",
+    )
+
+
+def make_aggregate(
+    function: str,
+    arguments: Sequence[Expression],
+    relation: Relation,
+    *,
+    name: str | None = None,
+    where: Expression | None = None,
+    bounds: Sequence[tuple[float, float] | None] | None = None,
+    share: Fraction | None = None,
+    many: int | None = None,
+    values: Sequence[Value] | None = None,
+    granularity: float | None = None,
+) -> Aggregate:
+    """Return the record of an aggregate over a relation, bounds and candidates found or refused.
+
+    Args:
+        function: one of ``AGGREGATES``.
+        arguments: what it is of.
+        relation: the rows.
+        name: how it is called.
+        where: only these rows count.
+        bounds: for each argument the range to clamp to; None finds it.
+        share: which quantile.
+        many: how many of the commonest values.
+        values: the candidates for the commonest values; None finds the public ones.
+        granularity: the step of the grid.
+
+    """
+    columns = relation.columns
+    if function == "persons" and not relation.has_persons:
+        raise Unanswerable("every row is a unit of its own, so that persons cannot be counted", "ask for COUNT(*)")
+    label = name or default_name(function, arguments, share)
+    if where is not None and function == "persons":
+        raise Unanswerable(
+            "a number of persons under a FILTER is another set of rows", "put the condition into WHERE or GROUP BY"
+        )
+    if function == "count":
+        return Aggregate(label, "count") if where is None else Aggregate(label, "count_of", (where,))
+    if function == "count_of":
+        value = arguments[0]
+        if kind_of(value, columns) is Kind.BOOLEAN and where is None:
+            return Aggregate(label, "count_of", (value,))
+        return Aggregate(label, "count_of", (value if where is None else only_where(where, value, columns),))
+    if function in ("mode", "top"):
+        candidates = tuple(values) if values is not None else public_values(arguments[0], relation)
+        candidates = None if candidates is None else tuple(value for value in candidates if value is not None)
+        if not candidates:
+            raise Unanswerable(
+                f"the commonest value of {described(arguments[0])[:60]} is sought among public values: none are known",
+                "declare categories for the column, or group by it and order by COUNT(*)",
+            )
+        value = arguments[0] if where is None else only_where(where, arguments[0], columns)
+        return Aggregate(label, function, (value,), many=many, values=candidates)
+    if function not in _NEEDS_BOUNDS:
+        return Aggregate(label, function, tuple(arguments))
+    final: list[Expression] = []
+    ranges: list[tuple[float, float]] = []
+    for index, argument in enumerate(arguments):
+        value, interval = _bounded_argument(function, argument, None if bounds is None else bounds[index], relation)
+        final.append(value if where is None else only_where(where, value, columns))
+        ranges.append(interval)
+    return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
+
+
+def _bounded_argument(
+    function: str, argument: Expression, said: tuple[float, float] | None, relation: Relation
+) -> tuple[Expression, tuple[float, float]]:
+    kind = kind_of(argument, relation.columns)
+    if kind is Kind.BOOLEAN:
+        argument = Cast(argument, Kind.INTEGER)
+    elif not kind.is_number:
+        raise Unanswerable(
+            f"{function} needs numbers, and {described(argument)[:60]} is a {kind.value}",
+            "count it, group by it, or turn it into a number (DATEDIFF, EXTRACT, LENGTH, CAST)",
+        )
+    stripped = unclamped(argument)
+    if stripped is not None:
+        argument, low, high = stripped
+        said = (low, high) if said is None else (max(low, said[0]), min(high, said[1]))
+    known = bounds_of(argument, relation)
+    if said is None:
+        if known is None:
+            raise unbounded(function.upper(), argument)
+        return argument, known
+    low, high = (float(end) for end in said)
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise InvalidParameter("bounds", said, "two finite numbers, the first at most the second")
+    # A declared range that is narrower says more; one that lies elsewhere is overruled by the request.
+    if known is not None and max(known[0], low) <= min(known[1], high):
+        low, high = max(known[0], low), min(known[1], high)
+    return argument, (low, high)
+
+
+def make_query(
+    dataset: DataSet,
+    relation: Relation,
+    keys: Sequence[Key],
+    aggregates: Sequence[Aggregate],
+    outputs: Sequence[tuple[str, Expression]],
+    *,
+    having: Expression | None = None,
+    order: Sequence[tuple[Expression, bool]] = (),
+    limit: int | None = None,
+    limits: Limits | None = None,
+    key_values: Sequence[Sequence[Value]] | None = None,
+) -> Query:
+    """Return the record, after checking that what is shown makes sense over what is released."""
+    if not aggregates:
+        raise Unanswerable(
+            "nothing is measured, and rows are never shown",
+            "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
+        )
+    if key_values is None:
+        check_number_of_groups([key.values for key in keys])
+    query = Query(
+        dataset,
+        relation,
+        tuple(keys),
+        tuple(aggregates),
+        tuple(outputs),
+        limits or own_limits(dataset),
+        key_values=None if key_values is None else tuple(tuple(row) for row in key_values),
+        having=having,
+        order=tuple(order),
+        limit=limit,
+    )
+    released = query.released
+    for _, expression in query.outputs:
+        kind_of(expression, released)
+    for expression, _ in query.order:
+        kind_of(expression, released)
+    if having is not None and kind_of(having, released) is not Kind.BOOLEAN:
+        raise InvalidParameter("HAVING", described(having), "true or false")
+    return query
+
+
+def make_key(name: str, value: Expression, relation: Relation, values: Sequence[Value] | None = None) -> Key:
+    """Return a key with its public values: those given, or what the schema and the request say."""
+    kind = kind_of(value, relation.columns)
+    if isinstance(value, Name) and value.name in person_columns(relation):
+        raise Unanswerable(
+            f"a group for every value of the privacy id {value.name} would be a row about every person",
+            "count persons with COUNT(DISTINCT id), or group by the id in a subquery and aggregate its rows",
+        )
+    if values is None:
+        return Key(name, value, public_values(value, relation))
+    for given in values:
+        Literal(given, kind)
+    if len(set(values)) != len(values) or not values:
+        raise InvalidParameter(f"keys of {name}", values, "different values, at least one")
+    return Key(name, value, tuple(values))
+
+
+def own_limits(dataset: DataSet) -> Limits:
+    """Return the limits that the data set declares."""
+    return Limits(dataset.rows, dataset.groups, dataset.rows_per_group)

@@ -1,0 +1,558 @@
+"""Public bounds of an expression, from what the schema declares and what the request itself says.
+
+``bounds_of`` walks an expression and the relation below it in interval arithmetic: declared bounds of columns, WHERE
+conditions, CASE branches and clamps narrow an interval, arithmetic combines them, and every step is rounded outwards,
+so that the value which an engine computes in doubles lies inside whenever the cells are as declared. Privacy does not
+rest on it (a measure clamps each value again): accuracy does, because a narrow interval is what keeps noise small.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+from dither.data import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    CountOf,
+    CountRows,
+    Expression,
+    Filter,
+    Grid,
+    JoinPersons,
+    JoinPublic,
+    Kind,
+    Largest,
+    Literal,
+    Measure,
+    Name,
+    OneOf,
+    PerPerson,
+    Persons,
+    Project,
+    Relation,
+    Scan,
+    Smallest,
+    Sum,
+    Window,
+)
+from dither.data.expressions import Value, kind_of
+from dither.errors import InvalidParameter
+
+#: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
+_End = Fraction | float
+_Interval = tuple[_End, _End]
+_Known = Mapping[Expression, _Interval]
+
+_ALL: _Interval = (-math.inf, math.inf)
+_TRUTH: _Interval = (Fraction(0), Fraction(1))
+_PARTS = {
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "weekday": (1, 7),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "sign": (-1, 1),
+}
+
+
+def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float] | None:
+    """Return the least and the largest value of a number (or of false and true as 0 and 1), or None if unknown.
+
+    An expression that is always NULL has no bounds either.
+    """
+    kind = kind_of(expression, relation.columns)
+    if not (kind.is_number or kind is Kind.BOOLEAN):
+        return None
+    interval = _bounds(expression, relation, {})
+    if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
+        return None
+    low, high = float(interval[0]), float(interval[1])
+    return low + 0.0, high + 0.0  # never minus zero
+
+
+def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime.date, datetime.date] | None:
+    """Return the first and the last day of a date or of the dates of a timestamp, or None if unknown."""
+    kind = kind_of(expression, relation.columns)
+    if kind not in (Kind.DATE, Kind.TIMESTAMP):
+        return None
+    interval = _bounds(Cast(expression, Kind.DATE), relation, {})
+    if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
+        return None
+    first, last = (min(max(int(end), 1), datetime.date.max.toordinal()) for end in interval)
+    return datetime.date.fromordinal(first), datetime.date.fromordinal(last)
+
+
+def _bounds(expression: Expression, relation: Relation, known: _Known) -> _Interval | None:
+    """Return the interval of the values that are not NULL, None if there are none."""
+    interval = _interval(expression, relation, known)
+    if interval is not None and expression in known:
+        interval = _meet(interval, known[expression])
+    return None if interval is None else _outward(interval)
+
+
+def _interval(expression: Expression, relation: Relation, known: _Known) -> _Interval | None:
+    if isinstance(expression, Literal):
+        if expression.value is None:
+            return None
+        place = _place(expression.value)
+        return _ALL if place is None else (place, place)
+    if isinstance(expression, Name):
+        return _of_column(expression.name, relation)
+    if isinstance(expression, OneOf):
+        return _TRUTH
+    if isinstance(expression, Grid):
+        return Fraction(expression.least), Fraction(expression.most)
+    if isinstance(expression, Cast):
+        below = _bounds(expression.value, relation, known)
+        return None if below is None else _of_cast(expression, below, kind_of(expression.value, relation.columns))
+    if isinstance(expression, Case):
+        return _of_case(expression, relation, known)
+    if isinstance(expression, Call):
+        return _of_call(expression, relation, known)
+    return _ALL
+
+
+def _of_cast(expression: Cast, below: _Interval, given: Kind) -> _Interval:
+    day = 86_400_000_000
+    if given is expression.kind or given in (Kind.BOOLEAN, Kind.INTEGER) or expression.kind is Kind.TEXT:
+        return below if expression.kind is not Kind.TEXT else _ALL
+    if given is Kind.REAL:
+        return _each(below, math.floor)
+    if given is Kind.DATE:
+        return _each(below, lambda days: (days - 1) * day)
+    if given is Kind.TIMESTAMP:
+        return _each(below, lambda instant: instant // day + 1)
+    return _ALL
+
+
+def _of_case(expression: Case, relation: Relation, known: _Known) -> _Interval | None:
+    passed = dict(known)
+    found: list[_Interval | None] = []
+    for condition, value in expression.branches:
+        here = _when_true(condition)
+        if all(_may_hold(part, interval, relation, passed) for part, interval in here.items()):
+            found.append(_bounds(value, relation, _both(passed, here)))
+        passed = _both(passed, _when_not_true(condition))
+    found.append(_bounds(expression.otherwise, relation, passed))
+    return _join(found)
+
+
+def _may_hold(expression: Expression, wanted: _Interval, relation: Relation, known: _Known) -> bool:
+    """Return whether the expression can lie where a condition wants it: a branch that nothing reaches counts not."""
+    given = _bounds(expression, relation, known)
+    return given is not None and given[0] <= wanted[1] and wanted[0] <= given[1]
+
+
+def _of_call(expression: Call, relation: Relation, known: _Known) -> _Interval | None:
+    function = expression.function
+    if function in _PARTS:
+        low, high = _PARTS[function]
+        return Fraction(low), Fraction(high)
+    below = [_bounds(argument, relation, known) for argument in expression.arguments]
+    if function == "coalesce":
+        return _join(below)
+    if function in ("least", "greatest"):
+        return _of_extreme(expression, below)
+    if function == "is_null":
+        return _TRUTH
+    if function in ("and", "or", "not") or function in _COMPARISONS or function in _TESTS:
+        return _TRUTH
+    given = [interval for interval in below if interval is not None]
+    if len(given) < len(below):
+        return None  # one argument is always NULL, so is the call
+    if function in _ARITHMETIC:
+        return _ARITHMETIC[function](*given)
+    return _of_function(expression, given, relation)
+
+
+_TESTS = frozenset(("starts_with", "ends_with", "contains", "like"))
+_COMPARISONS = {
+    "equal": "equal",
+    "less": "more",
+    "at_most": "at_least",
+    "more": "less",
+    "at_least": "at_most",
+    "unequal": "unequal",
+}
+
+
+def _of_function(expression: Call, given: list[_Interval], relation: Relation) -> _Interval:
+    function, first = expression.function, given[0]
+    if function == "multiply":
+        same = expression.arguments[0] == expression.arguments[1]
+        return _square(first) if same else _product(first, given[1])
+    if function == "divide":
+        return _quotient(first, given[1], kind_of(expression.arguments[1], relation.columns) is Kind.INTEGER)
+    if function == "quotient":
+        return _each(_quotient(first, given[1], True), math.trunc)
+    if function == "remainder":
+        return _remainder(first, given[1])
+    if function == "shift_right":
+        bits = given[1]
+        if not (bits[0] == bits[1] and 0 <= bits[0] <= 62):
+            return _ALL
+        return _each(first, lambda end: math.floor(end / 2 ** int(bits[0])))
+    if function == "power":
+        return _power(first, given[1])
+    if function == "length":
+        return Fraction(0), math.inf
+    if function == "year":
+        return _each(first, lambda end: _year(end, kind_of(expression.arguments[0], relation.columns)))
+    if function == "truncate_date":
+        return _truncated(expression, first, kind_of(expression.arguments[0], relation.columns))
+    return first if function == "null_if" else _ALL
+
+
+# Intervals of columns, through the relations.
+
+
+def _of_column(name: str, relation: Relation) -> _Interval | None:
+    if isinstance(relation, Scan):
+        return _of_declared(relation.table.column(name))
+    if isinstance(relation, Filter):
+        return _bounds(Name(name), relation.relation, _when_true(relation.condition))
+    if isinstance(relation, Project):
+        return _bounds(dict(relation.outputs)[name], relation.relation, {})
+    if isinstance(relation, JoinPublic):
+        below = relation.relation.columns
+        return (
+            _of_column(name, relation.relation)
+            if name in below
+            else _of_declared(relation.table.column(name.removeprefix(relation.prefix)))
+        )
+    if isinstance(relation, JoinPersons):
+        on_left = name in relation.left.columns
+        side = relation.left if on_left else relation.right
+        found = _of_column(name if on_left else name.removeprefix(relation.prefix), side)
+        if relation.condition is not None and not relation.keep_unmatched and found is not None:
+            found = _meet(found, _when_true(relation.condition).get(Name(name), _ALL))
+        return found
+    if isinstance(relation, PerPerson):
+        keys, measures = dict(relation.keys), dict(relation.measures)
+        return (
+            _bounds(keys[name], relation.relation, {})
+            if name in keys
+            else _of_measure(measures[name], relation.relation)
+        )
+    if isinstance(relation, Window) and name == relation.name:
+        return _of_window(relation)
+    return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
+
+
+def _of_measure(measure: Measure, relation: Relation) -> _Interval | None:
+    if isinstance(measure, CountRows):
+        return Fraction(1), math.inf
+    if isinstance(measure, CountOf):
+        return Fraction(0), math.inf
+    if isinstance(measure, Persons):
+        return Fraction(1), Fraction(1)
+    if isinstance(measure, Sum):
+        return _of_sum(_bounds(measure.value, relation, {}))
+    if isinstance(measure, Smallest | Largest):
+        return _bounds(measure.value, relation, {})
+    return _ALL
+
+
+def _of_window(window: Window) -> _Interval | None:
+    if window.function == "row_number":
+        return Fraction(1), math.inf
+    if window.function == "count":
+        return Fraction(0), math.inf
+    value = _ALL if window.value is None else _bounds(window.value, window.relation, {})
+    return _of_sum(value) if window.function == "sum" else value
+
+
+def _of_sum(value: _Interval | None) -> _Interval:
+    low, high = (Fraction(0), Fraction(0)) if value is None else value
+    return (Fraction(0) if low >= 0 else -math.inf), (Fraction(0) if high <= 0 else math.inf)
+
+
+def _of_declared(column: Column) -> _Interval:
+    if column.kind is Kind.BOOLEAN:
+        return _TRUTH
+    if column.kind is Kind.TEXT:
+        return _ALL
+    ends: Iterable[Value] = (column.lower, column.upper)
+    if column.lower is None:
+        ends = column.categories or ()
+    places = [place for place in map(_place, ends) if place is not None]
+    return (min(places), max(places)) if places else _ALL
+
+
+# What a condition says about the expressions in it.
+
+
+def _when_true(condition: Expression) -> dict[Expression, _Interval]:
+    if isinstance(condition, OneOf):
+        places = [_place(option.value) for option in condition.options]
+        known = [place for place in places if place is not None]
+        return {condition.value: (min(known), max(known))} if known and len(known) == len(places) else {}
+    if not isinstance(condition, Call):
+        return {}
+    if condition.function == "and":
+        found: dict[Expression, _Interval] = {}
+        for part in condition.arguments:
+            found = _both(found, _when_true(part))
+        return found
+    return _compared(condition.function, condition.arguments)
+
+
+_NEGATED = {"less": "at_least", "at_most": "more", "more": "at_most", "at_least": "less", "unequal": "equal"}
+
+
+def _when_not_true(condition: Expression) -> dict[Expression, _Interval]:
+    """Return what holds, or else the expression is NULL, where the condition is false or NULL."""
+    if not isinstance(condition, Call):
+        return {}
+    if condition.function == "or":
+        found: dict[Expression, _Interval] = {}
+        for part in condition.arguments:
+            found = _both(found, _when_not_true(part))
+        return found
+    if condition.function == "not":
+        return {}
+    return _compared(_NEGATED.get(condition.function, ""), condition.arguments)
+
+
+def _compared(function: str, arguments: tuple[Expression, ...]) -> dict[Expression, _Interval]:
+    if function not in _COMPARISONS or function == "unequal":
+        return {}
+    left, right = arguments
+    if isinstance(left, Literal):
+        left, right, function = right, left, _COMPARISONS[function]
+    place = _place(right.value) if isinstance(right, Literal) else None
+    if place is None:
+        return {}
+    low = place if function in ("more", "at_least", "equal") else -math.inf
+    high = place if function in ("less", "at_most", "equal") else math.inf
+    return {left: (low, high)}
+
+
+def _both(first: _Known, second: _Known) -> dict[Expression, _Interval]:
+    joined = dict(first)
+    for expression, interval in second.items():
+        joined[expression] = _meet(joined[expression], interval) if expression in joined else interval
+    return joined
+
+
+# Arithmetic of intervals.
+
+
+def _is_finite(end: _End) -> bool:
+    return isinstance(end, Fraction) or math.isfinite(end)
+
+
+def _place(value: Value) -> Fraction | None:
+    """Return where a value lies on the number line, None for texts, truths and NULL."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return None if value is None or isinstance(value, str) else Fraction(int(value))
+    if isinstance(value, datetime.datetime):
+        return Fraction((value - datetime.datetime.min) // datetime.timedelta(microseconds=1))
+    if isinstance(value, datetime.date):
+        return Fraction(value.toordinal())
+    return Fraction(value)
+
+
+def _outward(interval: _Interval) -> _Interval:
+    """Round to doubles, outwards: rounding to nearest is monotone, so a computed double stays inside."""
+    return _rounded(interval[0], -math.inf), _rounded(interval[1], math.inf)
+
+
+def _rounded(end: _End, towards: float) -> _End:
+    if isinstance(end, float) or (end.denominator == 1 and abs(end.numerator) <= 2**53):
+        return end
+    try:
+        near = float(end)
+    except OverflowError:
+        sign = 1 if end > 0 else -1
+        return sign * math.inf if (end > 0) == (towards > 0) else sign * Fraction(sys.float_info.max)
+    if (near < end) if towards > 0 else (near > end):
+        near = math.nextafter(near, towards)
+    return Fraction(near) if math.isfinite(near) else near
+
+
+def _meet(first: _Interval, second: _Interval) -> _Interval:
+    low, high = max(first[0], second[0]), min(first[1], second[1])
+    return (low, high) if low <= high else first  # contradictory conditions: no row is left, any bound is true
+
+
+def _join(intervals: Iterable[_Interval | None]) -> _Interval | None:
+    given = [interval for interval in intervals if interval is not None]
+    return (min(low for low, _ in given), max(high for _, high in given)) if given else None
+
+
+def _each(interval: _Interval, change: Callable[[Fraction], Fraction | int]) -> _Interval:
+    """Apply a function that never decreases."""
+    low, high = (Fraction(change(end)) if isinstance(end, Fraction) else end for end in interval)
+    return low, high
+
+
+def _times(first: _End, second: _End) -> _End:
+    return Fraction(0) if first == 0 or second == 0 else first * second
+
+
+def _product(first: _Interval, second: _Interval) -> _Interval:
+    corners = [_times(a, b) for a in first for b in second]
+    return min(corners), max(corners)
+
+
+def _square(interval: _Interval) -> _Interval:
+    low, high = interval
+    ends = (_times(low, low), _times(high, high))
+    return (Fraction(0) if low <= 0 <= high else min(ends)), max(ends)
+
+
+def _quotient(first: _Interval, second: _Interval, is_whole: bool) -> _Interval:
+    low, high = second
+    if low > 0 or high < 0:
+        inverse = _inverse(high), _inverse(low)
+    elif low == high == 0:
+        return Fraction(0), Fraction(0)  # always NULL
+    elif is_whole:
+        inverse = (Fraction(0) if low >= 0 else Fraction(-1)), (Fraction(0) if high <= 0 else Fraction(1))
+    else:
+        inverse = (Fraction(0) if low >= 0 else -math.inf), (Fraction(0) if high <= 0 else math.inf)
+    return _product(first, inverse)
+
+
+def _inverse(end: _End) -> _End:
+    return 1 / end if isinstance(end, Fraction) else Fraction(0)
+
+
+def _remainder(first: _Interval, second: _Interval) -> _Interval:
+    reach: _End = _absolute(first)[1]
+    most: _End = min(max(_absolute(second)[1] - 1, Fraction(0)), reach)
+    return (Fraction(0) if first[0] >= 0 else -most), (Fraction(0) if first[1] <= 0 else most)
+
+
+def _power(first: _Interval, second: _Interval) -> _Interval:
+    low, high = first
+    exponent = second[0]
+    if second[0] != second[1] or not isinstance(exponent, Fraction):
+        return _ALL
+    if exponent.denominator == 1 and 0 <= exponent <= 64:
+        times = int(exponent)
+        if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
+            return (Fraction(0) if times % 2 == 0 or low >= 0 else -math.inf), math.inf
+        ends = (low**times, high**times)
+        least = Fraction(0) if times % 2 == 0 and low <= 0 <= high and times else min(ends)
+        return _widened((least, max(ends)))
+    if low >= 0 and exponent > 0:
+        share = float(exponent)
+        return _widened(_floats(first, lambda end: end**share, least=0.0))
+    return _ALL
+
+
+def _of_extreme(expression: Call, below: list[_Interval | None]) -> _Interval | None:
+    """NULL arguments are passed over, so only constants are certain to take part."""
+    joined = _join(below)
+    if joined is None:
+        return None
+    certain = [
+        interval[0]
+        for argument, interval in zip(expression.arguments, below, strict=True)
+        if isinstance(argument, Literal) and interval is not None
+    ]
+    low, high = joined
+    for constant in certain:
+        if expression.function == "greatest":
+            low = max(low, constant)
+        else:
+            high = min(high, constant)
+    return low, high
+
+
+def _floats(interval: _Interval, change: Callable[[float], float], *, least: float) -> _Interval:
+    ends: list[_End] = []
+    for end in interval:
+        try:
+            found = change(float(end))
+        except OverflowError:
+            found = math.inf
+        except ValueError:  # outside the domain, where the value is NULL
+            found = least
+        ends.append(Fraction(found) if math.isfinite(found) else found)
+    return ends[0], ends[1]
+
+
+def _widened(interval: _Interval) -> _Interval:
+    """Allow for the last digits of an engine's mathematical library."""
+    slack = Fraction(1, 2**48)
+    low, high = interval
+    return (
+        low - abs(low) * slack if isinstance(low, Fraction) else low,
+        high + abs(high) * slack if isinstance(high, Fraction) else high,
+    )
+
+
+def _absolute(interval: _Interval) -> _Interval:
+    low, high = interval
+    if low >= 0:
+        return low, high
+    return (-high, -low) if high <= 0 else (Fraction(0), max(-low, high))
+
+
+def _square_root(interval: _Interval) -> _Interval:
+    low, high = _widened(_floats(interval, math.sqrt, least=0.0))
+    return max(low, Fraction(0)), high
+
+
+def _exponential(interval: _Interval) -> _Interval:
+    low, high = _widened(_floats(interval, math.exp, least=0.0))
+    return max(low, Fraction(0)), high
+
+
+def _year(end: Fraction, kind: Kind) -> int:
+    return _day(end, kind).year
+
+
+def _day(end: Fraction, kind: Kind) -> datetime.date:
+    ordinal = int(end) if kind is Kind.DATE else int(end // 86_400_000_000) + 1
+    return datetime.date.fromordinal(min(max(ordinal, 1), datetime.date.max.toordinal()))
+
+
+def _truncated(expression: Call, first: _Interval, kind: Kind) -> _Interval:
+    unit = expression.arguments[1]
+    part = unit.value if isinstance(unit, Literal) else ""
+    return _each(first, lambda end: first_day(_day(end, kind), str(part)).toordinal())
+
+
+def first_day(day: datetime.date, part: str) -> datetime.date:
+    """Return the first day of the year, quarter, month or week in which a day lies.
+
+    >>> first_day(datetime.date(2024, 5, 9), "quarter")
+    datetime.date(2024, 4, 1)
+    """
+    if part == "year":
+        return day.replace(month=1, day=1)
+    if part == "quarter":
+        return day.replace(month=day.month - (day.month - 1) % 3, day=1)
+    if part == "month":
+        return day.replace(day=1)
+    if part == "week":
+        return datetime.date.fromordinal(max(day.toordinal() - day.weekday(), 1))
+    if part == "day":
+        return day
+    raise InvalidParameter("part", part, "year, quarter, month, week or day")
+
+
+_ARITHMETIC: Mapping[str, Callable[..., _Interval]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "negate": lambda a: (-a[1], -a[0]),
+    "absolute": _absolute,
+    "floor": lambda a: _each(a, math.floor),
+    "ceiling": lambda a: _each(a, math.ceil),
+    "square_root": _square_root,
+    "exponential": _exponential,
+    "logarithm": lambda a: _widened(_floats(a, math.log, least=-math.inf)),
+    "days_between": lambda a, b: (b[0] - a[1], b[1] - a[0]),
+    "add_days": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+}

@@ -1,0 +1,359 @@
+"""The design of an answer: what is measured, with which mechanism, for which share of the loss.
+
+A function of the query, the loss and the user's wishes alone. ``Answer`` states its plan from it, runs it, and builds
+intervals from it; ``quote`` prints it. Nothing here sees data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from dither.data import Bounded, Expression, Keep, Kind, Limits, Relation
+from dither.data.expressions import Value, kind_of, names_in
+from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
+from dither.mechanisms import DiscreteGaussian, Geometric, PermuteAndFlip, TopK
+from dither.mechanisms.propose_test_release import threshold_for
+from dither.mechanisms.stability_selection import ThresholdedCounts
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
+from dither.publish.queries.groups import Group, kept, key_kinds, public_groups
+from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
+from dither.publish.queries.quantiles import Search
+from dither.publish.queries.query import Aggregate, Query
+from dither.publish.queries.sensitivity import (
+    Contribution,
+    Sensitivity,
+    contribution,
+    effective_limits,
+    of_persons,
+    of_rows,
+    within_structure,
+)
+from dither.publish.queries.split import Need, divide
+from dither.publish.queries.statistics import Statistic, statistic_of
+
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+KEYS = "keys"
+Additive = Geometric | DiscreteGaussian
+Choice = PermuteAndFlip | TopK
+
+_RANKED = ("quantile", "minimum", "maximum")
+_CHOSEN = ("mode", "top")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One vector that is measured: what it moves by, its share of the loss, and the scale of its noise."""
+
+    sensitivity: Sensitivity
+    share: Fraction
+    scale: Fraction
+    is_gaussian: bool
+
+    @property
+    def stability(self) -> Fraction:
+        """How far the vector moves per unit, in the distance of its noise."""
+        return self.sensitivity.l2 if self.is_gaussian else self.sensitivity.l1
+
+    def drawn(self, *shape: int) -> Additive:
+        """Return the mechanism for a vector of that shape."""
+        if self.is_gaussian:
+            return DiscreteGaussian(sigma=self.scale, shape=shape)
+        return Geometric(scale=self.scale, shape=shape)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The commonest of public values in every group."""
+
+    aggregate: Aggregate
+    candidates: tuple[Value, ...]
+    touched: int
+    share: Fraction
+    drawn: Choice
+
+
+@dataclass(frozen=True)
+class Design:
+    """Everything about an answer that is known beforehand.
+
+    Args:
+        query: what is asked.
+        target: the loss that the answer may have.
+        noise: 'laplace' or 'gaussian'.
+        shares: how much of the loss each aggregate gets; None for equal errors.
+
+    """
+
+    query: Query
+    target: Loss
+    noise: str
+    shares: Mapping[str, Fraction] | None
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether noise is Gaussian, and the loss counted in rho."""
+        return self.noise == GAUSSIAN
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...] | None:
+        """The public groups, in order; None where they are discovered."""
+        return public_groups(self.query)
+
+    @cached_property
+    def key_kinds(self) -> tuple[Kind, ...]:
+        """What the keys hold."""
+        return key_kinds(self.query)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The limits that hold."""
+        said = within_structure(self.query.limits, self.query.relation)
+        return effective_limits(self.query.dataset, said)
+
+    @cached_property
+    def unit(self) -> Contribution:
+        """How much of one unit counts."""
+        return contribution(self.query.dataset, self.limits, None if self.groups is None else len(self.groups))
+
+    @property
+    def has_persons(self) -> bool:
+        """Whether a unit is a person with all their rows."""
+        return self.query.dataset.protects_persons
+
+    @cached_property
+    def statistics(self) -> dict[str, Statistic]:
+        """What is made of sums and counts, by the name of the aggregate."""
+        columns = self.query.relation.columns
+        found = {a.name: statistic_of(a, columns, has_persons=self.has_persons) for a in self.query.aggregates}
+        return {name: statistic for name, statistic in found.items() if statistic is not None}
+
+    @cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """Every sum and count that any statistic needs, once."""
+        every = (part for statistic in self.statistics.values() for part in statistic.measured)
+        return tuple(dict.fromkeys(every))
+
+    @cached_property
+    def searches(self) -> tuple[Search, ...]:
+        """Quantiles, together where they have one argument, bounds and grid."""
+        together: dict[Any, list[Aggregate]] = {}
+        for aggregate in self.query.aggregates:
+            if aggregate.function in _RANKED:
+                if aggregate.share is not None and not 0 <= aggregate.share <= 1:
+                    raise InvalidParameter(f"share of {aggregate.name}", str(aggregate.share), "between 0 and 1")
+                scaled = on_grid(aggregate, 0, self.query.relation.columns, origin="lower")
+                together.setdefault(scaled, []).append(aggregate)
+        return tuple(Search(scaled, tuple(aggregates)) for scaled, aggregates in together.items())
+
+    @cached_property
+    def chosen(self) -> tuple[Aggregate, ...]:
+        """What is chosen among public values."""
+        found = tuple(a for a in self.query.aggregates if a.function in _CHOSEN)
+        for aggregate in found:
+            if not aggregate.values:
+                raise Unanswerable(
+                    f"the commonest value of {aggregate.name} can only be chosen among public values",
+                    "declare the categories of the column, or group by it and order by a count",
+                )
+            if self.groups is None:
+                raise Unanswerable(
+                    f"{aggregate.name} cannot be chosen in groups that are discovered",
+                    "list the groups, or group by it",
+                )
+        return found
+
+    @cached_property
+    def needs(self) -> tuple[Need, ...]:
+        """What every column needs, parts numbered: measured ones, searches, choices, and last the keys."""
+        places = {part: number for number, part in enumerate(self.measured)}
+        moves = [self._norm(sensitivity) for sensitivity in self.sensitivities]
+        found = []
+        for name, statistic in self.statistics.items():
+            parts = tuple(places[part] for part in statistic.measured)
+            loads = tuple(weight * moves[part] for weight, part in zip(statistic.weights, parts, strict=True))
+            found.append(Need(name, parts, loads))
+        first = len(self.measured)
+        for number, search in enumerate(self.searches, first):
+            for aggregate in search.aggregates:
+                found.append(Need(aggregate.name, (number,), (moves[number],), search.levels))
+        first += len(self.searches)
+        for number, aggregate in enumerate(self.chosen, first):
+            found.append(Need(aggregate.name, (number,), (moves[number],), aggregate.many or 1))
+        if self.groups is None:
+            found.append(Need(KEYS, (first + len(self.chosen),), (moves[-1],)))
+        return tuple(found)
+
+    @cached_property
+    def sensitivities(self) -> tuple[Sensitivity, ...]:
+        """How far every part moves, in the order of the parts."""
+        cells = None if self.groups is None else len(self.groups)
+        by_units = of_persons(self.unit, cells)
+        found = [
+            by_units if part.counts_units else of_rows(self.unit, part.least, part.most, cells)
+            for part in self.measured
+        ]
+        found += [of_rows(self.unit, 0, 1, None) for _ in self.searches]
+        found += [of_persons(self.unit, None) for _ in self.chosen]
+        return tuple(found if self.groups is not None else [*found, of_persons(self.unit, None)])
+
+    @cached_property
+    def split(self) -> tuple[Fraction, ...]:
+        """The share of the loss of every part."""
+        shares = self.shares
+        if shares and self.groups is None:
+            # What the user leaves unsaid: the keys get as much as an average column.
+            shares = {**shares, KEYS: sum(shares.values(), Fraction(0)) / len(shares)}
+        return divide(self.needs, len(self.sensitivities), is_gaussian=self.is_gaussian, shares=shares)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that are sums and counts."""
+        return tuple(self._part(number) for number in range(len(self.measured)))
+
+    @cached_property
+    def levels(self) -> tuple[Part, ...]:
+        """For every search, the noise of one level."""
+        first = len(self.measured)
+        return tuple(self._part(first + number, search.levels) for number, search in enumerate(self.searches))
+
+    @cached_property
+    def picks(self) -> tuple[Pick, ...]:
+        """The choices."""
+        return tuple(self._pick(aggregate, number) for number, aggregate in enumerate(self.chosen))
+
+    @cached_property
+    def discovery(self) -> ThresholdedCounts | None:
+        """What decides which groups are published, where they are not known."""
+        if self.groups is not None:
+            return None
+        delta = self._delta
+        if delta == 0:
+            raise Unanswerable(
+                "groups that are not known beforehand cost a delta, and the loss has none",
+                "list the values of the key (in the schema, or with IN), or give a delta",
+            )
+        amount, touched = self._loss_of(self.split[-1]), self.unit.touched
+        keys = self.unit.groups
+        scale = laplace_scale(amount, keys * touched)
+
+        def built(threshold: int) -> ThresholdedCounts:
+            return ThresholdedCounts(max_keys=keys, scale=scale, threshold=threshold)
+
+        low, high = 0, threshold_for(scale, delta / (2 * keys * touched)) + touched
+        while high - low > 1:
+            between = (low + high) // 2
+            low, high = (low, between) if _delta_of(built(between), touched) <= delta else (between, high)
+        return built(high)
+
+    @cached_property
+    def values_loss(self) -> Loss:
+        """What all values together may lose, once groups have been discovered."""
+        return self._loss_of(1 - self.split[-1]) if self.groups is None else self._loss_of(Fraction(1))
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The columns that the query uses: what decides which rows of a person stay."""
+        arguments = (argument for aggregate in self.query.aggregates for argument in aggregate.arguments)
+        used = frozenset().union(*(names_in(value) for value in (*(key.value for key in self.query.keys), *arguments)))
+        return tuple(name for name in self.query.relation.columns if name in used)
+
+    def errors(self, failure: float) -> dict[str, float]:
+        """Return how far every column is off at most, but for ``failure``, as a share of its range.
+
+        For what is divided by a number of values, before that division; for quantiles and choices in rows.
+        """
+        found = {}
+        for name, statistic in self.statistics.items():
+            each = failure / len(statistic.measured)
+            parts = (self.parts[self.measured.index(part)] for part in statistic.measured)
+            sizes = (
+                float(weight) * part.drawn().reach(each) for weight, part in zip(statistic.weights, parts, strict=True)
+            )
+            found[name] = sum(sizes)
+        for search, part in zip(self.searches, self.levels, strict=True):
+            for aggregate, share in zip(search.aggregates, search.shares, strict=True):
+                found[aggregate.name] = search.reach(part.drawn(), search.levels - 1, share, failure)
+        for pick in self.picks:
+            found[pick.aggregate.name] = pick.drawn.error(1 - Fraction(failure)).value
+        return found
+
+    @property
+    def key_values(self) -> tuple[Expression, ...]:
+        """The keys as expressions."""
+        return tuple(key.value for key in self.query.keys)
+
+    @property
+    def one_unit(self) -> Measured:
+        """What counts units: persons, or rows."""
+        return UNITS if self.has_persons else COUNT
+
+    def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
+        """Return the rows that count in these groups (None: in groups not yet known)."""
+        relation = kept(self.query, groups)
+        return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
+
+    def candidates(self, pick: Pick, relation: Relation) -> Relation:
+        """Return the rows whose value is one of the candidates."""
+        return Keep(relation, pick.aggregate.arguments, tuple((value,) for value in pick.candidates))
+
+    def _norm(self, sensitivity: Sensitivity) -> Fraction:
+        return sensitivity.l2 if self.is_gaussian else sensitivity.l1
+
+    @property
+    def _delta(self) -> Fraction:
+        """The delta that discovering groups may use; Gaussian noise under (epsilon, delta) needs the other half."""
+        return self.target.delta / 2 if isinstance(self.target, ApproxDP) and self.is_gaussian else self.target.delta
+
+    @cached_property
+    def _whole(self) -> Fraction:
+        """The epsilon, or for Gaussian noise the rho, that is divided among the parts."""
+        target = self.target
+        if not self.is_gaussian and target.pure is not None:
+            return target.pure
+        if isinstance(target, PureDP):
+            raise NoGuarantee(f"no Gaussian noise has {target}: it needs a rho, or a delta")
+        if isinstance(target, ApproxDP):
+            spare = target.delta - (self._delta if self.groups is None else 0)
+            return zcdp_rho(target.epsilon, spare)
+        return target.rho
+
+    def _loss_of(self, share: Fraction) -> Loss:
+        is_pure = not self.is_gaussian and self.target.pure is not None
+        return PureDP(share * self._whole) if is_pure else ZCDP(share * self._whole)
+
+    def _part(self, number: int, repeats: int = 1) -> Part:
+        share, sensitivity = self.split[number], self.sensitivities[number]
+        amount = self._loss_of(share / repeats)
+        scaled = gaussian_sigma if self.is_gaussian else laplace_scale
+        return Part(sensitivity, share, scaled(amount, self._norm(sensitivity)), self.is_gaussian)
+
+    def _pick(self, aggregate: Aggregate, number: int) -> Pick:
+        share = self.split[len(self.measured) + len(self.searches) + number]
+        candidates = tuple(dict.fromkeys(aggregate.values or ()))
+        kind = kind_of(aggregate.arguments[0], self.query.relation.columns)
+        siblings = len(self.groups or ())
+        touched = min(siblings, self.unit.touched * self.unit.groups)
+        amount = self._loss_of(share / touched)
+        many = aggregate.many or 1
+        if not 1 <= many <= len(candidates):
+            raise InvalidParameter(
+                f"many of {aggregate.name}", many, f"1 to {len(candidates)}, the values of {kind.value}"
+            )
+        shape: dict[str, Any] = {"candidates": len(candidates), "one_way": not self.unit.is_replaced}
+        drawn: Choice
+        if many == 1 and isinstance(amount, PureDP):
+            drawn = PermuteAndFlip.calibrated(amount, sensitivity=1, **shape)
+        else:
+            drawn = TopK.calibrated(amount, sensitivity=1, chosen=many, **shape)
+        return Pick(aggregate, candidates, touched, share, drawn)
+
+
+def _delta_of(part: ThresholdedCounts, touched: int) -> Fraction:
+    try:
+        return part.loss(touched).delta
+    except NoGuarantee:
+        return Fraction(1)

@@ -1,0 +1,178 @@
+"""Groups: which there are, which rows belong to them, and where each one's numbers stand.
+
+Public groups are known before the data is opened, each is answered whether or not it occurs, and rows of others do not
+exist. Where groups are to be discovered they travel through the threshold as texts and come back sorted by value.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import Aggregated, Keep, Kind, Relation
+from dither.data.evaluation import sort_key
+from dither.data.expressions import LARGEST_INTEGER, Value, kind_of
+from dither.errors import InvalidParameter
+from dither.publish.queries.query import Query
+
+Group = tuple[Value, ...]
+MOST_GROUPS: Final = 2**22
+#: Saturation of a single exact number: what engines may return and 64 bits hold.
+_LARGEST: Final = 2**60
+
+
+def public_groups(query: Query) -> tuple[Group, ...] | None:
+    """Return all groups in their declared order, or None where they are to be discovered."""
+    found = None if query.is_discovered else _declared(query)
+    return None if found is None else tuple(positions(found, key_kinds(query)))
+
+
+def _declared(query: Query) -> tuple[Group, ...]:
+    if query.key_values is not None:
+        groups = query.key_values
+        if len(set(groups)) != len(groups) or any(len(group) != len(query.keys) for group in groups) or not groups:
+            raise InvalidParameter("key_values", groups, "different tuples, at least one, with a value for every key")
+        return groups
+    lists = [key.values or () for key in query.keys]
+    if not 0 < math.prod(map(len, lists)) <= MOST_GROUPS:
+        rule = f"such that they have between 1 and {MOST_GROUPS} combinations"
+        raise InvalidParameter("keys", [key.name for key in query.keys], rule)
+    return tuple(itertools.product(*lists))
+
+
+def kept(query: Query, groups: Sequence[Group] | None) -> Relation:
+    """Return the rows that belong to one of these groups; None leaves undeclared keys free."""
+    relation = query.relation
+    if not query.keys:
+        return relation
+    if groups is None or query.key_values is None:
+        # One list for each key says the same as all combinations, and is shorter.
+        for key in query.keys:
+            if key.values is not None:
+                relation = Keep(relation, (key.value,), tuple((value,) for value in key.values))
+        if groups is None or not query.is_discovered:
+            return relation
+    return Keep(relation, tuple(key.value for key in query.keys), tuple(groups))
+
+
+def key_kinds(query: Query) -> tuple[Kind, ...]:
+    """Return what each key holds."""
+    return tuple(kind_of(key.value, query.relation.columns) for key in query.keys)
+
+
+def positions(groups: Sequence[Group], kinds: Sequence[Kind]) -> dict[Group, int]:
+    """Return where each group stands."""
+    found = {}
+    for place, group in enumerate(groups):
+        key = canonical(group, kinds)
+        if key is None or key in found:
+            raise InvalidParameter("key_values", group, f"different, of kinds {', '.join(k.value for k in kinds)}")
+        found[key] = place
+    return found
+
+
+def laid_out(
+    answer: Aggregated, places: Mapping[Group, int], kinds: Sequence[Kind], measures: int
+) -> NDArray[np.int64]:
+    """Return one row of numbers for each place; 0 for what the answer lacks. Odd rows are as if they were not there."""
+    table = np.zeros((len(places), measures), dtype=np.int64)
+    for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        known = canonical(key, kinds)
+        place = None if known is None else places.get(known)
+        if place is not None:
+            table[place] = [saturated(number) for number in itertools.islice(_padded(numbers), measures)]
+    return table
+
+
+def persons_by_text(answer: Aggregated, kinds: Sequence[Kind]) -> Counter[str]:
+    """Return how many units each group has, the group written as a text."""
+    found: Counter[str] = Counter()
+    for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        known = canonical(key, kinds)
+        if known is not None:
+            found[_text(known)] += first_number(numbers)
+    return found
+
+
+def from_texts(texts: Iterable[str], kinds: Sequence[Kind]) -> tuple[Group, ...]:
+    """Return the groups that were written as texts, sorted by their values."""
+    groups = [
+        tuple(
+            None if entry is None else _READERS[kind](entry)
+            for entry, kind in zip(json.loads(text), kinds, strict=True)
+        )
+        for text in texts
+    ]
+    return tuple(sorted(groups, key=lambda group: [sort_key(value) for value in group]))
+
+
+def canonical(group: Any, kinds: Sequence[Kind]) -> Group | None:
+    """Return a group with every value of its kind, or None if it is no group at all."""
+    if not isinstance(group, tuple | list) or len(group) != len(kinds):
+        return None
+    values = []
+    for value, kind in zip(group, kinds, strict=True):
+        if value is not None and not _FITS[kind](value):
+            return None
+        # -0.0 is 0.0, and a whole number given for a real is that real.
+        values.append(value if value is None or kind is not Kind.REAL else float(value) + 0.0)
+    return tuple(values)
+
+
+def saturated(number: Any) -> int:
+    """Return an integer within 60 bits; what is none counts as 0."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        return 0
+    return min(max(int(number), -_LARGEST), _LARGEST)
+
+
+def first_number(numbers: Any) -> int:
+    """Return the first of some numbers, saturated; 0 if there is none."""
+    return saturated(next(iter(_padded(numbers))))
+
+
+def _padded(numbers: Any) -> Iterable[Any]:
+    return itertools.chain(numbers if isinstance(numbers, tuple | list) else (), itertools.repeat(0))
+
+
+def _text(group: Group) -> str:
+    return json.dumps([None if value is None else _written(value) for value in group])
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, float):
+        return value.hex()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return str(value)
+
+
+#: What no text of an engine can hold; what no literal may be, no group may be either.
+_UNFIT: Final = re.compile("[\x00\ud800-\udfff]")
+_FITS: Final[Mapping[Kind, Any]] = {
+    Kind.BOOLEAN: lambda value: isinstance(value, bool),
+    Kind.INTEGER: lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and -LARGEST_INTEGER <= value + 1 <= LARGEST_INTEGER + 1
+    ),
+    Kind.REAL: lambda value: math.isfinite(value) if isinstance(value, float) else _FITS[Kind.INTEGER](value),
+    Kind.TEXT: lambda value: isinstance(value, str) and _UNFIT.search(value) is None,
+    Kind.DATE: lambda value: isinstance(value, datetime.date) and not isinstance(value, datetime.datetime),
+    Kind.TIMESTAMP: lambda value: isinstance(value, datetime.datetime) and value.tzinfo is None,
+}
+_READERS: Final[Mapping[Kind, Any]] = {
+    Kind.BOOLEAN: lambda text: text == "True",
+    Kind.INTEGER: int,
+    Kind.REAL: float.fromhex,
+    Kind.TEXT: str,
+    Kind.DATE: datetime.date.fromisoformat,
+    Kind.TIMESTAMP: datetime.datetime.fromisoformat,
+}

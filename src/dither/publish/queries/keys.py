@@ -1,0 +1,320 @@
+"""The public values of what a query groups by: which groups are known before the data is opened.
+
+Values come from the schema (categories, bounds of integers and dates, truth) and from the request itself (CASE over
+constants, IN lists, parts of dates), never from rows: not even from rows of public tables, whose columns count only
+with what is declared of them. Where nothing is known the answer is None: then groups are discovered, and paid for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from dither.data import (
+    Call,
+    Case,
+    Cast,
+    Expression,
+    Filter,
+    JoinPersons,
+    JoinPublic,
+    Kind,
+    Largest,
+    Literal,
+    Name,
+    OneOf,
+    PerPerson,
+    Project,
+    Relation,
+    Scan,
+    Smallest,
+    Window,
+)
+from dither.data.evaluation import evaluate, sort_key
+from dither.data.expressions import Value, kind_of, names_in
+from dither.errors import Unanswerable
+from dither.publish.queries.bounds import bounds_of, date_bounds_of, first_day
+
+#: More groups than this are refused.
+MOST_GROUPS: Final = 10**6
+#: How many combinations of values are tried to find the values of an expression.
+_MOST_TRIED: Final = 20_000
+_FIXED: Final[Mapping[str, range]] = {
+    "quarter": range(1, 5),
+    "month": range(1, 13),
+    "day": range(1, 32),
+    "weekday": range(1, 8),
+    "hour": range(24),
+    "minute": range(60),
+    "sign": range(-1, 2),
+}
+_Values = tuple[Value, ...]
+
+
+def public_values(expression: Expression, relation: Relation) -> tuple[Value, ...] | None:
+    """Return all values that the expression may have in a group that is published, NULL last, or None if unknown."""
+    if isinstance(expression, Name):
+        return _of_column(expression.name, relation)
+    if isinstance(expression, Literal):
+        return (expression.value,)
+    if isinstance(expression, Call) and expression.function in ("truncate_date", "year", "month", "quarter"):
+        # Thousands of days are common here, and few of their months: no need to evaluate each by the book.
+        days = public_values(expression.arguments[0], relation)
+        if days is not None and kind_of(expression.arguments[0], relation.columns) is Kind.DATE:
+            return _parts_of_days(expression, days)
+    columns = {name: _of_column(name, relation) for name in sorted(names_in(expression))}
+    tried = _evaluated(expression, [Name(name) for name in columns], list(columns.values()), relation.columns)
+    if tried is not None:
+        return tried
+    return _by_structure(expression, relation)
+
+
+def check_number_of_groups(values: Sequence[Sequence[Value] | None]) -> None:
+    """Refuse more combinations of public values than can be published."""
+    known = [len(part) for part in values if part is not None]
+    if len(known) == len(values) and math.prod(known) > MOST_GROUPS:
+        raise Unanswerable(
+            f"the groups are {math.prod(known)} combinations of public values, more than {MOST_GROUPS}",
+            "group by fewer or coarser things (CASE, DATE_TRUNC, FLOOR(x / 10) * 10), or keep values with IN (...)",
+        )
+
+
+def may_be_null(expression: Expression, relation: Relation) -> bool:
+    """Return whether NULL is a value that the expression may publish."""
+    if isinstance(expression, Name):
+        return _is_nullable(expression.name, relation)
+    if isinstance(expression, Literal):
+        return expression.value is None
+    if isinstance(expression, Case):
+        values = [value for _, value in expression.branches]
+        return any(may_be_null(value, relation) for value in (*values, expression.otherwise))
+    below = [may_be_null(child, relation) for child in expression.children()]
+    if isinstance(expression, Cast):
+        return below[0] or kind_of(expression.value, relation.columns) is Kind.TEXT is not expression.kind
+    if isinstance(expression, Call):
+        if expression.function == "is_null":
+            return False
+        if expression.function in ("coalesce", "least", "greatest"):
+            return all(below)
+        if expression.function in ("divide", "quotient", "remainder"):
+            divisor = expression.arguments[1]
+            return any(below) or not (isinstance(divisor, Literal) and divisor.value)
+        if expression.function == "null_if":
+            return True
+    return any(below)
+
+
+def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
+    if isinstance(expression, Case):
+        parts = [public_values(value, relation) for _, value in expression.branches]
+        return _union([*parts, public_values(expression.otherwise, relation)])
+    kind = kind_of(expression, relation.columns)
+    found: Iterable[Value] | None = None
+    if kind is Kind.BOOLEAN:
+        found = (False, True)
+    elif isinstance(expression, Call):
+        children = [public_values(child, relation) for child in expression.children()]
+        if expression.function == "coalesce":
+            return _union(children)
+        tried = _evaluated_call(expression, children, relation.columns)
+        if tried is not None:
+            return tried
+        found = _of_call(expression, relation)
+    if found is None and kind is Kind.INTEGER:
+        bounds = bounds_of(expression, relation)
+        if bounds is not None and bounds[1] - bounds[0] < MOST_GROUPS:
+            found = range(math.ceil(bounds[0]), math.floor(bounds[1]) + 1)
+    if found is None and kind is Kind.DATE:
+        found = _days(expression, relation)
+    if found is None:
+        return None
+    return (*found, None) if may_be_null(expression, relation) else tuple(found)
+
+
+def _of_call(expression: Call, relation: Relation) -> Iterable[Value] | None:
+    if expression.function in _FIXED:
+        return _FIXED[expression.function]
+    if expression.function == "truncate_date":
+        days = date_bounds_of(expression.arguments[0], relation)
+        unit = expression.arguments[1]
+        if days is not None and isinstance(unit, Literal) and days[1].toordinal() - days[0].toordinal() < MOST_GROUPS:
+            every = range(days[0].toordinal(), days[1].toordinal() + 1)
+            return dict.fromkeys(first_day(datetime.date.fromordinal(day), str(unit.value)) for day in every)
+    return None
+
+
+def _parts_of_days(expression: Call, days: _Values) -> _Values:
+    known = [day for day in days if isinstance(day, datetime.date)]
+    parts: Iterable[Value]
+    if expression.function == "truncate_date":
+        unit = expression.arguments[1]
+        part = str(unit.value) if isinstance(unit, Literal) else ""
+        parts = sorted({first_day(day, part) for day in known})
+    elif expression.function == "quarter":
+        parts = sorted({(day.month + 2) // 3 for day in known})
+    else:
+        parts = sorted({getattr(day, expression.function) for day in known})
+    return (*parts, None) if None in days else tuple(parts)
+
+
+def _days(expression: Expression, relation: Relation) -> Iterable[Value] | None:
+    days = date_bounds_of(expression, relation)
+    if days is None or days[1].toordinal() - days[0].toordinal() >= MOST_GROUPS:
+        return None
+    return [datetime.date.fromordinal(day) for day in range(days[0].toordinal(), days[1].toordinal() + 1)]
+
+
+def _evaluated(
+    expression: Expression, names: Sequence[Name], values: Sequence[_Values | None], columns: Mapping[str, Kind]
+) -> _Values | None:
+    """Return the values of the expression over all combinations of the values of its columns."""
+    known = [part for part in values if part is not None]
+    if len(known) < len(values) or math.prod(len(part) for part in known) > _MOST_TRIED:
+        return None
+    labels = [name.name for name in names]
+    found = {evaluate(expression, dict(zip(labels, row, strict=True)), columns) for row in itertools.product(*known)}
+    return tuple(sorted(found, key=lambda value: (value is None, sort_key(value))))
+
+
+def _evaluated_call(
+    expression: Call, children: Sequence[_Values | None], columns: Mapping[str, Kind]
+) -> _Values | None:
+    if any(part is None for part in children):
+        return None
+    names, values, kinds = [], [], {}
+    arguments: list[Expression] = []
+    for index, (argument, part) in enumerate(zip(expression.arguments, children, strict=True)):
+        if isinstance(argument, Literal):
+            arguments.append(argument)
+            continue
+        names.append(Name(f"argument {index}"))
+        kinds[names[-1].name] = kind_of(argument, columns)
+        values.append(part)
+        arguments.append(names[-1])
+    return _evaluated(Call(expression.function, tuple(arguments)), names, values, kinds)
+
+
+def _union(parts: Sequence[_Values | None]) -> _Values | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    values = dict.fromkeys(itertools.chain.from_iterable(known))
+    return (*(value for value in values if value is not None), *((None,) if None in values else ()))
+
+
+# Values of columns, through the relations.
+
+
+def _of_column(name: str, relation: Relation) -> _Values | None:
+    if isinstance(relation, Scan):
+        return relation.table.column(name).public_values
+    if isinstance(relation, Filter):
+        return _restricted(name, _of_column(name, relation.relation), relation)
+    if isinstance(relation, Project):
+        return public_values(dict(relation.outputs)[name], relation.relation)
+    if isinstance(relation, JoinPublic):
+        if name in relation.relation.columns:
+            return _of_column(name, relation.relation)
+        values = relation.table.column(name.removeprefix(relation.prefix)).public_values
+        return _with_null(values) if relation.keep_unmatched else values
+    if isinstance(relation, JoinPersons):
+        if name in relation.left.columns:
+            return _of_column(name, relation.left)
+        values = _of_column(name.removeprefix(relation.prefix), relation.right)
+        return _with_null(values) if relation.keep_unmatched else values
+    if isinstance(relation, PerPerson):
+        keys, measures = dict(relation.keys), dict(relation.measures)
+        if name in keys:
+            return public_values(keys[name], relation.relation)
+        measure = measures[name]
+        return (
+            public_values(measure.value, relation.relation)
+            if isinstance(measure, Smallest | Largest)
+            else _of_integer(name, relation)
+        )
+    if isinstance(relation, Window) and name == relation.name:
+        if relation.value is None or relation.function in ("count", "sum"):
+            return _of_integer(name, relation)
+        values = public_values(relation.value, relation.relation)
+        return values if relation.function in ("smallest", "largest") else _with_null(values)
+    return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
+
+
+def _of_integer(name: str, relation: Relation) -> _Values | None:
+    bounds = bounds_of(Name(name), relation)
+    if bounds is None or not bounds[1] - bounds[0] < MOST_GROUPS:
+        return None
+    return tuple(range(math.ceil(bounds[0]), math.floor(bounds[1]) + 1))
+
+
+def _with_null(values: _Values | None) -> _Values | None:
+    return values if values is None or None in values else (*values, None)
+
+
+def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values | None:
+    """Use the conditions that are about this column alone: no other row can be there."""
+    condition = relation.condition
+    is_and = isinstance(condition, Call) and condition.function == "and"
+    parts = condition.children() if is_and else (condition,)
+    mine = [part for part in parts if names_in(part) == {name}]
+    if values is None:
+        listed = [options for options in (_listed(part, Name(name)) for part in mine) if options is not None]
+        values = listed[0] if listed else _between(name, relation)
+    if values is None or not mine:
+        return values
+    if len(values) > _MOST_TRIED:  # too many to try each: what bounds say is a superset, which is harmless
+        between = _between(name, relation)
+        return values if between is None or len(between) >= len(values) else between
+    kinds = relation.columns
+    return tuple(value for value in values if all(evaluate(part, {name: value}, kinds) is True for part in mine))
+
+
+def _between(name: str, relation: Filter) -> _Values | None:
+    kind = relation.columns[name]
+    if kind is Kind.INTEGER:
+        return _of_integer(name, relation)
+    days = _days(Name(name), relation) if kind is Kind.DATE else None
+    return None if days is None else tuple(days)
+
+
+def _listed(condition: Expression, column: Name) -> _Values | None:
+    if isinstance(condition, OneOf) and condition.value == column:
+        return tuple(dict.fromkeys(option.value for option in condition.options if option.value is not None))
+    if isinstance(condition, Call) and condition.function == "equal" and column in condition.arguments:
+        other = condition.arguments[1 - condition.arguments.index(column)]
+        return (other.value,) if isinstance(other, Literal) and other.value is not None else None
+    return None
+
+
+def _is_nullable(name: str, relation: Relation) -> bool:
+    values = _of_column(name, relation)
+    if values is not None:
+        return None in values
+    if isinstance(relation, Scan):
+        return relation.table.column(name).nullable
+    if isinstance(relation, Project):
+        return may_be_null(dict(relation.outputs)[name], relation.relation)
+    if isinstance(relation, JoinPublic | JoinPersons):
+        below = relation.relation if isinstance(relation, JoinPublic) else relation.left
+        if name in below.columns:
+            return _is_nullable(name, below)
+        plain = name.removeprefix(relation.prefix)
+        if relation.keep_unmatched or isinstance(relation, JoinPublic):
+            return relation.keep_unmatched or (
+                isinstance(relation, JoinPublic) and relation.table.column(plain).nullable
+            )
+        return _is_nullable(plain, relation.right)
+    if isinstance(relation, PerPerson):
+        keys, measures = dict(relation.keys), dict(relation.measures)
+        if name in keys:
+            return may_be_null(keys[name], relation.relation)
+        measure = measures[name]
+        return isinstance(measure, Smallest | Largest) and may_be_null(measure.value, relation.relation)
+    if isinstance(relation, Window) and name == relation.name:
+        return relation.function in ("lag", "lead") or (
+            relation.value is not None and may_be_null(relation.value, relation.relation)
+        )
+    return _is_nullable(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation

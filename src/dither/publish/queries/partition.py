@@ -1,0 +1,194 @@
+"""Queries of disjoint parts of the same rows, priced in parallel.
+
+A unit of data that lies in one part changes nothing in the others, so all parts together cost what ``touched`` of them
+cost, however many there are. A person counts in at most ``touched`` parts because the rows that are split are bounded
+so; a replaced unit leaves some parts and enters others.
+
+Each part is answered as it would be alone. Its draws are made under a filter that holds what one part may lose: what a
+part sees of a replaced unit is one that leaves, enters or changes, and the sensitivities of an answer bound all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from dither.data import Filter, Limits, Literal, Name, OneOf, Scan
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Kind
+from dither.data.schema import person_unit
+from dither.data.wire import decode, encode, register_records
+from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
+from dither.exact import Field, Number
+from dither.mechanisms import Composed, DiscreteGaussian, Example, Geometric, Numerics, Runner, register
+from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.stability_selection import ThresholdedCounts
+from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Unit, Within
+from dither.privacy.losses import largest
+from dither.publish.queries.answer import Answer, Answered, plan_query
+from dither.publish.queries.design import GAUSSIAN, LAPLACE
+from dither.publish.queries.examples import aggregate, clinic, neighbours_of, some_visits
+from dither.publish.queries.present import present
+from dither.publish.queries.query import Part, Partitioned, Query
+from dither.publish.queries.result import QueryResult
+
+
+def _read_partitioned(record: object) -> Partitioned:
+    partitioned = decode(record)
+    if not isinstance(partitioned, Partitioned):
+        raise InvalidParameter("partitioned", type(partitioned).__name__, "a Partitioned")
+    return partitioned
+
+
+register_records(Part, Partitioned)
+register_codec("partitioned", Codec(Partitioned, encode, _read_partitioned))
+
+
+class _Asked(Field[Partitioned, Partitioned]):
+    """Queries of disjoint parts."""
+
+    def convert(self, name: str, value: Partitioned) -> Partitioned:
+        if not isinstance(value, Partitioned):
+            raise InvalidParameter(name, value, "a Partitioned")
+        return value
+
+
+class _Each(Field[Loss, Loss]):
+    """A loss above nothing."""
+
+    def convert(self, name: str, value: Loss) -> Loss:
+        if not isinstance(value, Loss) or value.rho == 0:
+            raise InvalidParameter(name, value, "a loss above 0, such as PureDP(1)")
+        return value
+
+
+class _Law(Field[str, str]):
+    """Which noise."""
+
+    def convert(self, name: str, value: str) -> str:
+        if value not in (LAPLACE, GAUSSIAN):
+            raise InvalidParameter(name, value, f"'{LAPLACE}' or '{GAUSSIAN}'")
+        return value
+
+
+def clinic_halves(unit: Unit) -> Partitioned:
+    """Return a count and a sum of the two sites of the clinic, each site a part."""
+    dataset = clinic(unit)
+    source = Scan(dataset.tables[0])
+    parts = []
+    for site, function in (("north", "count"), ("south", "sum")):
+        rows = Filter(source, OneOf(Name("site"), (Literal(site, Kind.TEXT),)))
+        asked = aggregate(function)
+        parts.append(Part(site, (site,), Query(dataset, rows, (), (asked,), ((function, Name(function)),), Limits())))
+    return Partitioned(dataset, source, Name("site"), tuple(parts))
+
+
+def _examples() -> Iterator[Example]:
+    from dither.data.reference import ReferenceEngine
+
+    for unit, loss in ((ROW, PureDP(1)), (person_unit("person", replaced=True), ZCDP("1/2"))):
+        mechanism = plan_partitioned(clinic_halves(unit), loss)
+        dataset = mechanism.partitioned.dataset
+        yield Example(mechanism, ReferenceEngine(dataset, {"visits": some_visits()}), neighbours_of(dataset))
+
+
+@register(examples=_examples, source="Privacy Integrated Queries (McSherry 2009), section 3.2.2, parallel composition")
+@dataclass(frozen=True, kw_only=True)
+class PartitionedAnswer(Composed[Engine, tuple[Answered, ...]]):
+    """Answer a query in each of several disjoint parts of the rows, for the price of as many as one unit touches.
+
+    Guarantee: data sets one unit apart lose at most ``partitioned.touched`` times what the dearest part may lose.
+
+    Args:
+        partitioned: the parts, and what is asked of each.
+        each: what each part may lose.
+        noise: 'laplace' or 'gaussian'.
+
+    >>> PartitionedAnswer(partitioned=clinic_halves(ROW), each=PureDP(1), noise="laplace").loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "partitioned-query"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "every column of every part has its own error: see the quotes of the queries"
+    no_interval_because: ClassVar[str] = "every number has its own interval: see the results of the queries"
+
+    partitioned: _Asked = _Asked()
+    each: _Each = _Each()
+    noise: _Law = _Law()
+
+    def __post_init__(self) -> None:
+        """Refuse what has no price, or needs a division of its own within a part."""
+        for answer in self.answers:
+            if answer.design.picks:
+                raise Unanswerable(
+                    "the commonest value of a part is not offered in a partition",
+                    "ask for it by itself, or group by it",
+                )
+        self.fixed_plan.check(self.distance)
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set."""
+        return self.partitioned.dataset.unit
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answer of every part."""
+        return tuple(Answer(query=part.query, target=self.each, noise=self.noise) for part in self.partitioned.parts)
+
+    @property
+    def one_part(self) -> Loss:
+        """What the dearest part loses, figure by figure."""
+        return largest(answer.loss(1) for answer in self.answers)
+
+    def plan(self) -> Plan:
+        """Return the draws of any part, under a filter, in each of the parts."""
+        inner = Within(self.one_part, (Geometric, DiscreteGaussian, ThresholdedCounts))
+        return Parallel(inner, len(self.answers), self.partitioned.touched)
+
+    def release(self, data: Engine, run: Runner) -> tuple[Answered, ...]:
+        """Return what every part releases, in the order of the parts."""
+        siblings = run.parallel(len(self.answers))
+        return tuple(answer.release(data, sibling) for answer, sibling in zip(self.answers, siblings, strict=True))
+
+
+def plan_partitioned(partitioned: Partitioned, loss: Loss, *, noise: str = "auto") -> PartitionedAnswer:
+    """Return the mechanism that answers the queries of all parts within a loss.
+
+    Args:
+        partitioned: the parts, and what is asked of each.
+        loss: what all of them together may cost.
+        noise: 'laplace', 'gaussian', or 'auto': what suits the first part best.
+
+    """
+    each = _per_part(loss, partitioned.touched)
+    law = plan_query(partitioned.parts[0].query, each).noise if noise == "auto" else noise
+    planned = PartitionedAnswer(partitioned=partitioned, each=each, noise=law)
+    if not planned.loss(1) <= loss:
+        raise NoGuarantee(f"the parts would lose {planned.loss(1)}, which is not within {loss}")
+    return planned
+
+
+def present_partitioned(
+    answer: PartitionedAnswer, released: tuple[Answered, ...], *, confidence: Number = Fraction(19, 20)
+) -> Mapping[str, QueryResult]:
+    """Return the table of every part by its label; each states what its own part lost."""
+    labels = (part.label for part in answer.partitioned.parts)
+    tables = (present(one, out, confidence=confidence) for one, out in zip(answer.answers, released, strict=True))
+    return dict(zip(labels, tables, strict=True))
+
+
+def _per_part(loss: Loss, touched: int) -> Loss:
+    if isinstance(loss, PureDP):
+        return PureDP(loss.epsilon / touched)
+    if isinstance(loss, ApproxDP):
+        return ApproxDP(loss.epsilon / touched, loss.delta / touched)
+    if isinstance(loss, ZCDP):
+        return ZCDP(loss.rho / touched, loss.delta / touched)
+    raise InvalidParameter("loss", loss, "PureDP, ZCDP or ApproxDP")

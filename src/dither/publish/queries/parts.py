@@ -1,0 +1,60 @@
+"""Public disjoint parts of private rows, each asked by itself and priced in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from dither.data import Bounded, DataSet, Expression, Filter, Limits, Literal, OneOf, Relation
+from dither.data.expressions import Value, kind_of
+from dither.errors import InvalidParameter
+from dither.publish.queries.query import Part, Partitioned, number_of_part
+from dither.publish.queries.terms import fitted
+
+if TYPE_CHECKING:
+    from dither.publish.queries.builder import Groups, Rows
+
+
+class Partition:
+    """Rows split into public disjoint parts: ``each`` says what is asked of every part."""
+
+    def __init__(
+        self, source: Rows, by: Expression, parts: Mapping[str, tuple[Value, ...]], groups: int | None
+    ) -> None:
+        self._source, self._by, self._parts, self._groups = source, by, dict(parts), groups
+
+    def each(self, ask: Callable[[Rows], Groups]) -> PartitionedGroups:
+        """Ask the same of every part."""
+        return PartitionedGroups(self, dict.fromkeys(self._parts, ask))
+
+    def ask(self, **asks: Callable[[Rows], Groups]) -> PartitionedGroups:
+        """Ask something else of every part, by its label."""
+        if set(asks) != set(self._parts):
+            raise InvalidParameter("parts", sorted(asks), f"given for all of {', '.join(self._parts)}")
+        return PartitionedGroups(self, dict(asks))
+
+
+class PartitionedGroups:
+    """What is asked of each part; ``build`` makes the record that is priced by parallel composition."""
+
+    def __init__(self, partition: Partition, asks: Mapping[str, Callable[[Rows], Groups]]) -> None:
+        self._partition, self._asks = partition, asks
+
+    def build(self, dataset: DataSet) -> Partitioned:
+        """Return the queries of all parts."""
+        split = self._partition
+        below = split._source.relation(dataset)
+        by = fitted(split._by, below.columns)
+        kind = kind_of(by, below.columns)
+        options = {label: tuple(Literal(value, kind) for value in values) for label, values in split._parts.items()}
+        source: Relation = Filter(below, OneOf(by, tuple(one for part in options.values() for one in part)))
+        groups = split._groups if split._groups is not None else dataset.groups
+        if dataset.protects_persons and groups is not None and groups < len(options):
+            part_of = number_of_part(by, list(split._parts.values()), kind)
+            source = Bounded(source, (part_of,), Limits(groups=groups), tuple(below.columns))
+        parts = []
+        for label, ask in self._asks.items():
+            mine = Filter(source, OneOf(by, options[label]))
+            query = ask(split._source.of(mine)).build(dataset)
+            parts.append(Part(label, split._parts[label], query))
+        return Partitioned(dataset, source, by, tuple(parts))

@@ -1,0 +1,298 @@
+"""From noisy integers to the table that an analyst sees: estimates, intervals, outputs, HAVING, ORDER BY, LIMIT.
+
+Everything here is a function of released numbers and public facts.
+
+**Which intervals.** A number holds with the confidence asked for: its failure probability is divided among the measured
+parts that its expression uses. Where rows are then chosen by what they show (HAVING, LIMIT, or an order by an
+aggregate), a reader looks at the most striking numbers, and each of them would be wrong far more often: the failure
+probability is then divided among all parts of all groups, and all intervals hold at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import Cast, Expression, Kind, Name
+from dither.data.evaluation import evaluate, sort_key
+from dither.data.expressions import Value, kind_of, names_in
+from dither.exact import Number, probability
+from dither.mechanisms.values import LARGEST_SUM
+from dither.publish.queries.answer import Answer, Answered
+from dither.publish.queries.design import Design
+from dither.publish.queries.groups import Group
+from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.query import Aggregate
+from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
+from dither.publish.queries.statistics import describe
+
+_LIST = "list"
+#: Values, lower ends and upper ends of one aggregate, a row for each group.
+Enclosed = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
+
+
+def present(answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
+    """Return the table for what an answer released.
+
+    Args:
+        answer: the mechanism.
+        released: what it released.
+        confidence: of the intervals.
+
+    """
+    wanted = probability("confidence", confidence, open_below=True)
+    return _Presentation(answer, released, wanted).result()
+
+
+def is_selected(answer: Answer) -> bool:
+    """Whether rows are chosen or ordered by what they show."""
+    query, names = answer.query, {aggregate.name for aggregate in answer.query.aggregates}
+    by_number = any(names_in(expression) & _aggregates_of(answer, names) for expression, _ in query.order)
+    return query.having is not None or query.limit is not None or by_number
+
+
+def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
+    """Return what an interval of an aggregate is about, and what separates it from the plain statistic."""
+    limited, clipped = _limits(design)
+    statistic = design.statistics.get(aggregate.name)
+    if statistic is not None:
+        biases = [text for text in (statistic.bias, clipped) if text]
+        return statistic.estimand + limited, "; ".join(biases)
+    for search in design.searches:
+        if aggregate in search.aggregates:
+            share = search.shares[search.aggregates.index(aggregate)]
+            name = {"minimum": "smallest value", "maximum": "largest value"}.get(
+                aggregate.function, "median" if share == Fraction(1, 2) else f"quantile {float(share):g}"
+            )
+            text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
+            return text + limited, "; ".join(
+                filter(None, ("values outside the range count as its nearest end", clipped))
+            )
+    units = "persons" if design.has_persons else "rows"
+    many = "commonest public value" if aggregate.function == "mode" else f"{aggregate.many} commonest public values"
+    return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{limited}", clipped
+
+
+def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
+    """Return what the values of an aggregate are; None for a list."""
+    statistic = design.statistics.get(aggregate.name)
+    if statistic is not None:
+        return Kind.INTEGER if getattr(statistic, "is_integer", False) else statistic.kind
+    for search in design.searches:
+        if aggregate in search.aggregates:
+            return Kind.INTEGER if search.scaled.is_exact and search.scaled.grid.exponent == 0 else Kind.REAL
+    if aggregate.function == "mode":
+        return kind_of(aggregate.arguments[0], design.query.relation.columns)
+    return None
+
+
+class _Presentation:
+    """One answer being made into a table."""
+
+    def __init__(self, answer: Answer, released: Answered, confidence: Fraction) -> None:
+        self.answer, self.released, self.confidence = answer, released, confidence
+        self.design, self.query = answer.design, answer.query
+        self.groups: tuple[Group, ...] = released.groups if released.groups is not None else self.design.groups or ()
+        self.is_simultaneous = is_selected(answer)
+        self.kinds = {a.name: kind_of_aggregate(self.design, a) for a in self.query.aggregates}
+        self._cache: dict[tuple[str, float], Enclosed] = {}
+
+    def result(self) -> QueryResult:
+        """Return the table."""
+        outputs = list(self.query.outputs)
+        table = [self._output(expression) for _, expression in outputs]
+        order = self._chosen(dict(zip((name for name, _ in outputs), (values for values, _, _ in table), strict=True)))
+        columns = tuple(self._column(name, expression) for name, expression in outputs)
+        rows = tuple(tuple(values[place] for values, _, _ in table) for place in order)
+        low = tuple(tuple(ends[place] for _, ends, _ in table) for place in order)
+        high = tuple(tuple(ends[place] for _, _, ends in table) for place in order)
+        return QueryResult(
+            columns,
+            rows,
+            low,
+            high,
+            self.confidence,
+            self.is_simultaneous,
+            self.answer.loss(1),
+            str(self.answer.distance),
+            self._notes(),
+        )
+
+    def _output(self, expression: Expression) -> tuple[list[Cell], list[End], list[End]]:
+        """Return values and ends of an output in every group."""
+        used = self._used(expression)
+        if not used:
+            values: list[Cell] = [evaluate(expression, row, self._columns) for row in self._keys]
+            return values, [None] * len(values), [None] * len(values)
+        failure = self._failure(used)
+        parts = {name: self._enclosed(name, failure) for name in used}
+        if isinstance(expression, Name):
+            shown, low, high = parts[expression.name]
+            return list(shown), list(low), list(high)
+        values, lows, highs = [], [], []
+        for place, keys in enumerate(self._keys):
+            numbers = {name: shown[place] for name, (shown, _, _) in parts.items()}
+            values.append(evaluate(expression, {**keys, **numbers}, self._columns))
+            least, most = self._ends(expression, keys, parts, place)
+            lows.append(least)
+            highs.append(most)
+        return values, lows, highs
+
+    def _ends(
+        self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, Enclosed], place: int
+    ) -> tuple[End, End]:
+        ranges, known = {}, dict(keys)
+        for name, (shown, low, high) in parts.items():
+            if low[place] is None:
+                known[name] = shown[place]
+            else:
+                ranges[name] = Range(low[place], high[place])
+        found = enclose(expression, known, ranges)
+        if isinstance(found, Range):
+            return found.low, found.high
+        if isinstance(found, frozenset):
+            truths = sorted(truth for truth in found if truth is not None)
+            return (truths[0], truths[-1]) if truths else (None, None)
+        return None, None
+
+    def _chosen(self, shown: Mapping[str, Sequence[Cell]]) -> list[int]:
+        """Return which groups are shown, in which order: by the noisy values alone."""
+        query, places = self.query, list(range(len(self.groups)))
+        rows = (
+            [{**self._row(place), **{name: values[place] for name, values in shown.items()}} for place in places]
+            if query.having is not None or query.order
+            else []
+        )
+        columns = self._all_columns
+        if query.having is not None:
+            places = [place for place in places if evaluate(query.having, rows[place], columns) is True]
+        for expression, is_descending in reversed(query.order):
+            keys = {place: sort_key(evaluate(expression, rows[place], columns)) for place in places}
+            places.sort(key=keys.__getitem__, reverse=is_descending)
+        return places if query.limit is None else places[: query.limit]
+
+    def _enclosed(self, name: str, failure: float) -> Enclosed:
+        """Return values and ends of an aggregate, each part of which may fail with that probability."""
+        if (name, failure) not in self._cache:
+            # Bounds near the largest float may overflow to an infinite interval, which is true if of little use.
+            with np.errstate(all="ignore"):
+                self._cache[name, failure] = self._computed(name, failure)
+        return self._cache[name, failure]
+
+    def _computed(self, name: str, failure: float) -> Enclosed:
+        design = self.design
+        if not self.groups:
+            return (), (), ()
+        if name in design.statistics:
+            statistic = design.statistics[name]
+            numbers = [design.measured.index(part) for part in statistic.measured]
+            noisy = [self.released.numbers[number].values for number in numbers]
+            reaches = [design.parts[number].drawn().reach(failure) for number in numbers]
+            ends = [_around(values, reach) for values, reach in zip(noisy, reaches, strict=True)]
+            low, high = statistic.enclosed([end[0] for end in ends], [end[1] for end in ends])
+            return statistic.values(noisy).tolist(), low.tolist(), high.tolist()
+        for search, part, counts in zip(design.searches, design.levels, self.released.levels, strict=True):
+            for place, aggregate in enumerate(search.aggregates):
+                if aggregate.name == name:
+                    levels = [level.values for level in counts]
+                    found = search.found(part.drawn(), len(self.groups), levels, failure)[place]
+                    return tuple(array.tolist() for array in found)
+        nothing = [None] * len(self.groups)
+        for pick, winners in zip(design.picks, self.released.choices, strict=True):
+            if pick.aggregate.name == name:
+                chosen = [tuple(pick.candidates[index] for index in row) for row in winners.values.tolist()]
+                is_list = pick.aggregate.function == "top"
+                return [row if is_list else row[0] for row in chosen], nothing, nothing
+        return nothing, nothing, nothing
+
+    def _used(self, expression: Expression) -> list[str]:
+        names = names_in(expression)
+        return [aggregate.name for aggregate in self.query.aggregates if aggregate.name in names]
+
+    def _failure(self, used: Sequence[str]) -> float:
+        """Return what each measured part may fail with."""
+        allowed = 1 - self.confidence
+        if self.is_simultaneous:
+            parts = len(self.design.measured) + sum(len(search.aggregates) for search in self.design.searches)
+            return float(allowed / max(1, parts * len(self.groups)))
+        measured: set[Any] = set()
+        for name in used:
+            statistic = self.design.statistics.get(name)
+            measured |= {name} if statistic is None else set(statistic.measured)
+        return float(allowed / max(1, len(measured)))
+
+    @property
+    def _keys(self) -> list[dict[str, Value]]:
+        names = [key.name for key in self.query.keys]
+        return [dict(zip(names, group, strict=True)) for group in self.groups]
+
+    def _row(self, place: int) -> dict[str, Any]:
+        keys = dict(zip((key.name for key in self.query.keys), self.groups[place], strict=True))
+        failure = 0.5  # any: only the values are read
+        return {**keys, **{name: self._enclosed(name, failure)[0][place] for name in self.kinds}}
+
+    @property
+    def _columns(self) -> dict[str, Kind]:
+        kinds = dict(zip((key.name for key in self.query.keys), self.design.key_kinds, strict=True))
+        return {**kinds, **{name: kind for name, kind in self.kinds.items() if kind is not None}}
+
+    @property
+    def _all_columns(self) -> dict[str, Kind]:
+        shown = {}
+        for name, expression in self.query.outputs:
+            kind = self._kind(expression)
+            if kind is not None:
+                shown[name] = kind
+        return {**shown, **self._columns}
+
+    def _kind(self, expression: Expression) -> Kind | None:
+        is_list = isinstance(expression, Name) and expression.name in self.kinds and self.kinds[expression.name] is None
+        return None if is_list else kind_of(expression, self._columns)
+
+    def _column(self, name: str, expression: Expression) -> ResultColumn:
+        kind, used = self._kind(expression), self._used(expression)
+        texts = [estimand_of(self.design, aggregate) for aggregate in self.query.aggregates if aggregate.name in used]
+        if isinstance(expression, Name | Cast):
+            estimand = texts[0][0] if texts else ""
+        else:
+            parts = "; ".join(f"{used_name} is the {text}" for used_name, (text, _) in zip(used, texts, strict=True))
+            estimand = f"{describe(expression)}, where {parts}" if used else ""
+        bias = "; ".join(dict.fromkeys(text for _, text in texts if text))
+        return ResultColumn(name, _LIST if kind is None else kind.value, not used, estimand, bias)
+
+    def _notes(self) -> tuple[str, ...]:
+        if self.design.discovery is None:
+            return ()
+        units = "persons" if self.design.has_persons else "rows"
+        threshold = self.design.discovery.threshold
+        return (f"only groups whose noisy number of {units} reached {threshold} are shown",)
+
+
+def _aggregates_of(answer: Answer, names: set[str]) -> set[str]:
+    """Return the names of aggregates, and of outputs that are made of them."""
+    made = {name for name, expression in answer.query.outputs if names_in(expression) & names}
+    return names | made
+
+
+def _around(values: NDArray[Any], reach: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    # A reach beyond every integer that is released would not fit beside them.
+    around: Any = int(reach) if reach <= LARGEST_SUM else float(reach)
+    return values - around, values + around
+
+
+def _limits(design: Design) -> tuple[str, str]:
+    """Return the limits of a person in words, and the bias they bring."""
+    if not design.has_persons:
+        return "", ""
+    limits, texts = design.limits, []
+    if limits.rows is not None:
+        texts.append(f"at most {limits.rows} rows a person")
+    if limits.groups is not None and design.query.keys:
+        texts.append(f"{'at most ' if not texts else ''}{limits.groups} groups a person")
+    if limits.rows_per_group is not None:
+        texts.append(f"{'at most ' if not texts else ''}{limits.rows_per_group} rows a person and group")
+    return ", " + ", ".join(texts), "further rows of a person do not count"

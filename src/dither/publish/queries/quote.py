@@ -1,0 +1,260 @@
+"""Quotes: what an answer will cost and how good it will be, with the data absent.
+
+Everything in a quote is a function of the query, the schema and the loss: unit, limits, the mechanism of each column,
+its share of the loss, the scale of its noise, the error to expect, what a person risks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Number, positive, round_up
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.publish.queries.answer import Answer, plan_query
+from dither.publish.queries.design import Design
+from dither.publish.queries.present import estimand_of, is_selected
+from dither.publish.queries.query import Aggregate, Query
+
+_FAILURE: Final = 0.05
+_MOST: Final = Fraction(2**40)
+_DIGITS: Final = 48
+
+
+@dataclass(frozen=True)
+class QuotedColumn:
+    """What is known beforehand of one aggregate.
+
+    Args:
+        name: as the query calls it.
+        mechanism: what draws its noise.
+        share: of the loss; a part that several columns use counts in each of them.
+        scale: of the noise of each measured part, in the steps of that part.
+        error: how far it will be off at most, 95 % of the time; where groups are discovered, in each by itself.
+        error_unit: of what: the column's own unit, or rows.
+        estimand: what its interval will be about.
+        bias: what no interval covers.
+
+    """
+
+    name: str
+    mechanism: str
+    share: Fraction
+    scale: tuple[float, ...]
+    error: float
+    error_unit: str
+    estimand: str
+    bias: str
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The price of a query and what it buys."""
+
+    dataset: str
+    unit: str
+    limits: str
+    loss: Loss
+    columns: tuple[QuotedColumn, ...]
+    keys: str
+    rows: int | None
+    risk: float
+    numerics: str
+    is_simultaneous: bool
+
+    def column(self, name: str) -> QuotedColumn:
+        """Return what is quoted for one aggregate."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidParameter("column", name, f"one of {', '.join(column.name for column in self.columns)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {
+            "quote": 1,
+            "dataset": self.dataset,
+            "unit": self.unit,
+            "limits": self.limits,
+            "loss": self.loss.to_json(),
+            "columns": [
+                {**vars(column), "share": str(column.share), "scale": list(column.scale)} for column in self.columns
+            ],
+            "keys": self.keys,
+            "rows": self.rows,
+            "risk": self.risk,
+            "numerics": self.numerics,
+            "is_simultaneous": self.is_simultaneous,
+        }
+
+    def to_json(self) -> str:
+        """Return the quote as a JSON text."""
+        return json.dumps(self.to_dict(), sort_keys=True)
+
+    def __str__(self) -> str:
+        rows = (
+            "as many rows as groups pass" if self.rows is None else f"{self.rows} {'row' if self.rows == 1 else 'rows'}"
+        )
+        risk = f"{100 * self.risk:.1f}"
+        together = ", all at once, because rows are chosen by what they show" if self.is_simultaneous else ""
+        lines = [
+            f"cost       {self.loss}, from the budget of {self.dataset}",
+            f"protects   {self.unit}",
+            f"limits     {self.limits}",
+            f"groups     {self.keys}; {rows}",
+            f"risk       whoever knows all else and could toss a coin guesses right in at most {risk} % of cases",
+            f"numerics   {self.numerics}",
+            f"intervals  95 %{together}",
+        ]
+        for column in self.columns:
+            scale = ", ".join(f"{scale:.4g}" for scale in column.scale)
+            share = f"{100 * float(column.share):.1f} % of the loss"
+            lines.append(f"{column.name}")
+            lines.append(f"  {column.mechanism}, scale {scale} steps, {share}")
+            lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
+            lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
+        return "\n".join(lines)
+
+
+def quote(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping[str, Number] | None = None) -> Quote:
+    """Return what a query costs and how good its answer will be; the data is not needed."""
+    return quote_of(plan_query(query, loss, noise=noise, shares=shares))
+
+
+def quote_of(answer: Answer) -> Quote:
+    """Return the quote of a planned answer."""
+    from dither.privacy.accountants import success
+
+    design, query = answer.design, answer.query
+    errors = design.errors(_each_failure(answer))
+    if design.groups is None:
+        units = "persons" if design.has_persons else "rows"
+        threshold = design.discovery.threshold if design.discovery is not None else 0
+        keys = f"discovered: shown if a noisy number of {units} reaches {threshold}"
+    else:
+        keys = "public: every one is shown, empty or not" if query.keys else "none"
+    rows = None if design.groups is None or query.having is not None else len(design.groups)
+    return Quote(
+        query.dataset.name,
+        str(answer.distance),
+        _limits(design),
+        answer.loss(1),
+        tuple(_column(design, aggregate, errors[aggregate.name]) for aggregate in query.aggregates),
+        keys,
+        rows if rows is None or query.limit is None else min(rows, query.limit),
+        float(success(answer.loss(1))),
+        answer.numerics.value,
+        is_selected(answer),
+    )
+
+
+def loss_for_error(
+    query: Query,
+    column: str,
+    target_error: Number,
+    *,
+    rows: int | None = None,
+    delta: Number | None = None,
+    concentrated: bool = False,
+    shares: Mapping[str, Number] | None = None,
+) -> Loss:
+    """Return the least loss, to one part in a thousand, at which a column is off by at most an absolute error.
+
+    Args:
+        query: what is asked.
+        column: which aggregate.
+        target_error: how far off it may be, 95 % of the time, in the unit that its quote names.
+        rows: for a mean, a variance or another statistic that is divided by the number of values: for groups of how
+            many values. They are not public, so a magnitude must be said.
+        delta: for an (epsilon, delta) loss; needed where groups are discovered.
+        concentrated: whether to find a rho instead of an epsilon.
+        shares: as for ``plan_query``.
+
+    >>> from dither.publish.queries.examples import clinic_query
+    >>> print(loss_for_error(clinic_query("count"), "count", 10))
+    epsilon = 0.2844...
+
+    """
+    wanted = positive("target_error", target_error)
+
+    def built(amount: Fraction) -> Loss:
+        if concentrated:
+            return ZCDP(amount) if delta is None else ZCDP(amount, delta)
+        return PureDP(amount) if delta is None else ApproxDP(amount, delta)
+
+    def does(amount: Fraction) -> bool:
+        try:
+            found = quote(query, built(amount), shares=shares).column(column)
+        except NoGuarantee:
+            return False
+        error = found.error
+        if "per value" in found.error_unit:
+            if rows is None:
+                rule = "given for what is divided by the number of values, which is not public"
+                raise InvalidParameter("rows", rows, rule)
+            error /= positive("rows", rows)
+        return error <= wanted
+
+    high = Fraction(1)
+    while not does(high):
+        high *= 2
+        if high > _MOST:
+            raise InvalidParameter("target_error", target_error, f"larger: no loss gives {column} so small an error")
+    low = high / 2
+    while does(low):
+        low, high = low / 2, low
+        if high * _MOST < 1:
+            return built(high)
+    while high - low > low / 1000:
+        middle = round_up((low + high) / 2, bits=_DIGITS)
+        low, high = (low, middle) if does(middle) else (middle, high)
+    return built(high)
+
+
+def _each_failure(answer: Answer) -> float:
+    """Return what one number may fail with: all together, where rows are chosen by what they show."""
+    groups = len(answer.design.groups or ()) or 1
+    numbers = sum(aggregate.function not in ("mode", "top") for aggregate in answer.query.aggregates) or 1
+    return _FAILURE / (groups * numbers) if is_selected(answer) else _FAILURE
+
+
+def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColumn:
+    estimand, bias = estimand_of(design, aggregate)
+    noise = "discrete Gaussian" if design.is_gaussian else "discrete Laplace"
+    statistic = design.statistics.get(aggregate.name)
+    if statistic is not None:
+        parts = [design.parts[design.measured.index(part)] for part in statistic.measured]
+        size = float(statistic.unit_of_error)
+        error, unit = relative * size, "rows" if aggregate.function.startswith("count") else "in its own unit"
+        if aggregate.function == "persons":
+            unit = "persons" if design.has_persons else "rows"
+        if statistic.per_value:
+            unit = "per value in the group: divide by their number"
+            if aggregate.function.endswith("deviation"):
+                error, unit = relative * size * size, "per value in the group, for the variance: divide by their number"
+        share, scales = sum((part.share for part in parts), Fraction(0)), tuple(float(part.scale) for part in parts)
+        return QuotedColumn(aggregate.name, noise, share, scales, error, unit, estimand, bias)
+    for search, level in zip(design.searches, design.levels, strict=True):
+        if aggregate in search.aggregates:
+            name = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
+            return QuotedColumn(
+                aggregate.name, name, level.share, (float(level.scale),), relative, "rows of rank", estimand, bias
+            )
+    pick = next(pick for pick in design.picks if pick.aggregate == aggregate)
+    units = "persons" if design.has_persons else "rows"
+    unit = f"{units} fewer than the commonest"
+    return QuotedColumn(
+        aggregate.name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), relative, unit, estimand, bias
+    )
+
+
+def _limits(design: Design) -> str:
+    if not design.has_persons:
+        return "every row counts by itself"
+    limits = design.limits
+    named = {"rows": limits.rows, "groups": limits.groups, "rows in a group": limits.rows_per_group}
+    return "of one person at most " + ", ".join(f"{count} {name}" for name, count in named.items() if count is not None)

@@ -1,0 +1,290 @@
+"""The answer to a query as a table: a value and an interval for every number, and what the interval is about.
+
+A ``QueryResult`` is made of released numbers and public facts alone, so everything here is free: expressions over
+aggregates, HAVING, ORDER BY and LIMIT, other confidences. Its JSON is what a ledger stores and a retry returns.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from dither.data.expressions import Value
+from dither.errors import InvalidParameter, MissingExtra
+from dither.privacy import Loss
+
+VERSION: Final = 1
+Cell = Value | tuple[Value, ...]
+End = bool | int | float | None
+
+
+@dataclass(frozen=True)
+class ResultColumn:
+    """A column of a result.
+
+    Args:
+        name: as the query calls it.
+        kind: what its values are: 'boolean', 'integer', 'real', 'text', 'date', 'timestamp', or 'list'.
+        is_key: whether it says which group a row is, and is exact.
+        estimand: what the interval is about, in words.
+        bias: what separates that from the plain statistic, in words; no interval covers it.
+
+    """
+
+    name: str
+    kind: str
+    is_key: bool
+    estimand: str = ""
+    bias: str = ""
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """Rows of released values with an interval for each number.
+
+    Guarantee: each interval covers its estimand with probability ``confidence``, given that its group is shown; where
+    ``is_simultaneous``, all intervals of all groups do so at once, so that it also holds for rows that were chosen by
+    what they show.
+
+    Args:
+        columns: what the columns are.
+        rows: the values, in the order asked for.
+        low: the lower ends, of the same shape; None for keys and for what is no number.
+        high: the upper ends.
+        confidence: of the intervals.
+        is_simultaneous: whether it holds for all at once.
+        loss: what the answer cost.
+        unit: whom it protects, in words.
+        notes: what else must be known to read it.
+        receipt: where the charge is written down: ledger, entry and its hash.
+
+    """
+
+    columns: tuple[ResultColumn, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    low: tuple[tuple[End, ...], ...]
+    high: tuple[tuple[End, ...], ...]
+    confidence: Fraction
+    is_simultaneous: bool
+    loss: Loss
+    unit: str
+    notes: tuple[str, ...] = ()
+    receipt: str = "unledgered"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """Return the values of a column."""
+        place = self._place(name)
+        return tuple(row[place] for row in self.rows)
+
+    def interval(self, name: str) -> tuple[tuple[End, End], ...]:
+        """Return the intervals of a column, one a row."""
+        place = self._place(name)
+        return tuple((low[place], high[place]) for low, high in zip(self.low, self.high, strict=True))
+
+    def to_rows(self, *, intervals: bool = True) -> list[dict[str, Any]]:
+        """Return a dictionary for each row; numbers are followed by ``name_low`` and ``name_high``."""
+        found = []
+        for row, low, high in zip(self.rows, self.low, self.high, strict=True):
+            record: dict[str, Any] = {}
+            for column, value, least, most in zip(self.columns, row, low, high, strict=True):
+                record[column.name] = list(value) if isinstance(value, tuple) else value
+                if intervals and self._has_interval(column):
+                    record[f"{column.name}_low"], record[f"{column.name}_high"] = least, most
+            found.append(record)
+        return found
+
+    def to_pandas(self, *, intervals: bool = True) -> Any:
+        """Return a pandas frame; needs the extra 'frames'."""
+        return _extra("pandas", "pandas frames").DataFrame(self._columns(intervals))
+
+    def to_polars(self, *, intervals: bool = True) -> Any:
+        """Return a Polars frame; needs the extra 'frames'."""
+        return _extra("polars", "Polars frames").DataFrame(self._columns(intervals), strict=False)
+
+    def to_arrow(self, *, intervals: bool = True) -> Any:
+        """Return an Arrow table; needs the extra 'frames'."""
+        return _extra("pyarrow", "Arrow tables").table(self._columns(intervals))
+
+    def plot(self, column: str | None = None, *, title: str = "") -> Any:
+        """Return an Altair chart of a column with its intervals (by default the first number); needs 'plots'."""
+        numbers = [found for found in self.columns if self._has_interval(found)]
+        if not numbers:
+            raise InvalidParameter("column", column, "a number: this result has none")
+        chosen = numbers[0].name if column is None else self.columns[self._place(column)].name
+        if not self._has_interval(self.columns[self._place(chosen)]):
+            raise InvalidParameter("column", column, f"a number: {', '.join(found.name for found in numbers)}")
+        altair = _extra("altair", "plotting", "plots")
+        keys = [place for place, found in enumerate(self.columns) if found.is_key]
+        names = [", ".join(_shown(row[place]) for place in keys) or chosen for row in self.rows]
+        bars = [
+            {"group": name, "value": _finite(value), "low": _finite(low), "high": _finite(high)}
+            for name, value, (low, high) in zip(names, self.column(chosen), self.interval(chosen), strict=True)
+        ]
+        base = altair.Chart(altair.Data(values=bars)).encode(x=altair.X("group:N", sort=names, title=None))
+        heights = base.mark_bar(color="#4c78a8").encode(y=altair.Y("value:Q", title=chosen))
+        whiskers = base.mark_errorbar(color="#222", ticks=True).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
+        return (heights + whiskers).properties(title=title, width=max(240, min(1200, 48 * len(bars))), height=260)
+
+    def to_json(self) -> bytes:
+        """Return the result as UTF-8 JSON, the same bytes for the same result."""
+        record = {
+            "result": VERSION,
+            "columns": [
+                {
+                    "name": column.name,
+                    "kind": column.kind,
+                    "is_key": column.is_key,
+                    "estimand": column.estimand,
+                    "bias": column.bias,
+                }
+                for column in self.columns
+            ],
+            "rows": [[_to_plain(value) for value in row] for row in self.rows],
+            "low": [[_to_plain(value) for value in row] for row in self.low],
+            "high": [[_to_plain(value) for value in row] for row in self.high],
+            "confidence": str(self.confidence),
+            "is_simultaneous": self.is_simultaneous,
+            "loss": self.loss.to_json(),
+            "unit": self.unit,
+            "notes": list(self.notes),
+        }
+        return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+    @staticmethod
+    def from_json(text: bytes | str) -> QueryResult:
+        """Return the result that ``to_json`` wrote."""
+        try:
+            record = json.loads(text)
+            if record["result"] != VERSION:
+                raise InvalidParameter("result", record["result"], f"a result of version {VERSION}")
+            columns = tuple(ResultColumn(**column) for column in record["columns"])
+            kinds = [column.kind for column in columns]
+            rows, low, high = (
+                tuple(
+                    tuple(_from_plain(value, kind) for value, kind in zip(row, kinds, strict=True))
+                    for row in record[part]
+                )
+                for part in ("rows", "low", "high")
+            )
+            return QueryResult(
+                columns,
+                rows,
+                low,
+                high,
+                Fraction(record["confidence"]),
+                bool(record["is_simultaneous"]),
+                Loss.from_json(record["loss"]),
+                str(record["unit"]),
+                tuple(map(str, record["notes"])),
+            )
+        except (KeyError, TypeError, ValueError) as failure:
+            if isinstance(failure, InvalidParameter):
+                raise
+            raise InvalidParameter("result", "a text", "the JSON of a result") from None
+
+    def __str__(self) -> str:
+        lines = self._table(most=40)
+        share = f"{float(self.confidence) * 100:g} %"
+        together = ", all at once" if self.is_simultaneous else ""
+        rows = f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
+        lines.append(f"{rows}; {share} intervals{together}; {self.loss}; {self.unit}")
+        for column in self.columns:
+            if column.estimand:
+                lines.append(f"{column.name}: {column.estimand}{'; ' if column.bias else ''}{column.bias}")
+        return "\n".join([*lines, *self.notes])
+
+    def _table(self, most: int) -> list[str]:
+        """Return the first rows as aligned text."""
+        body = [
+            [self._entry(value, *ends) for value, *ends in zip(row, low, high, strict=True)]
+            for row, low, high in list(zip(self.rows, self.low, self.high, strict=True))[:most]
+        ]
+        widths = [max(map(len, texts)) for texts in zip(self.names, *body, strict=True)]
+        are_keys = [column.is_key for column in self.columns]
+
+        def line(texts: Sequence[str]) -> str:
+            cells = zip(texts, widths, are_keys, strict=True)
+            return "  ".join(text.ljust(width) if key else text.rjust(width) for text, width, key in cells).rstrip()
+
+        lines = [line(self.names), "  ".join("-" * width for width in widths), *map(line, body)]
+        return lines if len(self.rows) <= most else [*lines, f"... and {len(self.rows) - most} more"]
+
+    def _entry(self, value: Any, low: Any, high: Any) -> str:
+        if low is None or high is None:
+            return _shown(value)
+        return f"{_shown(value)} [{_shown(low)}, {_shown(high)}]"
+
+    def _has_interval(self, column: ResultColumn) -> bool:
+        return not column.is_key and column.kind in ("integer", "real")
+
+    def _columns(self, intervals: bool) -> dict[str, list[Any]]:
+        records = self.to_rows(intervals=intervals)
+        names = [
+            name
+            for column in self.columns
+            for name in (
+                (column.name, f"{column.name}_low", f"{column.name}_high")
+                if intervals and self._has_interval(column)
+                else (column.name,)
+            )
+        ]
+        return {name: [record[name] for record in records] for name in names}
+
+    def _place(self, name: str) -> int:
+        if name not in self.names:
+            raise InvalidParameter("column", name, f"one of {', '.join(self.names)}")
+        return self.names.index(name)
+
+
+def _extra(module: str, feature: str, extra: str = "frames") -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtra(feature, extra) from None
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return JSON data: infinities and moments as texts, lists as lists."""
+    if isinstance(value, tuple):
+        return [_to_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    if isinstance(value, datetime.date):
+        return {"time": value.isoformat()}
+    return value
+
+
+def _from_plain(value: Any, kind: str) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_plain(entry, "") for entry in value)
+    if value in ("inf", "-inf") and kind in ("integer", "real"):
+        return float(value)
+    if isinstance(value, Mapping):
+        text = str(value["time"])
+        return datetime.date.fromisoformat(text) if len(text) == 10 else datetime.datetime.fromisoformat(text)
+    return value

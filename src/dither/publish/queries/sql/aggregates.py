@@ -1,0 +1,210 @@
+"""Aggregate functions of SQL: which of them are understood, and what they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from dither.data import Call, Expression, Kind, Literal, Name, Relation
+from dither.publish.queries.assemble import person_columns
+from dither.publish.queries.sql.expressions import Scalars
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_ONE: Final = {
+    "sum": "sum",
+    "avg": "mean",
+    "variance": "sample_variance",
+    "variancepop": "variance",
+    "stddev": "sample_deviation",
+    "stddevsamp": "sample_deviation",
+    "stddevpop": "deviation",
+    "min": "minimum",
+    "max": "maximum",
+    "mode": "mode",
+}
+_TWO: Final = {"covarpop": "covariance", "corr": "correlation"}
+_QUANTILES: Final = {"quantile": "quantile", "percentilecont": "expression", "approxquantile": "quantile"}
+_ROUNDED: Final = {"percentiledisc": "expression"}
+#: Aggregates that exist in SQL and are refused here, so that they are not taken for scalar functions.
+_OTHERS: Final = frozenset(
+    (
+        *(
+            "anyvalue",
+            "arrayagg",
+            "groupconcat",
+            "approxdistinct",
+            "covarsamp",
+            "logicalor",
+            "logicaland",
+            "first",
+            "last",
+        ),
+        *("argmax", "argmin", "skewness", "kurtosis", "entropy", "ignorenulls", "respectnulls", "arrayuniqueagg"),
+    )
+)
+_OTHER_NAMES: Final = frozenset(
+    (
+        *("product", "bool_or", "bool_and", "string_agg", "list", "array_agg", "histogram", "first", "last", "arg_max"),
+        *(
+            "arg_min",
+            "any_value",
+            "entropy",
+            "kurtosis",
+            "skewness",
+            "mad",
+            "favg",
+            "fsum",
+            "bit_and",
+            "bit_or",
+            "bit_xor",
+        ),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An aggregate as it was asked for."""
+
+    function: str
+    arguments: tuple[Expression, ...] = ()
+    where: Expression | None = None
+    share: Fraction | None = None
+    many: int | None = None
+    distinct: Expression | None = None  # COUNT(DISTINCT this), which is no measure by itself
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Return whether a node is a call of an aggregate function, understood or not."""
+    name = node.key
+    if name == "anonymous":
+        return str(node.this).lower() in _OTHER_NAMES or str(node.this).lower() == "mode"
+    if name in ("filter", "withingroup"):
+        return True
+    return name in ("count", "countif", "median", "approxtopk") or any(
+        name in known for known in (_ONE, _TWO, _QUANTILES, _ROUNDED, _OTHERS)
+    )
+
+
+def aggregates_in(node: exp.Expression) -> Iterator[exp.Expression]:
+    """Yield the outermost aggregates below a node, without entering windows and subqueries."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if part.key in ("window", "subquery", "select"):
+            continue
+        if is_aggregate(part):
+            yield part
+        else:
+            stack += list(part.iter_expressions())[::-1]
+
+
+def read_aggregate(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
+    """Return what an aggregate asks; ``scalars`` translates its arguments over the rows of the relation."""
+    if node.key == "filter":
+        scalars.only(node, "this", "expression")
+        asked = read_aggregate(scalars, node.this, relation)
+        where = scalars.condition(node.expression.this)
+        return Asked(asked.function, asked.arguments, where, asked.share, asked.many, asked.distinct)
+    name = node.key
+    if name == "count":
+        return _count(scalars, node, relation)
+    if name == "withingroup":
+        return _within_group(scalars, node)
+    if name in _ONE:
+        _refuse_distinct(scalars, node)
+        scalars.only(node, "this")
+        return Asked(_ONE[name], (scalars.settled(scalars.value(node.this), Kind.INTEGER).expression,))
+    if name in _TWO:
+        scalars.only(node, "this", "expression")
+        return Asked(_TWO[name], tuple(scalars.value(part).expression for part in (node.this, node.expression)))
+    if name == "median":
+        scalars.only(node, "this")
+        return Asked("quantile", (scalars.value(node.this).expression,), share=Fraction(1, 2))
+    if name == "countif":
+        scalars.only(node, "this")
+        return Asked("count_of", (scalars.condition(node.this),))
+    if name == "approxtopk":
+        scalars.only(node, "this", "expression")
+        many = scalars.whole_constant(node.expression)
+        if not 1 <= many <= 1000:
+            scalars.refuse(node, "a number of commonest values outside 1 to 1000", "ask for fewer")
+        return Asked("top", (scalars.value(node.this).expression,), many=many)
+    if name in _QUANTILES or name in _ROUNDED:
+        share = {**_QUANTILES, **_ROUNDED}[name]
+        scalars.only(node, "this", share)
+        return Asked(
+            "quantile", (scalars.value(node.this).expression,), share=_share(scalars, node, node.args.get(share))
+        )
+    if name == "anonymous" and str(node.this).lower() == "mode" and len(node.expressions) == 1:
+        return Asked("mode", (scalars.value(node.expressions[0]).expression,))
+    inner = node.this if name in ("ignorenulls", "respectnulls") else node
+    shown = str(inner.this).upper() if inner.key == "anonymous" else inner.key.upper()
+    nearest = {
+        "approxdistinct": "count persons with COUNT(DISTINCT id), or group by the column",
+        "covarsamp": "ask for COVAR_POP(x, y)",
+    }.get(name, "ask for COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MIN, MAX, COVAR_POP, CORR or MODE")
+    raise scalars.parsed.refusal(node, f"{shown} is not answered privately", nearest)
+
+
+def _count(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
+    scalars.only(node, "this", "expressions")
+    if node.expressions:
+        scalars.refuse(node, "COUNT of several things", "count one of them, or COUNT(*)")
+    this = node.args.get("this")
+    if this is None:
+        return Asked("count")
+    if this.key == "distinct":
+        scalars.only(this, "expressions")
+        if len(this.expressions) != 1:
+            scalars.refuse(node, "COUNT(DISTINCT ...) of several things", "count persons with COUNT(DISTINCT id)")
+        value = scalars.value(this.expressions[0]).expression
+        if isinstance(value, Name) and value.name in person_columns(relation):
+            return Asked("persons")
+        return Asked("count_of", (value,), distinct=value)
+    if this.key == "star" or (this.key == "column" and this.this.key == "star"):
+        return Asked("count")
+    found = scalars.value(this)
+    if found.kind is None:
+        scalars.refuse(node, "COUNT(NULL) counts nothing", "write COUNT(*)")
+    if isinstance(found.expression, Literal):
+        return Asked("count")
+    if found.kind is Kind.BOOLEAN:
+        # COUNT counts what is not NULL; ``count_of`` counts a condition where it is true.
+        return Asked("count_of", (Call("not", (Call("is_null", (found.expression,)),)),))
+    return Asked("count_of", (found.expression,))
+
+
+def _within_group(scalars: Scalars, node: exp.Expression) -> Asked:
+    inner, order = node.this, node.expression
+    if inner.key == "mode" and inner.args.get("this") is None and len(order.expressions) == 1:
+        return Asked("mode", (scalars.value(order.expressions[0].this).expression,))
+    if inner.key not in ("percentilecont", "percentiledisc") or len(order.expressions) != 1:
+        scalars.refuse(
+            node, "WITHIN GROUP of another aggregate", "write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)"
+        )
+    scalars.only(inner, "this")
+    ordered = order.expressions[0]
+    share = _share(scalars, node, inner.this)
+    value = scalars.value(ordered.this).expression
+    return Asked("quantile", (value,), share=1 - share if ordered.args.get("desc") else share)
+
+
+def _share(scalars: Scalars, node: exp.Expression, given: exp.Expression | None) -> Fraction:
+    constant = None if given is None or given.key == "array" else scalars.constant(given)
+    if isinstance(constant, bool) or not isinstance(constant, int | float) or not 0 <= constant <= 1:
+        scalars.refuse(node, "a quantile without one share from 0 to 1", "write QUANTILE(x, 0.9), once for each share")
+    return Fraction(str(constant))
+
+
+def _refuse_distinct(scalars: Scalars, node: exp.Expression) -> None:
+    if node.args.get("this") is not None and node.this.key == "distinct":
+        scalars.refuse(
+            node,
+            f"{node.key.upper()}(DISTINCT ...) depends on which values other people have",
+            "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery",
+        )

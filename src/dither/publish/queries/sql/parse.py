@@ -1,0 +1,183 @@
+"""From text to a syntax tree, and from a node of it back to its place in the text.
+
+sqlglot reads the text (DuckDB's spelling of SQL); nothing else of it is used. What it cannot read is one error with
+line and column. Length and depth are capped before anything recursive starts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from dither.errors import InvalidParameter, Unanswerable
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+LONGEST: Final = 100_000
+DEEPEST: Final = 100
+_DIALECT: Final = "duckdb"
+_GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
+_EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
+_OPENING: Final = frozenset(("(", "[", "{"))
+_CLOSING: Final = frozenset((")", "]", "}"))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement: the query, and whether only its privacy is to be explained."""
+
+    sql: str
+    is_explained: bool
+
+
+def parse_statement(text: str) -> Statement:
+    """Tell whether a text is ``EXPLAIN PRIVACY <query>``, and return the query itself.
+
+    >>> parse_statement("EXPLAIN PRIVACY SELECT COUNT(*) FROM visits")
+    Statement(sql='SELECT COUNT(*) FROM visits', is_explained=True)
+    """
+    check_text(text)
+    found = _EXPLAIN.match(text)
+    if found is None:
+        return Statement(text.strip(), False)
+    if found.group(1) is None:
+        raise Unanswerable(
+            "EXPLAIN would show how an engine runs a query, which depends on private rows",
+            "write EXPLAIN PRIVACY <query>: unit, bounds, mechanisms, cost and expected error",
+        )
+    return Statement(text[found.end() :].strip(), True)
+
+
+def check_text(text: object) -> None:
+    """Refuse what is no text, or too long."""
+    if not isinstance(text, str):
+        raise InvalidParameter("sql", type(text).__name__, "a text")
+    if len(text) > LONGEST:
+        raise InvalidParameter("sql", f"{len(text)} characters", f"at most {LONGEST} characters long")
+
+
+class Parsed:
+    """A parsed query with its text, so that refusals can say where."""
+
+    def __init__(self, text: str) -> None:
+        check_text(text)
+        self.text = text
+        try:
+            self.tree = self._parse()
+            self._check_depth(self.tree)
+        except RecursionError:
+            raise self._too_deep() from None
+
+    def place(self, node: exp.Expression | None) -> str:
+        """Return line, column and the beginning of the text of a node."""
+        spans = [] if node is None else [part.meta for part in node.walk() if "start" in part.meta]
+        if not spans:
+            return ""
+        start = min(int(span["start"]) for span in spans)
+        end = max(int(span["end"]) for span in spans) + 1
+        while self.text[start:end].count("(") > self.text[start:end].count(")") and self.text[end : end + 1] == ")":
+            end += 1
+        shown = " ".join(self.text[start:end].split())
+        return f"{self._line_and_column(start)}: {shown if len(shown) <= 60 else shown[:59] + '…'}"
+
+    def refuse(self, node: exp.Expression | None, reason: str, instead: str) -> NoReturn:
+        """Raise the refusal of a construct at its place."""
+        raise self.refusal(node, reason, instead)
+
+    def refusal(self, node: exp.Expression | None, reason: str, instead: str) -> Unanswerable:
+        """Return the refusal of a construct at its place."""
+        place = self.place(node)
+        return Unanswerable(f"{reason} ({place})" if place else reason, instead)
+
+    def _parse(self) -> Any:
+        from sqlglot.dialects.dialect import Dialect
+        from sqlglot.errors import ParseError, TokenError
+
+        if not self.text.strip():
+            raise InvalidParameter("sql", self.text, "a query, such as SELECT COUNT(*) FROM a_table")
+        dialect = Dialect.get_or_raise(_DIALECT)
+        try:
+            tokens = dialect.tokenize(self.text)
+            self._check_tokens(tokens)
+            trees = [tree for tree in dialect.parser().parse(tokens, self.text) if tree is not None]
+        except (InvalidParameter, Unanswerable, RecursionError):
+            raise
+        except TokenError:
+            raise self._unfinished() from None
+        except ParseError as error:
+            raise self._misread(error.errors[0] if error.errors else {}) from None
+        except Exception:
+            # The text alone decides what goes wrong here; a reader's own slips must not look like anything else.
+            raise InvalidParameter("sql", self.text, "SQL that can be read") from None
+        if len(trees) != 1:
+            raise Unanswerable(f"the text has {len(trees)} statements", "send them one by one")
+        return trees[0]
+
+    def _check_tokens(self, tokens: list[Any]) -> None:
+        """Refuse depth before the recursive reader starts, and everything but one query."""
+        depth, ended = 0, False
+        for token in tokens:
+            if ended and token.text != ";":
+                raise Unanswerable("the text has several statements", "send them one by one")
+            ended = ended or token.token_type.name == "SEMICOLON"
+            if token.token_type.name not in ("STRING", "IDENTIFIER"):
+                depth += (token.text in _OPENING) - (token.text in _CLOSING)
+            if depth > DEEPEST:
+                raise self._too_deep()
+        first = next((token for token in tokens if token.text != "("), None)
+        word = first.text.upper() if first is not None else ""
+        if word == "EXPLAIN":
+            parse_statement(self.text)
+            raise Unanswerable("EXPLAIN PRIVACY is a statement about a query", "quote the query instead of running it")
+        if word not in ("SELECT", "WITH", "FROM"):
+            raise Unanswerable(
+                f"{word[:40] or 'nothing'} is not a query: data can be asked about, and nothing else",
+                "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region",
+            )
+
+    def _check_depth(self, tree: exp.Expression) -> None:
+        """Refuse a tree that is too deep; chains of AND and OR are flat."""
+        stack = [(tree, 0)]
+        while stack:
+            node, depth = stack.pop()
+            if depth > DEEPEST:
+                raise self._too_deep()
+            for child in node.iter_expressions():
+                is_chain = type(child) is type(node) and node.key in ("and", "or")
+                stack.append((child, depth if is_chain else depth + 1))
+
+    def _too_deep(self) -> Unanswerable:
+        return Unanswerable(f"the query is nested more than {DEEPEST} deep", "split it, or use WITH")
+
+    def _line_and_column(self, start: int) -> str:
+        before = self.text[:start]
+        return f"line {before.count(chr(10)) + 1}, column {start - (before.rfind(chr(10)) + 1) + 1}"
+
+    def _unfinished(self) -> InvalidParameter:
+        """Return the error of a text, a quoted name or a comment without an end."""
+        start = _last_open(self.text)
+        near = self.text[start : start + 20].split("\n")[0]
+        return InvalidParameter("sql", near, f"closed at its end ({self._line_and_column(start)})")
+
+    def _misread(self, error: dict[str, Any]) -> InvalidParameter:
+        highlight = str(error.get("highlight") or "")
+        line, column = error.get("line"), error.get("col")
+        what = str(error.get("description") or "unexpected")
+        if what.startswith("Required keyword"):  # names classes of the reader
+            what = "something is missing"
+        where = ""
+        if isinstance(line, int) and isinstance(column, int):
+            where = f", line {line}, column {max(column - len(highlight) + 1, 1)}"
+        return InvalidParameter("sql", highlight, f"valid SQL ({what[0].lower()}{what[1:]}{where})")
+
+
+def _last_open(text: str) -> int:
+    """Return where the quotation or comment begins that is never closed."""
+    position, pattern = 0, re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|['\"]|/\*", re.DOTALL)
+    for found in pattern.finditer(text):
+        if found.group() in ("'", '"', "/*"):
+            return found.start()
+        position = found.end()
+    return min(position, max(len(text) - 1, 0))

@@ -1,0 +1,333 @@
+"""The outermost SELECT: groups, aggregates, and what is shown of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dither.data import DataSet, Expression, Kind, Name, Relation
+from dither.data.expressions import kind_of
+from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.assemble import (
+    conjunction,
+    default_name,
+    free_name,
+    key_may_be_null,
+    make_aggregate,
+    make_key,
+    make_query,
+    sorted_by,
+)
+from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.sql.aggregates import is_aggregate, read_aggregate
+from dither.publish.queries.sql.expressions import Scalars, Typed
+from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
+from dither.publish.queries.sql.scope import Scope, check_different
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_LONGEST_LABEL = 128
+
+
+def parse_sql(text: str, dataset: DataSet) -> Query:
+    """Return what an SQL query asks of a data set, or refuse it with the reason and what can be asked instead.
+
+    Nothing is read but the text and the schema.
+
+    >>> from dither.data import Column, Table
+    >>> from dither.privacy import ROW
+    >>> visits = Table("visits", (Column("smoker", Kind.BOOLEAN),), "visits.csv")
+    >>> query = parse_sql("SELECT smoker, COUNT(*) AS n FROM visits GROUP BY smoker", DataSet("d", (visits,), ROW))
+    >>> query.keys[0].values, query.aggregates[0].function
+    ((False, True), 'count')
+
+    Raises:
+        InvalidParameter: the text is no SQL, or names what does not exist or does not fit.
+        Unanswerable: it cannot be answered privately as asked.
+
+    """
+    parsed = Parsed(text)
+    try:
+        return _Outermost(parsed, dataset).query(parsed.tree, {})
+    except AcrossPersons as error:
+        raise Unanswerable(error.reason, error.instead) from None
+    except RecursionError:
+        raise Unanswerable("the query is nested too deep", "split it, or use WITH") from None
+
+
+class _Outermost:
+    def __init__(self, parsed: Parsed, dataset: DataSet) -> None:
+        self.parsed = parsed
+        self.dataset = dataset
+        self.rows = Rows(parsed, dataset)
+
+    def query(self, select: exp.Expression, environment: Environment) -> Query:
+        while select.key in ("subquery", "paren"):
+            self.rows.only(select, "this", "alias")
+            select = select.this
+        if select.key != "select":
+            self.parsed.refuse(
+                select,
+                f"{select.key.upper()} of queries is not understood",
+                "ask each query by itself, or group by a CASE",
+            )
+        known = self.rows.environment(select, environment)
+        self._check_clauses(select)
+        if is_grouped(select):
+            return self._grouped(select, known)
+        return self._shown(select, known)
+
+    def _check_clauses(self, select: exp.Expression) -> None:
+        if select.args.get("qualify") is not None:
+            self.parsed.refuse(select.args["qualify"], "QUALIFY on the answer", "use HAVING, ORDER BY and LIMIT")
+        if select.args.get("offset") is not None:
+            self.parsed.refuse(select.args["offset"], "OFFSET on the answer", "take the first rows with LIMIT")
+        if select.args.get("distinct") is not None and is_grouped(select):
+            self.parsed.refuse(select, "DISTINCT on an answer whose groups are different anyway", "leave it out")
+        clauses = (
+            "expressions",
+            "from_",
+            "from",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "order",
+            "limit",
+            "with_",
+            "with",
+        )
+        self.rows.only(select, *clauses, "distinct")
+
+    # A query that aggregates.
+
+    def _grouped(self, select: exp.Expression, known: Environment) -> Query:
+        scope = self.rows.scope(select, known)
+        keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
+        measured = _Measured(self.rows, scope, [key.name for key in keys])
+        # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
+        for item in select.expressions:
+            bare = item.this if item.key == "alias" else item
+            if is_aggregate(bare):
+                measured.add(bare, self._label(item) if item.key == "alias" else None)
+        pairs = [(key.name, key.value) for key in keys]
+        scalars = over_groups(self.rows, scope, pairs, measured.typed)
+        outputs = self._outputs(select, scalars, scope)
+        kinds = {key.name: kind_of(key.value, scope.relation.columns) for key in keys}
+        kinds |= {aggregate.name: aggregate.kind(scope.relation.columns) for aggregate in measured.aggregates}
+        aliases = {name.lower(): Typed(value, kind_of(value, kinds)) for name, value in outputs}
+        having = select.args.get("having")
+        condition = None
+        if having is not None:
+            condition = over_groups(self.rows, scope, pairs, measured.typed, aliases=aliases).condition(having.this)
+        ordering = over_groups(self.rows, scope, pairs, measured.typed, aliases=aliases, aliases_first=True)
+        order = self._order(select, ordering, outputs, keys, scope.relation)
+        return make_query(
+            self.dataset,
+            scope.relation,
+            keys,
+            measured.aggregates,
+            outputs,
+            having=condition,
+            order=order,
+            limit=self._limit(select),
+        )
+
+    def _outputs(self, select: exp.Expression, scalars: Scalars, scope: Scope | None) -> list[tuple[str, Expression]]:
+        found: list[tuple[str, Expression]] = []
+        check_different(self.parsed, select, [self._label(item) for item in select.expressions if item.key == "alias"])
+        said = {self._label(item).lower() for item in select.expressions if item.key == "alias"}
+        for index, item in enumerate(select.expressions, start=1):
+            value = scalars.settled(scalars.value(item), Kind.TEXT).expression
+            if item.key == "alias":
+                name = self._label(item)
+            else:
+                if item.key == "column":
+                    label = item.name if scope is None else shown_names(scope, item, item.name)
+                else:
+                    label = value.name if isinstance(value, Name) else f"column_{index}"
+                name = free_name(label, [*said, *(known for known, _ in found)])
+            found.append((name, value))
+        return found
+
+    def _label(self, item: exp.Expression) -> str:
+        label = str(item.alias)
+        if not (1 <= len(label) <= _LONGEST_LABEL and label.isprintable()) or label.startswith("__"):
+            rule = f"1 to {_LONGEST_LABEL} printable characters, not starting with two underscores"
+            raise InvalidParameter(f"alias at {self.parsed.place(item)}", label, rule)
+        return label
+
+    def _order(
+        self,
+        select: exp.Expression,
+        scalars: Scalars,
+        outputs: list[tuple[str, Expression]],
+        keys: Sequence[Key],
+        relation: Relation,
+    ) -> list[tuple[Expression, bool]]:
+        clause = select.args.get("order")
+        found: list[tuple[Expression, bool]] = []
+        for part in clause.expressions if clause is not None else ():
+            if part.args.get("nulls_first"):
+                self.parsed.refuse(part, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
+            node = part.this
+            if node.key == "literal" and not node.is_string:
+                position = int(node.this) if str(node.this).isdigit() else 0
+                if not 1 <= position <= len(outputs):
+                    rule = f"a position from 1 to {len(outputs)}"
+                    raise InvalidParameter(f"ORDER BY at {self.parsed.place(node)}", str(node.this), rule)
+                value = outputs[position - 1][1]
+            elif node.key == "var" or (node.key == "column" and node.name.lower() == "all" and not node.table):
+                self.parsed.refuse(part, "ORDER BY ALL", "name what to order by")
+            else:
+                value = scalars.settled(scalars.value(node), Kind.INTEGER).expression
+            found += sorted_by(value, bool(part.args.get("desc")), key_may_be_null(value, keys, relation))
+        return found
+
+    def _limit(self, select: exp.Expression) -> int | None:
+        clause = select.args.get("limit")
+        if clause is None:
+            return None
+        node = clause.args.get("expression") or clause.args.get("count")
+        if clause.key not in ("limit", "fetch") or node is None:
+            self.parsed.refuse(clause, "this form of LIMIT", "write LIMIT 10")
+        self.rows.only(clause, "expression", "count", "direction")
+        scalars = Scalars(self.parsed, self._no_column, lambda node: None)
+        limit = scalars.whole_constant(node)
+        if not 1 <= limit <= 10**9:
+            raise InvalidParameter("LIMIT", limit, "a whole number from 1 to 1000000000")
+        return limit
+
+    def _no_column(self, node: exp.Column) -> Typed:
+        self.parsed.refuse(node, "LIMIT of something else than a number", "write LIMIT 10")
+
+    # A query that only shows what another one released.
+
+    def _shown(self, select: exp.Expression, known: Environment) -> Query:
+        try:
+            self.rows.scope(select, known)
+        except AcrossPersons as error:
+            if not self._is_only_source(select, error.select, known):
+                raise
+            return self._over(select, self.query(error.select, error.environment))
+        raise self.parsed.refusal(
+            select,
+            "the query selects raw rows, and no row ever leaves",
+            "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
+        )
+
+    def _is_only_source(self, select: exp.Expression, inner: exp.Expression, known: Environment) -> bool:
+        clause: Any = select.args.get("from_") or select.args.get("from")
+        if select.args.get("joins") or select.args.get("distinct") is not None:
+            return False
+        source = clause.this
+        if source.key == "subquery":
+            source = source.this
+        elif source.key == "table" and source.name.lower() in known:
+            source = known[source.name.lower()].select
+        while source.key == "subquery":
+            source = source.this
+        return source is inner
+
+    def _over(self, select: exp.Expression, inner: Query) -> Query:
+        """Show, filter and sort what a query released: this costs nothing."""
+        released = inner.released
+        shown = {name.lower(): Typed(value, kind_of(value, released)) for name, value in inner.outputs}
+        where = select.args.get("where")
+        if inner.limit is not None and any(select.args.get(part) for part in ("where", "order", "limit")):
+            self.parsed.refuse(select, "WHERE, ORDER BY or LIMIT after a LIMIT", "put them into the inner query")
+
+        def column(node: exp.Column) -> Typed:
+            if node.name.lower() not in shown:
+                known = ", ".join(name for name, _ in inner.outputs)
+                raise InvalidParameter(f"column at {self.parsed.place(node)}", node.name, f"one of {known}")
+            return shown[node.name.lower()]
+
+        scalars = Scalars(self.parsed, column, lambda node: None)
+        first = select.expressions[0]
+        if len(select.expressions) == 1 and first.key == "star":
+            self.rows.only(first)
+            outputs = list(inner.outputs)
+        else:
+            outputs = self._outputs(select, scalars, None)
+        aliases = {name.lower(): value for name, value in outputs}
+
+        def ordered(node: exp.Expression) -> Typed | None:
+            if node.key == "column" and not node.args.get("table") and node.name.lower() in aliases:
+                value = aliases[node.name.lower()]
+                return Typed(value, kind_of(value, released))
+            return None
+
+        having = [] if inner.having is None else [inner.having]
+        if where is not None:
+            having.append(scalars.condition(where.this))
+        order = self._order(select, Scalars(self.parsed, column, ordered), outputs, inner.keys, inner.relation)
+        return make_query(
+            self.dataset,
+            inner.relation,
+            inner.keys,
+            inner.aggregates,
+            outputs,
+            having=conjunction(having) if having else None,
+            order=order or inner.order,
+            limit=self._limit(select) or inner.limit,
+            key_values=inner.key_values,
+        )
+
+
+class _Measured:
+    """The aggregates of a query, each once, with a name of its own."""
+
+    def __init__(self, rows: Rows, scope: Scope, taken: list[str]) -> None:
+        self.rows = rows
+        self.scope = scope
+        self.aggregates: list[Aggregate] = []
+        self._taken = taken
+        self._scalars = rows.scalars(scope)
+
+    def typed(self, node: exp.Expression) -> Typed:
+        """Return the name of an aggregate, measured once however often it occurs."""
+        aggregate = self.add(node, None)
+        return Typed(Name(aggregate.name), aggregate.kind(self.scope.relation.columns))
+
+    def add(self, node: exp.Expression, name: str | None) -> Aggregate:
+        """Return the aggregate, new or known."""
+        asked = read_aggregate(self._scalars, node, self.scope.relation)
+        if asked.distinct is not None and not self.scope.relation.has_persons:
+            self.rows.parsed.refuse(
+                node,
+                "COUNT(DISTINCT ...) where every row is a unit of its own: there are no persons",
+                "ask for COUNT(*)",
+            )
+        if asked.distinct is not None:
+            self.rows.parsed.refuse(
+                node,
+                "COUNT(DISTINCT ...) counts values, which depend on what other people have",
+                "count persons with COUNT(DISTINCT id), or group by the column and count",
+            )
+        try:
+            made = make_aggregate(
+                asked.function,
+                asked.arguments,
+                self.scope.relation,
+                where=asked.where,
+                share=asked.share,
+                many=asked.many,
+            )
+        except Unanswerable as error:
+            self.rows.parsed.refuse(node, error.reason, error.instead)
+        except InvalidParameter as error:
+            place = self.rows.parsed.place(node)
+            raise InvalidParameter(f"{error.parameter} at {place}", error.offender, error.rule) from None
+        for known in self.aggregates:
+            if replace(known, name=made.name) == made:
+                return known
+        taken = [*self._taken, *(known.name for known in self.aggregates)]
+        label = name or default_name(made.function, made.arguments, made.share)
+        made = replace(made, name=free_name(label, taken))
+        self.aggregates.append(made)
+        return made

@@ -1,0 +1,414 @@
+"""What cannot be answered is refused by one error of our own that names the offender and what to ask instead."""
+
+# ruff: noqa: S311, S608 - statements and data are made up here
+from __future__ import annotations
+
+import random
+import re
+import string
+import subprocess
+import sys
+
+import pytest
+from tests.publish.queries.exact import CLINIC, LOOSE
+from tests.publish.queries.test_sql_meaning import AGGREGATES, CONDITIONS, GROUPS, JOINS, PERSONS, SHOWN
+
+from dither.data import DataSet
+from dither.errors import DitherError, InvalidParameter, Unanswerable
+from dither.publish.queries.sql import Statement, parse_sql, parse_statement
+
+#: The statement, the offender that the message must name, and what it must suggest.
+UNANSWERABLE = [
+    ("SELECT * FROM visits", "raw rows", "COUNT"),
+    ("SELECT age, cost FROM visits", "raw rows", "aggregate"),
+    ("SELECT DISTINCT region FROM visits", "raw rows", "GROUP BY"),
+    ("SELECT region, COUNT(*) FROM visits", "region", "GROUP BY"),
+    ("SELECT region, *, COUNT(*) FROM visits GROUP BY region", "star", "COUNT"),
+    ("SELECT region FROM visits GROUP BY region", "nothing is measured", "COUNT"),
+    ("SELECT id, COUNT(*) FROM visits GROUP BY id", "privacy id", "COUNT(DISTINCT id)"),
+    ("SELECT COUNT(DISTINCT region) FROM visits", "DISTINCT", "group by"),
+    ("SELECT SUM(DISTINCT age) FROM visits", "DISTINCT", "within each person"),
+    ("SELECT COUNT(DISTINCT id) FILTER (WHERE age > 3) FROM visits", "FILTER", "WHERE"),
+    ("SELECT SUM(id) FROM visits", "SUM of id", "CLAMP"),
+    ("SELECT AVG(id + age) FROM visits", "no public bounds", "CLAMP"),
+    ("SELECT SUM(note) FROM visits", "text", "LENGTH"),
+    ("SELECT MAX(day) FROM visits", "date", "DATEDIFF"),
+    ("SELECT MODE(note) FROM visits", "none are known", "categories"),
+    ("SELECT STRING_AGG(note, ',') FROM visits", "GROUPCONCAT", "COUNT"),
+    ("SELECT ANY_VALUE(note) FROM visits", "ANYVALUE", "COUNT"),
+    ("SELECT PRODUCT(age) FROM visits", "PRODUCT", "COUNT"),
+    ("SELECT APPROX_COUNT_DISTINCT(age) FROM visits", "APPROXDISTINCT", "COUNT(DISTINCT id)"),
+    ("SELECT COVAR_SAMP(age, cost) FROM visits", "COVARSAMP", "COVAR_POP"),
+    ("SELECT QUANTILE(age, [0.1, 0.2]) FROM visits", "share", "once for each"),
+    ("SELECT QUANTILE(age, 7) FROM visits", "share", "0.9"),
+    ("SELECT COUNT(NULL) FROM visits", "COUNT(NULL)", "COUNT(*)"),
+    ("SELECT COUNT(*) FROM visits WHERE age > (SELECT AVG(age) FROM visits)", "subquery", "two queries"),
+    ("SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)", "subquery", "IN"),
+    ("SELECT COUNT(*) FROM visits WHERE region IN (SELECT region FROM visits)", "IN with a subquery", "id IN"),
+    ("SELECT COUNT(*) FROM visits WHERE region IN (SELECT country FROM places)", "places", "select region"),
+    ("SELECT COUNT(*) FROM visits WHERE id IN (SELECT id + 1 FROM visits)", "privacy ids", "id IN"),
+    ("SELECT COUNT(*) FROM visits WHERE age > 3 OR id IN (SELECT person FROM lab)", "IN with a subquery", "AND"),
+    ("SELECT (SELECT COUNT(*) FROM visits), COUNT(*) FROM visits", "subquery", "two queries"),
+    ("SELECT AVG(n) FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region)", "different people", "GROUP BY"),
+    ("SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM visits)", "different people", "query of its own"),
+    ("SELECT COUNT(*) FROM (SELECT age FROM visits LIMIT 5)", "LIMIT", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT age FROM visits ORDER BY age)", "ORDER", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT id FROM visits ORDER BY age LIMIT 1)", "LIMIT", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT age FROM visits)", "DISTINCT", "privacy id"),
+    ("SELECT COUNT(*) FROM (SELECT DISTINCT ON (id) id, age FROM visits)", "ON", "leave it out"),
+    ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (ORDER BY age) AS r FROM visits)", "window", "id to PARTITION BY"),
+    ("SELECT COUNT(*) FROM (SELECT MAX(age) OVER (PARTITION BY region) AS r FROM visits)", "window", "PARTITION BY"),
+    ("SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY id ORDER BY age) AS r FROM visits)", "RANK", "ROW_NUMBER"),
+    ("SELECT COUNT(*) FROM (SELECT SUM(age) OVER (PARTITION BY id ORDER BY day) AS r FROM visits)", "running", "LAG"),
+    ("SELECT COUNT(*) FROM (SELECT LAG(age, 2) OVER (PARTITION BY id ORDER BY day) AS r FROM visits)", "LAG", "LAG(x)"),
+    (
+        "SELECT COUNT(*) FROM (SELECT MAX(age) OVER (PARTITION BY id ORDER BY day ROWS 3 PRECEDING) AS r FROM visits)",
+        "SPEC",
+        "leave it out",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT SUM(age) OVER w AS r FROM visits WINDOW w AS (PARTITION BY id))", "WINDOW", "leave"),
+    ("SELECT COUNT(*), ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) FROM visits", "window", "subquery in FROM"),
+    ("SELECT COUNT(*) FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY age) = 1", "QUALIFY", "HAVING"),
+    ("SELECT COUNT(*) FROM visits, lab", "without a condition", "privacy id"),
+    ("SELECT COUNT(*) FROM visits CROSS JOIN lab", "without a condition", "privacy id"),
+    ("SELECT COUNT(*) FROM visits CROSS JOIN places", "without a condition", "its key"),
+    ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.age = l.value", "on the privacy id", "a.id = b.id"),
+    ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.id = l.person OR v.age > 3", "on the privacy id", "a.id = b.id"),
+    ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.id <= l.person", "on the privacy id", "a.id = b.id"),
+    ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.id + 0 = l.person", "on the privacy id", "a.id = b.id"),
+    ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.id = v.id", "on the privacy id", "a.id = b.id"),
+    ("SELECT COUNT(*) FROM visits v FULL JOIN lab l ON v.id = l.person", "FULL", "LEFT JOIN"),
+    ("SELECT COUNT(*) FROM visits v SEMI JOIN lab l ON v.id = l.person", "SEMI", "JOIN"),
+    ("SELECT COUNT(*) FROM visits NATURAL JOIN places", "METHOD", "leave it out"),
+    ("SELECT COUNT(*) FROM visits v JOIN places p ON v.note = p.country", "unique key", "p.region"),
+    ("SELECT COUNT(*) FROM visits v JOIN places p ON v.region > p.region", "unique key", "p.region"),
+    ("SELECT COUNT(*) FROM visits v LEFT JOIN places p ON v.region = p.region AND p.people > 3", "LEFT JOIN", "JOIN"),
+    ("SELECT COUNT(*) FROM visits v RIGHT JOIN places p ON v.region = p.region", "RIGHT JOIN", "LEFT JOIN"),
+    ("SELECT COUNT(*) FROM places", "public table", "join it"),
+    ("SELECT COUNT(*) FROM places p LEFT JOIN visits v ON v.region = p.region", "public table", "join it"),
+    ("SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM lab", "UNION", "each query"),
+    ("SELECT COUNT(*) FROM (SELECT id FROM visits UNION SELECT person FROM lab)", "UNION", "one SELECT"),
+    ("SELECT COUNT(*) FROM visits EXCEPT SELECT 3", "EXCEPT", "each query"),
+    ("SELECT COUNT(*) FROM visits WHERE RANDOM() < 0.5", "RAND", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE day < NOW()", "NOW", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE day < CURRENT_DATE", "CURRENTDATE", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE GETENV('HOME') = 'x'", "GETENV", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, 'a')", "REGEXP", "LIKE"),
+    ("SELECT COUNT(*) FROM visits WHERE note SIMILAR TO 'a'", "SIMILARTO", "LIKE"),
+    ("SELECT COUNT(*) FROM visits WHERE SLEEP(3)", "SLEEP", "CASE"),
+    ("SELECT COUNT(*) FROM visits WHERE LOG(age) > 3", "LOG", "LN"),
+    ("SELECT COUNT(*) FROM visits WHERE age & 1 = 1", "BITWISEAND", "CASE"),
+    ("SELECT COUNT(*) FROM visits WHERE note COLLATE nocase = 'a'", "COLLATE", "CASE"),
+    ("SELECT COUNT(*) FROM visits WHERE age BETWEEN SYMMETRIC 3 AND 1", "SYMMETRIC", "BETWEEN"),
+    ("SELECT COUNT(*) FROM visits WHERE note LIKE region", "constant", "value itself"),
+    ("SELECT COUNT(*) FROM visits WHERE SUBSTRING(note, 0, 2) = 'a'", "begins before", "from 1"),
+    ("SELECT COUNT(*) FROM visits WHERE CAST(age AS BLOB) = 'a'", "cast", "INTEGER"),
+    ("SELECT COUNT(*) FROM visits WHERE age IN region", "FIELD", "IN"),
+    ("SELECT COUNT(*) FROM visits WHERE day + INTERVAL 1 MONTH > day", "interval", "DAY"),
+    ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('hour', moment) > day", "hour", "month"),
+    ("SELECT COUNT(*) FROM visits WHERE EXTRACT(epoch FROM day) > 3", "EPOCH", "YEAR"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ?", "parameter", "value itself"),
+    ("SELECT COUNT(*) FROM visits WHERE age = $1", "parameter", "value itself"),
+    ("SELECT COUNT(*) FROM READ_CSV('/etc/passwd')", "FROM", "data set"),
+    ("SELECT COUNT(*) FROM GENERATE_SERIES(1, 10)", "FROM", "data set"),
+    ("SELECT COUNT(*) FROM (VALUES (1), (2)) AS t(a)", "no declared table", "data set"),
+    ("SELECT COUNT(*) FROM visits TABLESAMPLE 10%", "SAMPLE", "leave it out"),
+    ("SELECT COUNT(*) FROM visits USING SAMPLE 10", "SAMPLE", "leave it out"),
+    ("SELECT COUNT(*) FROM visits AS t(a, b)", "list of columns", "AS"),
+    ("WITH RECURSIVE r AS (SELECT 1) SELECT COUNT(*) FROM r", "RECURSIVE", "step"),
+    ("SELECT COUNT(*)", "FROM", "table"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY ROLLUP (region)", "ROLLUP", "each grouping"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY GROUPING SETS ((region), ())", "GROUPINGSETS", "each grouping"),
+    ("SELECT COUNT(*) AS n FROM visits GROUP BY n", "aggregate", "HAVING"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region ORDER BY age", "age", "GROUP BY"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region LIMIT 3 OFFSET 2", "OFFSET", "LIMIT"),
+    ("SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n NULLS FIRST", "NULLS FIRST", "COALESCE"),
+    ("SELECT COUNT(*) INTO t FROM visits", "INTO", "leave it out"),
+    ("SELECT COUNT(*) FROM visits FOR UPDATE", "LOCKS", "leave it out"),
+    ("SELECT COUNT(*) FROM visits; SELECT 1", "several statements", "one by one"),
+    ("DELETE FROM visits", "DELETE", "SELECT"),
+    ("DROP TABLE visits", "DROP", "SELECT"),
+    ("INSERT INTO visits VALUES (1)", "INSERT", "SELECT"),
+    ("COPY visits TO 'x.csv'", "COPY", "SELECT"),
+    ("ATTACH 'x.db'", "ATTACH", "SELECT"),
+    ("PRAGMA version", "PRAGMA", "SELECT"),
+    ("SET threads = 1", "SET", "SELECT"),
+    ("EXPLAIN SELECT COUNT(*) FROM visits", "EXPLAIN", "EXPLAIN PRIVACY"),
+    ("EXPLAIN ANALYZE SELECT COUNT(*) FROM visits", "EXPLAIN", "EXPLAIN PRIVACY"),
+    ("SELECT AVG(VARIANCE) FROM (SELECT id, VARIANCE(age) AS variance FROM visits GROUP BY id)", "variance", "mean"),
+    ("SELECT COUNT(*) FROM (SELECT id, COUNT(DISTINCT age), SUM(age) FROM visits GROUP BY id)", "DISTINCT", "join"),
+    ("SELECT COUNT(*) FROM (SELECT *, COUNT(*) FROM visits GROUP BY id)", "star", "name the columns"),
+    ("SELECT * FROM (SELECT region, COUNT(*) AS n FROM visits GROUP BY region LIMIT 1) WHERE n > 3", "LIMIT", "inner"),
+]
+INVALID = [
+    ("SELECT COUNT(*) FROM visitz", "visitz", "visits"),
+    ("SELECT COUNT(*) FROM visits WHERE agee > 3", "agee", "age"),
+    ("SELECT COUNT(*) FROM visits WHERE x.age > 3", "x", "visits"),
+    ("SELECT COUNT(*) FROM other.visits", "other", "clinic"),
+    ("SELECT COUNT(*) FROM visits a JOIN visits b ON a.id = b.id WHERE age > 3", "age", r"a\.age, b\.age"),
+    ("SELECT COUNT(*) FROM visits JOIN visits ON visits.id = visits.id", "visits", "different"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY 3", "3", "position"),
+    ("SELECT region, COUNT(*) FROM visits GROUP BY region ORDER BY 9", "9", "position"),
+    ("SELECT COUNT(*) AS n, SUM(age) AS N FROM visits", "n", "alias"),
+    ("SELECT COUNT(*) FROM (SELECT age, age FROM visits)", "age", "alias"),
+    ("SELECT COUNT(*) FROM visits LIMIT 0", "0", "LIMIT"),
+    ("SELECT COUNT(*) FROM visits WHERE age > 'abc'", "abc", "integer"),
+    ("SELECT COUNT(*) FROM visits WHERE day > '2023-13-01'", "2023-13-01", "date"),
+    ("SELECT COUNT(*) FROM visits WHERE note > 3", "integer", "text"),
+    ("SELECT COUNT(*) FROM visits WHERE age", "integer", "true or false"),
+    ("SELECT COUNT(*) FROM visits WHERE note + 1 = 2", "text", "numbers"),
+    ("SELECT COUNT(*) FROM visits WHERE LOWER(day) = 'a'", "date", "texts"),
+    ("SELECT COUNT(*) FROM visits WHERE YEAR(age) = 3", "integer", "date"),
+    ("SELECT COUNT(*) FROM visits WHERE cost // 2 = 1", "real", "integers"),
+    ("SELECT SUM(CLAMP(age, 5, 1)) FROM visits", "5, 1", "CLAMP"),
+    ("SELECT COUNT(*) FROM visits WHERE CASE WHEN TRUE THEN 1 ELSE 'a' END = 1", "a", "integer"),
+    ("SELECT COUNT(*) FROM visits JOIN places USING (age)", "age", "both"),
+    ('SELECT COUNT(*) AS "" FROM visits', "", "alias"),
+    ('SELECT COUNT(*) FROM (SELECT age AS "a b" FROM visits)', "a b", "letters"),
+    ("SELECT COUNT(*) FROM (SELECT age AS __person FROM visits)", "__person", "underscores"),
+    ("SELECT COUNT(*) FROM visits WHERE age > 1e999", "1e999", "double"),
+]
+SYNTAX = [
+    ("", "query"),
+    ("   ", "query"),
+    ("SELECT (1 FROM visits", r"line 1, column 11"),
+    ("SELECT COUNT(*)\nFROM visits\nWHERE age >", r"line 3"),
+    ("SELECT COUNT(*) FROM visits WHERE note = 'abc", r"line 1, column 42"),
+    ("SELECT COUNT(*) FROM visits\n/* never", r"line 2, column 1"),
+    ('SELECT "abc FROM visits', r"line 1, column 8"),
+    ("SELECT COUNT(*) FROM visits GROUP region", r"line 1"),
+]
+
+
+@pytest.mark.parametrize(("sql", "offender", "instead"), UNANSWERABLE, ids=[one[0] for one in UNANSWERABLE])
+def test_refusals_name_the_offender_and_the_way_out(sql: str, offender: str, instead: str) -> None:
+    """Exactly Unanswerable, with the construct in the reason and something to ask in its place."""
+    with pytest.raises(Unanswerable) as caught:
+        parse_sql(sql, CLINIC)
+    assert type(caught.value) is Unanswerable
+    assert offender.lower() in caught.value.reason.lower()
+    assert instead.lower() in caught.value.instead.lower()
+
+
+@pytest.mark.parametrize(("sql", "offender", "rule"), INVALID, ids=[one[0] for one in INVALID])
+def test_wrong_names_and_kinds(sql: str, offender: str, rule: str) -> None:
+    """Exactly InvalidParameter: parameter and place, rule, offender."""
+    with pytest.raises(InvalidParameter, match=rule) as caught:
+        parse_sql(sql, CLINIC)
+    assert type(caught.value) is InvalidParameter
+    assert offender in str(caught.value)
+
+
+@pytest.mark.parametrize(("sql", "where"), SYNTAX, ids=[one[0] or "nothing" for one in SYNTAX])
+def test_syntax_errors_say_where(sql: str, where: str) -> None:
+    """One clear error with line and column."""
+    with pytest.raises(InvalidParameter, match=where):
+        parse_sql(sql, CLINIC)
+
+
+@pytest.mark.parametrize(
+    ("sql", "mention"),
+    [
+        ("SELECT COUNT(DISTINCT id) FROM visits", "no persons"),
+        ("SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY id ORDER BY day) AS r FROM visits)", "unit"),
+        ("SELECT COUNT(*) FROM visits v JOIN lab l ON v.id = l.person", "unit of its own"),
+        ("SELECT COUNT(*) FROM (SELECT id, COUNT(*) FROM visits GROUP BY id)", "different people"),
+        ("SELECT COUNT(*) FROM visits WHERE id IN (SELECT person FROM lab)", "privacy ids"),
+        ("SELECT COUNT(*) FROM (SELECT DISTINCT id FROM visits)", "DISTINCT"),
+    ],
+)
+def test_what_needs_persons_is_refused_where_rows_are_units(sql: str, mention: str) -> None:
+    """No join, window or grouping of rows that each stand for somebody else."""
+    with pytest.raises(Unanswerable, match=mention):
+        parse_sql(sql, LOOSE)
+
+
+def test_explain_privacy_is_told_apart() -> None:
+    """Comments and case do not matter; plain EXPLAIN is refused."""
+    inner = "SELECT COUNT(*) FROM visits"
+    assert parse_statement(f"  explain -- why\n Privacy {inner} ") == Statement(inner, True)
+    assert parse_statement(f"/* x */ EXPLAIN  PRIVACY {inner}") == Statement(inner, True)
+    assert parse_statement(f" {inner} ") == Statement(inner, False)
+    with pytest.raises(Unanswerable, match="EXPLAIN PRIVACY"):
+        parse_statement(f"EXPLAIN {inner}")
+    with pytest.raises(InvalidParameter, match="text"):
+        parse_statement(3)  # type: ignore[arg-type]
+
+
+DEEP = [
+    "SELECT COUNT(*) FROM visits WHERE " + "(" * 500 + "age > 3" + ")" * 500,
+    "SELECT COUNT(*) FROM visits WHERE " + "NOT " * 5000 + "smoker",
+    "SELECT COUNT(*) FROM visits WHERE age > " + "- " * 5000 + "3",
+    "SELECT COUNT(*) FROM visits WHERE age > " + "1 + " * 5000 + "3",
+    "SELECT COUNT(*) FROM visits WHERE " + "CASE WHEN smoker THEN " * 2000 + "TRUE" + " END" * 2000,
+    "SELECT COUNT(*) FROM visits WHERE note = " + "'a' || " * 5000 + "'b'",
+    "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 300 + "visits" + ")" * 300,
+    "SELECT " + "ABS(" * 3000 + "1" + ")" * 3000 + " FROM visits",
+]
+
+
+@pytest.mark.parametrize("sql", DEEP, ids=["brackets", "not", "minus", "plus", "case", "texts", "subqueries", "calls"])
+def test_depth_is_refused(sql: str) -> None:
+    """No recursion ends in a crash."""
+    with pytest.raises(DitherError, match=r"deep"):
+        parse_sql(sql, CLINIC)
+
+
+def test_length_and_width() -> None:
+    """Long texts are refused by length; a wide condition is flat and fine."""
+    with pytest.raises(InvalidParameter, match="100000"):
+        parse_sql("SELECT COUNT(*) FROM visits -- " + "x" * 100_000, CLINIC)
+    wide = " OR ".join(f"age = {number}" for number in range(2000))
+    assert parse_sql(f"SELECT COUNT(*) FROM visits WHERE {wide}", CLINIC).aggregates
+    many = ", ".join(str(number) for number in range(5000))
+    assert parse_sql(f"SELECT COUNT(*) FROM visits WHERE age IN ({many})", CLINIC).aggregates
+
+
+def test_subqueries_that_multiply_are_refused() -> None:
+    """Thirty names, each twice the one before, would be a tree of a thousand million tables."""
+    names = ["a0 AS (SELECT id, age FROM visits)"]
+    for index in range(1, 30):
+        below = f"a{index - 1}"
+        names.append(f"a{index} AS (SELECT x.id, x.age FROM {below} x JOIN {below} y ON x.id = y.id)")
+    with pytest.raises(Unanswerable, match="tables"):
+        parse_sql(f"WITH {', '.join(names)} SELECT COUNT(*) FROM a29", CLINIC)
+
+
+INJECTIONS = [
+    "'; DROP TABLE visits; --",
+    "' OR '1'='1",
+    '" OR ""="',
+    "\\'; SELECT 1 --",
+    "x') UNION SELECT note FROM visits --",
+    "$$; COPY visits TO '/tmp/x' $$",
+    "/* */ */",
+    "%s %(x)s {0} ? :name",
+    "\u202e\u0000",
+    "'||(SELECT note FROM visits)||'",
+    "region\n--",
+]
+PLACES = [
+    "SELECT COUNT(*) FROM visits WHERE note = '{text}'",
+    "SELECT COUNT(*) FROM visits WHERE note IN ('{text}', 'a')",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE '{text}'",
+    "SELECT REPLACE(note, '{text}', '{text}') AS k, COUNT(*) FROM visits GROUP BY k",
+    "SELECT CASE WHEN smoker THEN '{text}' END AS k, COUNT(*) FROM visits GROUP BY k",
+    "SELECT COUNT(*) FROM visits WHERE STARTS_WITH(note, '{text}')",
+    'SELECT COUNT(*) AS "{name}" FROM visits',
+    'SELECT region AS "{name}", COUNT(*) FROM visits GROUP BY region',
+    'SELECT COUNT(*) FROM (SELECT age AS "{name}" FROM visits)',
+    'SELECT COUNT(*) FROM visits AS "{name}"',
+    'SELECT "{name}", COUNT(*) FROM visits GROUP BY 1',
+    'SELECT COUNT(*) FROM "{name}"',
+    'WITH "{name}" AS (SELECT * FROM visits) SELECT COUNT(*) FROM "{name}"',
+    "SELECT DATE_TRUNC('{text}', day) AS k, COUNT(*) FROM visits GROUP BY k",
+    "SELECT EXTRACT('{text}' FROM day) AS k, COUNT(*) FROM visits GROUP BY k",
+    "SELECT COUNT(*) FROM visits WHERE day > '{text}'",
+    "SELECT COUNT(*) FROM visits WHERE {raw}",
+    "SELECT {raw} FROM visits",
+    "{raw}",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("text", INJECTIONS, ids=[str(index) for index in range(len(INJECTIONS))])
+def test_injections_stay_constants(place: str, text: str) -> None:
+    """A text stays one constant of the tree, whole; names that engines would see are plain; all else is refused."""
+    sql = place.format(text=text.replace("'", "''"), name=text.replace('"', '""'), raw=text)
+    try:
+        query = parse_sql(sql, CLINIC)
+    except DitherError:
+        return
+    seen = repr((query.relation, query.keys, query.aggregates))
+    if "{text}" in place:
+        assert repr(text) in seen or "LIKE" in place
+        assert [name for name in query.relation.columns if not re.fullmatch(r"\w+", name)] == []
+    else:
+        assert all(re.fullmatch(r"\w+", name) for name in query.relation.columns)
+
+
+def _mutated(source: random.Random, sql: str) -> str:
+    tokens = re.findall(r"\w+|\s+|'[^']*'|.", sql)
+    words = [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY",
+        "(",
+        ")",
+        ",",
+        "*",
+        "NULL",
+        "'x'",
+        "OVER",
+        "JOIN",
+        "ON",
+        "CASE",
+        "END",
+    ]
+    words += [
+        "DISTINCT",
+        "id",
+        "age",
+        "cost",
+        "note",
+        "day",
+        "region",
+        "-",
+        "1",
+        "0.5",
+        "[",
+        "::",
+        "AS",
+        "IN",
+        "LIKE",
+        "NOT",
+    ]
+    for _ in range(source.randrange(1, 5)):
+        place = source.randrange(len(tokens))
+        action = source.randrange(5)
+        if action == 0:
+            del tokens[place]
+        elif action == 1:
+            tokens.insert(place, f" {source.choice(words)} ")
+        elif action == 2:
+            tokens[place] = source.choice(words)
+        elif action == 3:
+            other = source.randrange(len(tokens))
+            tokens[place], tokens[other] = tokens[other], tokens[place]
+        else:
+            tokens.insert(place, source.choice(string.printable))
+        tokens = tokens or ["SELECT"]
+    return "".join(tokens)
+
+
+def test_mutated_texts_raise_nothing_but_our_own_errors() -> None:
+    """Two thousand texts near to real queries, other ones in every run; a failure prints the text."""
+    conditions = [f"SELECT COUNT(*) FROM visits WHERE {condition}" for condition in CONDITIONS]
+    corpus = [*AGGREGATES, *GROUPS, *JOINS, *PERSONS, *SHOWN, *conditions]
+    source = random.Random()
+    understood = 0
+    for _ in range(2000):
+        sql = _mutated(source, source.choice(corpus))
+        dataset: DataSet = source.choice((CLINIC, LOOSE))
+        try:
+            parse_sql(sql, dataset)
+            understood += 1
+        except DitherError:
+            pass
+        except Exception as error:
+            raise AssertionError(f"{type(error).__name__} from {sql!r} over {dataset.name}") from error
+    assert understood > 20
+
+
+def test_nothing_is_logged_or_printed() -> None:
+    """The reader warns on its own about what it does not know; none of that reaches a terminal."""
+    code = (
+        "from tests.publish.queries.exact import CLINIC\n"
+        "from dither.publish.queries.sql import parse_sql\n"
+        "for sql in ('SHOW TABLES', 'CALL x()', 'SELECT COUNT(*) FROM visits WHERE f(age) = 1', 'VACUUM'):\n"
+        "    try: parse_sql(sql, CLINIC)\n"
+        "    except Exception: pass\n"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == done.stderr == ""
