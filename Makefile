@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check audit bench docs clean
+.PHONY: help demo test check audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -29,10 +29,13 @@ check: $(VENV)/.installed  ## format, lint, types, fresh tables
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
 
-audit: $(VENV)/.installed  ## try to refute every mechanism, two million outputs a side
+audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, two million outputs a side
 	$(BIN)/python -m dither.audit
 
-bench: $(VENV)/.installed  ## speed of noise beside NumPy and OpenDP (in an environment of its own)
+faults: $(VENV)/.installed  ## kill the ledger's clients a thousand times, and count what was lost (nothing)
+	$(BIN)/python -m dither.curator.ledger.faults
+
+bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own
 	$(BIN)/python -m dither.bench --rivals .venv-rivals
 
 docs: $(VENV)/.installed  ## build the site into site/

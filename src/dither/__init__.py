@@ -10,6 +10,10 @@ worth.
 epsilon = 0.5 | epsilon = 0.5 of epsilon = 1 spent, for rows added or removed
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from dither.errors import DitherError
 from dither.mechanisms import (
     AboveThreshold,
@@ -29,6 +33,10 @@ from dither.mechanisms import (
 )
 from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, user
 
+if TYPE_CHECKING:
+    from dither.curator.folder import Curator
+    from dither.curator.folder import open_curator as open  # noqa: A004 - as in dither.open("clinic")
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -41,6 +49,7 @@ __all__ = [
     "AboveThreshold",
     "ApproxDP",
     "Budget",
+    "Curator",
     "DiscreteGaussian",
     "DitherError",
     "Exponential",
@@ -55,6 +64,16 @@ __all__ = [
     "TopK",
     "Unit",
     "converse",
+    "open",
     "release",
     "user",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the curator when it is first asked for: engines and parsers are no part of a light import."""
+    if name in ("Curator", "open"):
+        from dither.curator import folder
+
+        return folder.Curator if name == "Curator" else folder.open_curator
+    raise AttributeError(f"module 'dither' has no attribute {name!r}")

@@ -78,8 +78,10 @@ def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
     done = dither("demo", "--out", "report.html", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
-    assert record["spent"]["epsilon"] == "1"
-    assert len(record["answers"]) == 4
+    assert record["spent"]["epsilon"] == "19/10"
+    assert record["ledger_is_intact"]
+    assert len(record["answers"]) == 5
+    assert [row["ward"] for row in record["answers"][0]["rows"]][:2] == ["cardiology", "dermatology"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<svg" in page or "pip install" in page
     # Nothing is fetched from outside; the namespace of SVG is a name, not an address.
@@ -88,5 +90,6 @@ def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
 
 def test_demo_for_people(tmp_path: Path) -> None:
     done = dither("demo", "--out", "deep/folder/report.html", cwd=tmp_path)
-    assert "Budget: epsilon = 1 of epsilon = 1 spent" in done.stdout
+    assert "intact" in done.stdout
+    assert "of epsilon = 2, delta = 1e-05 spent in 5 releases" in done.stdout
     assert (tmp_path / "deep" / "folder" / "report.html").exists()

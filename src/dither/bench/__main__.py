@@ -10,8 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from dither.bench import queries, spark
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
+from dither.bench.ledger import GOALS, measure_ledger
 from dither.bench.noise import (
     NoiseFigures,
     measure_noise,
@@ -20,6 +22,7 @@ from dither.bench.noise import (
     time_value_correlation,
 )
 from dither.bench.primitives import measure_primitives
+from dither.errors import MissingExtra
 
 
 def rivals(folder: Path) -> Path | None:
@@ -87,25 +90,88 @@ def accountants_table(rival: Path | None) -> Table:
     return shown
 
 
-def main() -> None:
-    """Measure everything this room knows."""
-    parser = argparse.ArgumentParser(prog="dither.bench", description=__doc__)
-    parser.add_argument("--samples", type=int, default=10**6, help="samples a figure")
-    parser.add_argument("--rivals", type=Path, help="folder of the rivals' environment, made if it is not there")
-    given = parser.parse_args()
-    console = Console(soft_wrap=True)
-    console.width = max(console.width, 110)
-    console.print(f"machine before: {load()}; {given.samples:,} samples a figure", highlight=False)
-    rival = rivals(given.rivals) if given.rivals else None
+def ledger_lines() -> list[str]:
+    """Return what the ledger keeps up with, beside its goals."""
+    found = measure_ledger()
+    return [
+        f"ledger, {found.processes} processes: {found.releases_per_second:.0f} releases a second at "
+        f"{found.fsyncs_per_second:.0f} fsyncs a second: {found.releases_per_fsync:.2f} a fsync "
+        f"(goal {GOALS['releases_per_fsync']})",
+        f"ledger: p50 {found.p50_seconds * 1000:.1f} ms, p99 {found.p99_seconds * 1000:.1f} ms "
+        f"(goal {GOALS['p99_seconds'] * 1000:.0f}); slowest client {found.slowest_share:.2f} of the mean rate "
+        f"(goal {GOALS['slowest_share']})",
+    ]
+
+
+def show_noise(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the samplers."""
     console.print(table(measure_noise(given.samples, rival)))
-    console.print(accountants_table(rival))
-    console.print(primitives_table())
     byte = nanoseconds_per_random_byte()
     console.print(f"one random byte costs {byte:.3f} ns; the key stream is the floor of every figure above")
     for law, peak in peak_bytes_per_sample(given.samples).items():
         console.print(f"{law}: peak memory {peak:.2f} bytes a sample beyond the result (goal 16)", highlight=False)
     for law, correlation in time_value_correlation().items():
         console.print(f"{law}: rank correlation of time and size {correlation:+.4f} (goal below 0.03)", highlight=False)
+
+
+def show_accountants(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure accounting."""
+    console.print(accountants_table(rival))
+
+
+def show_primitives(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure single releases."""
+    console.print(primitives_table())
+
+
+def show_queries(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure aggregations in DuckDB beside plain ones."""
+    console.print(queries.table(queries.measure_queries(given.rows)))
+    for form, peak in queries.measure_memory(given.rows).items():
+        console.print(f"{form}: peak memory {peak:,.0f} MB", highlight=False)
+
+
+def show_spark(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure aggregations in Spark beside plain ones."""
+    try:
+        console.print(spark.table(spark.measure_spark(given.rows)))
+    except MissingExtra as absent:
+        console.print(f"Spark: {absent}", highlight=False)
+
+
+def show_ledger(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the ledger and the waits of a session, each as a process of its own."""
+    for line in ledger_lines():
+        console.print(line, highlight=False)
+    waits = subprocess.run([sys.executable, "-m", "dither.curator.speed"], capture_output=True, text=True, check=True)
+    console.print(waits.stdout.rstrip(), highlight=False)
+
+
+SECTIONS = {
+    "noise": show_noise,
+    "accountants": show_accountants,
+    "primitives": show_primitives,
+    "queries": show_queries,
+    "spark": show_spark,
+    "ledger": show_ledger,
+}
+
+
+def main() -> None:
+    """Measure everything this room knows, or the sections named."""
+    parser = argparse.ArgumentParser(prog="dither.bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure; everything by default")
+    parser.add_argument("--samples", type=int, default=10**6, help="samples a figure of noise")
+    parser.add_argument("--rows", type=int, default=10**7, help="rows of a table that is queried")
+    parser.add_argument("--rivals", type=Path, help="folder of the rivals' environment, made if it is not there")
+    given = parser.parse_args()
+    console = Console(soft_wrap=True)
+    console.width = max(console.width, 110)
+    console.print(f"machine before: {load()}; {given.samples:,} samples, {given.rows:,} rows", highlight=False)
+    rival = rivals(given.rivals) if given.rivals else None
+    for name in given.sections or SECTIONS:
+        console.rule(name)
+        SECTIONS[name](console, given, rival)
     console.print(f"machine after: {load()}", highlight=False)
 
 

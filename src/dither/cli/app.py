@@ -14,6 +14,7 @@ from dither.cli import catalog as catalog_verb
 from dither.cli import explain as explain_verb
 from dither.cli.console import complain
 from dither.errors import DitherError
+from dither.privacy import stated_loss
 
 app = typer.Typer(
     name="dither",
@@ -74,6 +75,163 @@ def demo(
     from dither.cli.demo import run
 
     run(out, as_json=json)
+
+
+Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]
+DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set; see 'dither datasets'.")]
+Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
+Delta = Annotated[str | None, typer.Option(help="The probability outside which the promise holds, such as 1e-6.")]
+Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
+Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
+Noise = Annotated[str, typer.Option(help="laplace, gaussian, or auto for whichever errs less.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to make the curator's folder.")],
+    ledger: Annotated[str, typer.Option(help="A path within the folder, or a PostgreSQL URL.")] = "ledger.sqlite",
+    json: Json = False,
+) -> None:
+    """Make a curator's folder: data sets, settings, and an empty ledger."""
+    from dither.cli import curate
+
+    curate.init(folder, ledger=ledger, as_json=json)
+
+
+@app.command()
+def add(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA.yaml", help="The schema; with --suggest, a data file.")],
+    budget: Annotated[
+        str | None, typer.Option(help="The epsilon that all releases together may lose, for ever.")
+    ] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    suggest: Annotated[
+        bool, typer.Option("--suggest", help="Draft a schema from column names and declared types instead.")
+    ] = False,
+    parquet: Annotated[
+        bool, typer.Option("--parquet", help="Copy the tables to Parquet in the curator's folder, for the owner alone.")
+    ] = False,
+    out: Out = None,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Register a data set with its budget; or, with --suggest, draft its schema."""
+    from dither.cli import curate
+
+    if suggest:
+        curate.draft(schema, out)
+        return
+    loss = stated_loss(epsilon=budget, delta=delta, rho=rho)
+    curate.add(home, schema, budget=loss, parquet=parquet, as_json=json)
+
+
+@app.command()
+def datasets(home: Home = None, json: Json = False) -> None:
+    """List the data sets, their units, tables and budgets."""
+    from dither.cli import curate
+
+    curate.datasets(home, as_json=json)
+
+
+@app.command()
+def card(dataset: DataSetName, out: Out = None, home: Home = None, json: Json = False) -> None:
+    """Write the release card of a data set, in the sections of the public registry of deployments."""
+    from dither.cli import curate
+
+    curate.card(home, dataset, out=out, as_json=json)
+
+
+@app.command()
+def sql(
+    dataset: DataSetName,
+    query: Annotated[str | None, typer.Argument(help="One SELECT; without it, a prompt with history.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    analyst: Analyst = "curator",
+    key: Annotated[
+        str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")
+    ] = None,
+    noise: Noise = "auto",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
+    ] = None,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Answer a query privately, every number with its error bar, and charge the ledger."""
+    from dither.cli import ask
+
+    loss = ask.Stated(epsilon, delta, rho)
+    if query is None:
+        ask.prompt(home, dataset, analyst=analyst, loss=loss, noise=noise)
+        return
+    ask.sql(home, dataset, query, analyst=analyst, loss=loss, key=key, noise=noise, out=out, as_json=json)
+
+
+@app.command()
+def quote(
+    dataset: DataSetName,
+    query: Annotated[str, typer.Argument(help="One SELECT.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    target: Annotated[
+        str | None, typer.Option(help="COLUMN=ERROR: find the epsilon at which that column errs by at most so much.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="With --target on a mean: for groups of how many rows.", min=1)
+    ] = None,
+    noise: Noise = "auto",
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Say what a query would cost and how far it would err; the data stays closed."""
+    from dither.cli import ask
+
+    loss = ask.Stated(epsilon, delta, rho)
+    ask.quote(home, dataset, query, loss=loss, target=target, rows=rows, noise=noise, as_json=json)
+
+
+books = typer.Typer(help="What was spent, by whom, and whether the books are true.", no_args_is_help=True)
+app.add_typer(books, name="ledger")
+OneDataSet = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else all.")]
+
+
+@books.command()
+def show(
+    dataset: OneDataSet = None,
+    analyst: Annotated[str | None, typer.Option(help="One analyst's quota and spending.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Would a further release of this size fit?")] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Show what is spent, reserved and left; with a loss, exit 1 if it would not fit."""
+    from dither.cli import books as verbs
+
+    asked = epsilon is not None or rho is not None
+    would = stated_loss(epsilon=epsilon, delta=delta, rho=rho) if asked else None
+    raise typer.Exit(verbs.show(home, dataset, analyst=analyst, would=would, as_json=json))
+
+
+@books.command()
+def verify(home: Home = None, json: Json = False) -> None:
+    """Walk the whole chain of entries; exit 1 if anything contradicts itself."""
+    from dither.cli import books as verbs
+
+    raise typer.Exit(verbs.verify(home, as_json=json))
+
+
+@books.command()
+def export(dataset: OneDataSet = None, out: Out = None, home: Home = None) -> None:
+    """Write every entry as one line of JSON."""
+    from dither.cli import books as verbs
+
+    verbs.export(home, dataset, out=out)
 
 
 def main() -> None:

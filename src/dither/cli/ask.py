@@ -1,0 +1,171 @@
+"""``dither sql`` and ``dither quote``: private answers, and their price beforehand."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dither.cli.console import complain, console, print_json
+from dither.curator.folder import Curator
+from dither.curator.session import Session
+from dither.errors import DitherError, InvalidParameter
+from dither.privacy import stated_loss
+from dither.publish.queries import QueryResult
+
+_SUFFIXES = (".csv", ".parquet", ".json", ".html")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The loss as it was typed."""
+
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
+
+
+@contextmanager
+def session(home: Path | None, dataset: str, analyst: str) -> Iterator[Session]:
+    """Open a session, and close what it holds."""
+    curator = Curator.open(home)
+    opened = curator.session(dataset, analyst=analyst)
+    try:
+        yield opened
+    finally:
+        opened.close()
+        curator.close()
+
+
+def sql(
+    home: Path | None,
+    dataset: str,
+    text: str,
+    *,
+    analyst: str,
+    loss: Stated,
+    key: str | None,
+    noise: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Answer one query and print it, or write it to a file."""
+    if out is not None and out.suffix.lower() not in _SUFFIXES:
+        # Before anything is paid for.
+        raise InvalidParameter("out", str(out), f"a file ending in {', '.join(_SUFFIXES)}")
+    with session(home, dataset, analyst) as asked:
+        with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
+            result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise)
+        if out is not None and isinstance(result, QueryResult):
+            save(result, out)
+        _show(result, as_json=as_json)
+
+
+def quote(
+    home: Path | None,
+    dataset: str,
+    text: str,
+    *,
+    loss: Stated,
+    target: str | None,
+    rows: int | None,
+    noise: str,
+    as_json: bool,
+) -> None:
+    """Print what a query would cost and how far it would err; the data stays closed.
+
+    With ``target``, as in "visits=50", find the least loss at which that column errs by at most so much.
+    """
+    with session(home, dataset, "curator") as asked:
+        if target is not None:
+            column, _, error = target.partition("=")
+            if loss.epsilon is not None or loss.rho is not None or not error:
+                raise InvalidParameter("target", target, "COLUMN=ERROR, instead of --epsilon and --rho")
+            found = asked.loss_for_error(text, column.strip(), error.strip(), rows=rows, delta=loss.delta)
+            _show(asked.quote(text, loss=found, noise=noise), as_json=as_json)
+            return
+        stated = stated_loss(epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho)
+        _show(asked.quote(text, loss=stated, noise=noise), as_json=as_json)
+
+
+def save(result: QueryResult, out: Path) -> None:
+    """Write a result: .csv, .parquet, .json, or .html with a plot."""
+    kind = out.suffix.lower()
+    if kind == ".json":
+        out.write_bytes(result.to_json())
+    elif kind == ".parquet":
+        importlib.import_module("pyarrow.parquet").write_table(result.to_arrow(), out)
+    elif kind == ".html":
+        out.write_text(result.plot().to_html(inline=True), encoding="utf-8")
+    else:
+        rows = result.to_rows()
+        names = list(rows[0]) if rows else list(result.names)
+        with out.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, names)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def prompt(home: Path | None, dataset: str, *, analyst: str, loss: Stated, noise: str) -> None:
+    """Read queries line by line, with history; a line that ends with a semicolon is asked."""
+    history = _history()
+    with session(home, dataset, analyst) as asked:
+        console.print(
+            f"{dataset}: {asked.balance().left} left. End a query with ';'. EXPLAIN PRIVACY prices it. \\q leaves."
+        )
+        lines: list[str] = []
+        while True:
+            try:
+                line = input("... " if lines else f"{dataset}> ")
+            except (EOFError, KeyboardInterrupt):
+                break
+            if not lines and line.strip() in ("\\q", "quit", "exit"):
+                break
+            lines.append(line)
+            if not line.rstrip().endswith(";"):
+                continue
+            text, lines = "\n".join(lines).rstrip().rstrip(";"), []
+            try:
+                _show(asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, noise=noise), as_json=False)
+                console.print(f"{asked.balance().left} left", style="dim")
+            except DitherError as failure:
+                complain(str(failure))
+    history()
+
+
+def _show(result: Any, *, as_json: bool) -> None:
+    if as_json:
+        print_json(json.loads(result.to_json()))
+    else:
+        console.print(str(result), markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    yield
+
+
+def _history() -> Any:
+    """Load the history of the prompt, where the system has one, and return what saves it."""
+    try:
+        import readline
+    except ImportError:
+        return lambda: None
+    path = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "dither" / "history"
+    if path.is_file():
+        readline.read_history_file(path)
+
+    def save() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        readline.set_history_length(1000)
+        readline.write_history_file(path)
+        path.chmod(0o600)
+
+    return save

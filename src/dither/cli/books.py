@@ -1,0 +1,92 @@
+"""``dither ledger show | verify | export``: what was spent, by whom, and whether the books are true."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.table import Table
+
+from dither.cli.console import console, print_json
+from dither.curator.folder import Curator
+from dither.privacy import Loss
+
+
+def show(home: Path | None, name: str | None, *, analyst: str | None, would: Loss | None, as_json: bool) -> int:
+    """Print spent, reserved and left; with ``would``, whether a further release of that size fits."""
+    curator = Curator.open(home)
+    names = [name] if name is not None else list(curator.ledger.datasets())
+    balances = [curator.ledger.balance(each, analyst) for each in names]
+    from dither.curator.ledger import Account
+
+    fits = (
+        {}
+        if would is None
+        else {each: curator.ledger.would_admit(Account(each, analyst or "curator"), would) for each in names}
+    )
+    if as_json:
+        print_json(
+            [
+                {
+                    "dataset": balance.dataset,
+                    "unit": balance.unit,
+                    "budget": balance.budget.to_json(),
+                    "spent": balance.spent.to_json(),
+                    "reserved": balance.reserved.to_json(),
+                    "left": balance.left.to_json(),
+                    "releases": balance.releases,
+                    "waiting": balance.waiting,
+                    "sealed": balance.sealed,
+                    "would_fit": fits.get(balance.dataset),
+                }
+                for balance in balances
+            ]
+        )
+    else:
+        table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
+        for balance in balances:
+            table.add_row(
+                balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
+                f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
+            )  # fmt: skip
+        console.print(table)
+        for each, does_fit in fits.items():
+            console.print(f"a release of {would} {'fits' if does_fit else 'does not fit'} into {each}", highlight=False)
+    return 0 if all(fits.values()) else 1
+
+
+def verify(home: Path | None, *, as_json: bool) -> int:
+    """Walk the whole chain; exit 1 if anything contradicts itself."""
+    found = Curator.open(home).ledger.verify()
+    if as_json:
+        print_json(
+            {
+                "ledger": found.ledger,
+                "entries": found.entries,
+                "datasets": found.datasets,
+                "releases": found.releases,
+                "head": found.head,
+                "is_intact": found.is_intact,
+                "problems": list(found.problems),
+            }
+        )
+    else:
+        verdict = "[green]intact[/]" if found.is_intact else "[bold red]not intact[/]"
+        console.print(f"{verdict}: {found.entries} entries, {found.releases} releases, head {found.head[:16]}")
+        for problem in found.problems:
+            console.print(f"  {problem}", highlight=False, markup=False)
+    return 0 if found.is_intact else 1
+
+
+def export(home: Path | None, name: str | None, *, out: Path | None) -> None:
+    """Write every entry as one JSON line, in the order of the chain."""
+    curator = Curator.open(home)
+    stream = sys.stdout if out is None else out.open("w", encoding="utf-8")
+    try:
+        for entry in curator.ledger.entries(name):
+            record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
+            stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
+    finally:
+        if out is not None:
+            stream.close()

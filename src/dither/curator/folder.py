@@ -1,0 +1,216 @@
+"""The curator's folder: the data sets that may be asked, what is declared about them, and the ledger they spend from.
+
+::
+
+    clinic/
+      dither.yaml          where the ledger is, and what the curator allows
+      datasets/visits.yaml what is declared about each data set
+      data/                copies that the curator asked for, readable by the owner alone
+      ledger.sqlite        every debit ever made
+
+A source file belongs to one data set only: the same rows under a second name would be a second budget.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dither.curator.ledger import Ledger, open_ledger
+from dither.curator.session import Session
+from dither.data.files import dump_schema, load_schema
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter, NotFound
+from dither.privacy import Loss
+
+SETTINGS: Final = "dither.yaml"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``dither.yaml`` says.
+
+    Args:
+        ledger: a path within the folder, or a PostgreSQL URL.
+        allow_idealised: whether releases may be made whose proof is over the reals.
+
+    """
+
+    ledger: str = "ledger.sqlite"
+    allow_idealised: bool = False
+
+
+class Curator:
+    """An opened folder: data sets, sessions, and the ledger.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp()) / "clinic"
+    >>> curator = Curator.create(folder)
+    >>> curator.datasets()
+    ()
+    """
+
+    def __init__(self, folder: Path, settings: Settings, *, anchors: Path | None = None) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._anchors = anchors
+        self._ledger: Ledger | None = None
+
+    @classmethod
+    def create(cls, folder: str | Path, *, ledger: str = "ledger.sqlite", anchors: str | Path | None = None) -> Curator:
+        """Make a new folder with an empty ledger, readable by the owner alone.
+
+        Args:
+            folder: where.
+            ledger: a path within the folder, or a PostgreSQL URL.
+            anchors: where the ledger's anchor is kept, against restored backups; by default the user's state folder.
+
+        """
+        home = Path(folder).expanduser().resolve()
+        if (home / SETTINGS).exists():
+            raise InvalidParameter("folder", str(folder), f"new: {SETTINGS} is there already")
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for inner in ("datasets", "data"):
+            (home / inner).mkdir(mode=0o700, exist_ok=True)
+        curator = cls(home, Settings(ledger=ledger), anchors=None if anchors is None else Path(anchors))
+        curator.ledger.verify()
+        # The settings come last: a folder is a curator's folder once everything else is there.
+        _write(home / SETTINGS, f"version: {_VERSION}\nledger: {ledger}\nallow idealised: false\n")
+        return curator
+
+    @classmethod
+    def open(cls, folder: str | Path | None = None, *, anchors: str | Path | None = None) -> Curator:
+        """Open a folder: the one given, the one in DITHER_HOME, or the nearest above the working directory."""
+        home = _find(folder)
+        return cls(home, _read_settings(home / SETTINGS), anchors=None if anchors is None else Path(anchors))
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, opened when first needed."""
+        if self._ledger is None:
+            place = self.settings.ledger
+            self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
+        return self._ledger
+
+    def add(self, schema: str | Path | DataSet, *, budget: Loss) -> DataSet:
+        """Register a data set with its budget, or find it registered with the same one.
+
+        A name stands for the people in the data: a newer table under the same name inherits what was spent.
+        """
+        dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
+        self._refuse_second_name(dataset)
+        self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
+        self.declare(dataset)
+        return dataset
+
+    def declare(self, dataset: DataSet) -> None:
+        """Write down what is public about a data set, in place of what was declared before."""
+        _write(self.folder / "datasets" / f"{dataset.name}.yaml", dump_schema(dataset))
+
+    def datasets(self) -> tuple[DataSet, ...]:
+        """Return all registered data sets by name."""
+        return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
+
+    def dataset(self, name: str) -> DataSet:
+        """Return one data set."""
+        path = self.folder / "datasets" / f"{name}.yaml"
+        if not name.isidentifier() or not path.is_file():
+            known = ", ".join(dataset.name for dataset in self.datasets()) or "none yet; see 'dither add'"
+            raise NotFound(f"no data set is registered as {name[:64]!r}; there are: {known}")
+        return load_schema(path)
+
+    def session(self, dataset: str, *, analyst: str = "curator", frames: Mapping[str, Any] | None = None) -> Session:
+        """Return a session in which ``analyst`` asks about a data set.
+
+        Args:
+            dataset: its name.
+            analyst: on whose quota the session spends.
+            frames: rows given as pandas, Polars or Arrow objects instead of the declared sources, by table.
+
+        """
+        return Session(self, self.dataset(dataset), analyst=analyst, frames=frames)
+
+    def close(self) -> None:
+        """Close the ledger."""
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+
+    def _refuse_second_name(self, dataset: DataSet) -> None:
+        mine = set(_sources(dataset, self.folder))
+        for other in self.datasets():
+            shared = mine & set(_sources(other, self.folder)) if other.name != dataset.name else None
+            if shared:
+                rule = f"registered once: it belongs to the data set {other.name}, whose budget covers the same people"
+                raise InvalidParameter("source", min(shared), rule)
+
+
+def open_curator(folder: str | Path | None = None) -> Curator:
+    """Open a curator's folder: the one given, the one in DITHER_HOME, or the nearest above the working directory."""
+    return Curator.open(folder)
+
+
+def _sources(dataset: DataSet, folder: Path) -> Iterator[str]:
+    """Yield what names the private rows: resolved paths, or tables of a database."""
+    for table in dataset.tables:
+        if table.is_public:
+            continue
+        is_file = dataset.engine.startswith(("duckdb", "spark"))
+        yield str((folder / table.source).resolve()) if is_file else f"{dataset.engine} {table.source.lower()}"
+
+
+def _located(dataset: DataSet, schema: Path) -> DataSet:
+    """Return the data set with file sources made absolute: relative ones start where the schema is."""
+    from dataclasses import replace
+
+    if not dataset.engine.startswith("duckdb"):
+        return dataset
+    base = schema.expanduser().resolve().parent
+    tables = tuple(replace(table, source=str((base / table.source).resolve())) for table in dataset.tables)
+    return replace(dataset, tables=tables)
+
+
+def _find(folder: str | Path | None) -> Path:
+    given = folder if folder is not None else os.environ.get("DITHER_HOME")
+    if given is not None:
+        home = Path(given).expanduser().resolve()
+        if (home / SETTINGS).is_file():
+            return home
+        raise NotFound(f"{str(given)!r} is no curator's folder: it has no {SETTINGS}; 'dither init DIR' makes one")
+    here = Path.cwd()
+    for home in (here, *here.parents):
+        if (home / SETTINGS).is_file():
+            return home
+    raise NotFound("no curator's folder here or above: 'dither init DIR' makes one, --home or DITHER_HOME names one")
+
+
+def _read_settings(path: Path) -> Settings:
+    import yaml
+
+    try:
+        record = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        raise InvalidParameter("settings", str(path), "readable YAML") from None
+    known = {"version", "ledger", "allow idealised"}
+    if not isinstance(record, dict) or set(record) - known or record.get("version") != _VERSION:
+        raise InvalidParameter("settings", record, f"version {_VERSION} with {', '.join(sorted(known))}")
+    ledger, allowed = record.get("ledger", Settings.ledger), record.get("allow idealised", False)
+    if not isinstance(ledger, str) or not isinstance(allowed, bool):
+        raise InvalidParameter("settings", record, "a ledger's place and true or false")
+    return Settings(ledger, allowed)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all, for the owner alone."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)

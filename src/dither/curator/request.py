@@ -1,0 +1,54 @@
+"""A request: everything that decides what will be released, and nothing that was released.
+
+Its digest tells a retry from another request: the same key with another digest is refused. It does not contain the
+version of any algorithm, so that an honest retry after an upgrade still finds its answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from dither.privacy import Loss
+
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a data set, in plain public data.
+
+    Args:
+        dataset: its name.
+        verb: what kind of release, such as "query".
+        asked: the parameters, as plain JSON data.
+        loss: what it may lose.
+        description: one line for people: the SQL text, if there is one.
+
+    """
+
+    dataset: str
+    verb: str
+    asked: Mapping[str, Any]
+    loss: Loss
+    description: str = field(default="", compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        record = {"version": _VERSION, "dataset": self.dataset, "verb": self.verb}
+        return {**record, "asked": dict(self.asked), "loss": self.loss.to_json()}
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the canonical JSON.
+
+        >>> from dither.privacy import PureDP
+        >>> Request("visits", "query", {"sql": "a"}, PureDP(1)).digest == Request(
+        ...     "visits", "query", {"sql": "b"}, PureDP(1)).digest
+        False
+        """
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,158 @@
+"""The curator's verbs: from a CSV to a private GROUP BY with error bars, and the books afterwards."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dither.cli import ask
+from dither.cli.app import app
+
+SCHEMA = """\
+dataset: shop
+unit: person
+contribution: {rows: 3}
+tables:
+  sales:
+    source: sales.csv
+    privacy id: customer
+    columns:
+      customer: integer
+      city: {kind: text, categories: [Basel, Bern]}
+      price: {kind: real, bounds: [0, 50]}
+"""
+QUERY = "SELECT city, COUNT(*) AS sales, SUM(price) AS income FROM sales GROUP BY city"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = "".join(f"{n % 90},{('Basel', 'Bern')[n % 2]},{n % 40}\n" for n in range(300))
+    (tmp_path / "sales.csv").write_text("customer,city,price\n" + rows)
+    (tmp_path / "shop.yaml").write_text(SCHEMA)
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    monkeypatch.setenv("DITHER_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    run("init", "home")
+    return tmp_path
+
+
+def run(*words: str, code: int = 0, text: str | None = None) -> str:
+    done = CliRunner().invoke(app, list(words), input=text)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def record(*words: str, code: int = 0) -> Any:
+    return json.loads(run(*words, "--json", code=code))
+
+
+def test_from_a_file_to_answers(home: Path) -> None:
+    draft = run("add", "--suggest", "sales.csv")
+    assert "customer" in draft
+    assert "???" in draft
+    added = record("add", "shop.yaml", "--budget", "2")
+    assert added["dataset"] == "shop"
+    quoted = record("quote", "shop", QUERY, "--epsilon", "0.5")
+    assert {column["name"] for column in quoted["columns"]} == {"sales", "income"}
+    answer = record("sql", "shop", QUERY, "--epsilon", "0.5", "--out", "answer.csv")
+    assert [row[0] for row in answer["rows"]] == ["Basel", "Bern"]
+    assert (home / "answer.csv").read_text().startswith("city,sales,sales_low,sales_high,income")
+    shown = record("ledger", "show", "shop")
+    assert shown[0]["releases"] == 1
+    assert record("datasets")[0]["tables"] == ["sales"]
+    assert record("ledger", "verify")["is_intact"]
+
+
+def test_what_people_see(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    assert "95 %" in run("sql", "shop", QUERY, "--epsilon", "0.5")
+    assert "discrete Laplace" in run("quote", "shop", QUERY, "--epsilon", "0.5")
+    assert "shop" in run("datasets")
+    assert "intact" in run("ledger", "verify")
+    assert "1.5" in run("ledger", "show", "shop")
+    lines = [json.loads(line) for line in run("ledger", "export").splitlines()]
+    assert [line["kind"] for line in lines] == ["register", "reserve", "answer"]
+    card = yaml.safe_load(run("card", "shop"))
+    assert card["privacy_loss"]["releases"] == 1
+
+
+def test_would_a_release_fit(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    assert "fits" in run("ledger", "show", "shop", "--epsilon", "1")
+    assert "does not fit" in run("ledger", "show", "shop", "--epsilon", "3", code=1)
+
+
+def test_a_target_error_finds_the_epsilon(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    quoted = record("quote", "shop", QUERY, "--target", "sales=10")
+    assert next(column["error"] for column in quoted["columns"] if column["name"] == "sales") <= 10
+
+
+@pytest.mark.parametrize("suffix", ["csv", "json", "parquet", "html"])
+def test_answers_are_written_in_every_form(home: Path, suffix: str) -> None:
+    for extra, module in (("parquet", "pyarrow"), ("html", "altair")):
+        if suffix == extra:
+            pytest.importorskip(module)
+    run("add", "shop.yaml", "--budget", "2")
+    run("sql", "shop", QUERY, "--epsilon", "0.5", "-o", f"answer.{suffix}")
+    assert (home / f"answer.{suffix}").stat().st_size > 50
+
+
+def test_a_copy_in_parquet_is_for_the_owner_alone(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2", "--parquet")
+    copies = list((home / "home" / "data").glob("*.parquet"))
+    assert len(copies) == 1
+    assert copies[0].stat().st_mode & 0o077 == 0
+    (home / "sales.csv").unlink()
+    assert [row[0] for row in record("sql", "shop", QUERY, "--epsilon", "0.5")["rows"]] == ["Basel", "Bern"]
+
+
+def test_the_prompt_answers_line_by_line_and_survives_mistakes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    lines = iter(["SELECT COUNT(*) AS n", "FROM sales;", "SELECT nonsense;", f"EXPLAIN PRIVACY {QUERY};", "\\q"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+    ask.prompt(None, "shop", analyst="ana", loss=ask.Stated("0.5", None, None), noise="auto")
+    seen = capsys.readouterr()
+    assert "n: number of rows" in seen.out
+    assert "discrete Laplace" in seen.out
+    assert "nonsense" in seen.err
+    assert record("ledger", "show", "shop")[0]["releases"] == 1
+
+
+def test_a_wrong_file_ending_costs_nothing(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    with pytest.raises(ValueError, match="csv"):
+        run("sql", "shop", QUERY, "--epsilon", "0.5", "-o", "answer.xls")
+    assert record("ledger", "show", "shop")[0]["releases"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["sql", "nowhere", QUERY, "--epsilon", "1"], "shop"),
+        (["sql", "shop", "SELECT price FROM sales", "--epsilon", "1"], "raw rows"),
+        (["sql", "shop", QUERY], "epsilon"),
+        (["sql", "shop", QUERY, "--epsilon", "99"], "spent"),
+        (["add", "missing.yaml", "--budget", "1"], "missing.yaml"),
+        (["add", "shop.yaml", "--budget", "-1"], "epsilon"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(home: Path, words: list[str], named: str) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    script = "from dither.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done
+    assert named in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,254 @@
+"""A session charges first, answers once, says nothing about rows when it fails, and prices without the data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.curator.folder import Curator
+from dither.curator.session import Session
+from dither.data.engines import Engine
+from dither.errors import (
+    BudgetExceeded,
+    DitherError,
+    EngineFailure,
+    EngineUnavailable,
+    InvalidParameter,
+    KeyReused,
+    QuotaExceeded,
+    RequestSealed,
+    Unanswerable,
+)
+from dither.privacy import PureDP
+from dither.publish.queries import QueryResult, Quote
+from dither.publish.queries.builder import col
+
+COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
+
+
+def asked(session: Session, text: str, **how: Any) -> QueryResult:
+    result = session.sql(text, **how)
+    assert isinstance(result, QueryResult)
+    return result
+
+
+def test_an_answer_is_charged_and_has_a_receipt(session: Session) -> None:
+    result = asked(session, COUNT, epsilon="0.5")
+    assert result.column("ward") == ("heart", "skin")
+    assert result.receipt.startswith(session.curator.ledger.id)
+    assert session.balance().spent.pure == Fraction(1, 2)
+    assert session.curator.ledger.verify().is_intact
+
+
+def test_a_large_loss_gives_the_truth(session: Session) -> None:
+    result = asked(session, "SELECT ward, COUNT(*) AS n, SUM(waited) AS s FROM visits GROUP BY ward", epsilon=9)
+    exact = {"heart": [0, 0], "skin": [0, 0]}
+    for person in range(200):
+        ward = exact["heart" if person % 3 else "skin"]
+        ward[0], ward[1] = ward[0] + 1, ward[1] + person % 50
+    # Bands of about 40 scales of the noise, which it leaves with probability e^-40.
+    assert abs(result.column("n")[0] - exact["heart"][0]) < 30  # type: ignore[operator]
+    assert abs(result.column("s")[1] - exact["skin"][1]) < 2500  # type: ignore[operator]
+
+
+def test_the_same_key_returns_the_same_bytes_at_no_cost(session: Session) -> None:
+    first = asked(session, COUNT, epsilon="0.5", key="monday")
+    again = asked(session, COUNT, epsilon="0.5", key="monday")
+    assert (first.rows, first.receipt) == (again.rows, again.receipt)
+    assert session.balance().spent.pure == Fraction(1, 2)
+    with pytest.raises(KeyReused):
+        session.sql(COUNT, epsilon="0.25", key="monday")
+    assert session.balance().spent.pure == Fraction(1, 2)
+
+
+def test_without_a_key_every_answer_is_a_new_release(session: Session) -> None:
+    for _ in range(2):
+        session.sql(COUNT, epsilon="0.5")
+    assert session.balance().releases == 2
+
+
+def test_the_budget_and_the_quota_are_limits(session: Session, curator: Curator) -> None:
+    curator.ledger.set_quota("clinic", "ana", PureDP(1))
+    with pytest.raises(QuotaExceeded):
+        session.sql(COUNT, epsilon=2)
+    other = curator.session("clinic", analyst="ben")
+    other.sql(COUNT, epsilon=9)
+    with pytest.raises(BudgetExceeded):
+        other.sql(COUNT, epsilon=2)
+    assert session.sql(COUNT, epsilon=1)
+    other.close()
+
+
+def test_explain_privacy_costs_nothing_and_needs_no_data(session: Session, folder: Path) -> None:
+    (folder / "visits.csv").unlink()
+    quoted = session.sql(f"EXPLAIN PRIVACY {COUNT}", epsilon=1)
+    assert isinstance(quoted, Quote)
+    assert str(session.quote(COUNT, epsilon=1)) == str(quoted)
+    assert session.balance().releases == 0
+
+
+def test_a_target_error_finds_its_loss(session: Session) -> None:
+    loss = session.loss_for_error(COUNT, "visits", 20)
+    assert session.quote(COUNT, loss=loss).columns[0].error <= 20
+    smaller = PureDP(loss.pure * Fraction(9, 10)) if loss.pure else None
+    assert smaller is not None
+    assert session.quote(COUNT, loss=smaller).columns[0].error > 20
+
+
+def test_the_builder_asks_the_same(session: Session) -> None:
+    built = session.table("visits").where(col("waited") > 10).group("ward").count("visits")
+    result = session.ask(built, PureDP(1))
+    assert result.column("ward") == ("heart", "skin")
+    assert session.quote(built, epsilon=1) == session.quote(
+        "SELECT ward, COUNT(*) AS visits FROM visits WHERE waited > 10 GROUP BY ward", epsilon=1
+    )
+
+
+def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> None:
+    text = (folder / "clinic.yaml").read_text().replace("groups: 2", "groups: 1")
+    (folder / "copy.csv").write_text((folder / "visits.csv").read_text())
+    (folder / "one.yaml").write_text(text.replace("visits.csv", "copy.csv").replace("dataset: clinic", "dataset: one"))
+    curator.add(folder / "one.yaml", budget=PureDP(10))
+    session = curator.session("one")
+    wards = session.table("visits").partition("ward", {"h": ["heart"], "s": ["skin"]})
+    parts = wards.each(lambda rows: rows.count("n"))
+    found = session.ask_parts(parts, PureDP(1), key="k")
+    assert set(found) == {"h", "s"}
+    assert session.balance().spent.pure == 1
+    again = session.ask_parts(parts, PureDP(1), key="k")
+    assert {label: result.rows for label, result in again.items()} == {
+        label: result.rows for label, result in found.items()
+    }
+    session.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "how", "error"),
+    [
+        ("SELECT * FROM visits", {"epsilon": 1}, Unanswerable),
+        ("SELECT COUNT(*) FROM nowhere", {"epsilon": 1}, DitherError),
+        ("SELECT COUNT(*", {"epsilon": 1}, DitherError),
+        (COUNT, {}, InvalidParameter),
+        (COUNT, {"epsilon": 0}, InvalidParameter),
+        (COUNT, {"epsilon": float("nan")}, InvalidParameter),
+        (COUNT, {"epsilon": True}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "rho": 1}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "delta": 1}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "noise": "none"}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "confidence": 2}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "shares": {"nothing": 1}}, InvalidParameter),
+        (COUNT, {"epsilon": 1, "key": ""}, InvalidParameter),
+        ("SELECT note, COUNT(*) FROM visits GROUP BY note", {"epsilon": 1}, Unanswerable),
+    ],
+)
+def test_what_is_wrong_costs_nothing(session: Session, text: str, how: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        session.sql(text, **how)
+    assert session.balance().releases == 0
+
+
+def test_a_missing_file_costs_nothing_and_is_named(session: Session, folder: Path) -> None:
+    (folder / "visits.csv").unlink()
+    with pytest.raises(EngineUnavailable, match="visits"):
+        session.sql(COUNT, epsilon=1)
+    assert session.balance().releases == 0
+
+
+def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the cause, the text is the same; after three attempts the request is sealed for ever."""
+    engine = session.open()
+    texts = []
+    causes: list[Exception] = [MemoryError("row 17"), ValueError("canary-4711"), EngineFailure()]
+
+    def die(aggregation: object) -> object:
+        raise causes[len(texts)]
+
+    monkeypatch.setattr(engine, "aggregate", die)
+    for _ in causes:
+        with pytest.raises(EngineFailure) as caught:
+            session.sql(COUNT, epsilon=1, key="k")
+        texts.append(str(caught.value))
+        assert caught.value.__cause__ is None
+        assert caught.value.__suppress_context__
+    assert len(set(texts)) == 1
+    assert "canary" not in texts[0]
+    with pytest.raises(RequestSealed):
+        session.sql(COUNT, epsilon=1, key="k")
+    assert session.balance().spent.pure == 1
+    assert session.balance().sealed == 1
+
+
+def test_a_retry_after_a_failure_is_answered_for_the_same_debit(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = session.open()
+    real = engine.aggregate
+    monkeypatch.setattr(engine, "aggregate", lambda aggregation: 1 / 0)
+    with pytest.raises(EngineFailure) as caught:
+        session.sql(COUNT, epsilon=1)
+    monkeypatch.setattr(engine, "aggregate", real)
+    key = caught.value.__notes__[0].split("key=")[1].strip("'")
+    assert asked(session, COUNT, epsilon=1, key=key).column("ward") == ("heart", "skin")
+    assert session.balance().spent.pure == 1
+
+
+class Counting(Engine):
+    """Tells when it was asked, and answers nothing."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.spent_when_asked = session, []  # type: ignore[var-annotated]
+
+    def check(self) -> None:
+        """Nothing."""
+
+    def aggregate(self, aggregation: Any) -> Any:
+        self.spent_when_asked.append(self.session.balance().spent.pure)
+        raise EngineFailure
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def test_the_debit_is_durable_before_the_data_is_asked(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Counting(session)
+    monkeypatch.setattr(session, "_engine", engine)
+    with pytest.raises(EngineFailure):
+        session.sql(COUNT, epsilon=1)
+    assert engine.spent_when_asked == [Fraction(1)]
+
+
+HOSTILE = [
+    "patient,ward,waited,note\n",
+    "patient,ward,waited,note\n,,,\n",
+    "patient,ward,waited,note\n1,heart,NaN,canary\n2,heart,inf,x\n3,skin,-1e400,y\n",
+    'patient,ward,waited,note\nabc,heart,1,canary\n9223372036854775808,heart,1,x\n1,"he\nart",1,"quo""te"\n',
+    "patient,ward,waited,note\n" + "7,heart,1,same\n" * 5000,
+    "patient,ward,waited,note\n1,heart\n1,heart,1,a,b,c,d\n\x00\x01,heart,1,z\n",
+    "patient,ward,waited,note\n" + "".join(f"{n},new-category-{n},5,canary-{n}\n" for n in range(300)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_hostile_tables_change_nothing_but_values(curator: Curator, folder: Path, number: int) -> None:
+    """Same rows, same columns, same price, no canary, whatever the table holds."""
+    (folder / "visits.csv").write_text(HOSTILE[number])
+    session = curator.session("clinic")
+    text = "SELECT ward, COUNT(*) AS n, AVG(waited) AS w, MEDIAN(waited) AS m FROM visits GROUP BY ward"
+    result = asked(session, text, epsilon=1)
+    session.close()
+    assert result.column("ward") == ("heart", "skin")
+    assert result.names == ("ward", "n", "w", "m")
+    assert result.loss.pure == 1
+    assert "canary" not in str(result)
+    assert all(0 <= value <= 100 for name in ("w", "m") for value in result.column(name))  # type: ignore[operator]
+
+
+def test_the_description_in_the_ledger_is_the_text_that_was_asked(session: Session) -> None:
+    session.sql(COUNT, epsilon=1)
+    reserved = [entry for entry in session.curator.ledger.entries("clinic") if entry.kind == "reserve"]
+    assert [entry.record["description"] for entry in reserved] == [COUNT]
