@@ -84,7 +84,7 @@ def _java_seconds() -> float:
     """Return the processor time of the Java machine so far; where the system does not tell, the time of the clock."""
     from pyspark import SparkContext
 
-    started = getattr(SparkContext._gateway, "proc", None)
+    started: Any = getattr(SparkContext._gateway, "proc", None)
     try:
         # The name of the program, in parentheses, may hold blanks; user and system time are the 14th and 15th field.
         fields = Path(f"/proc/{started.pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import dp_accounting
 from dp_accounting.pld import privacy_loss_distribution
@@ -47,7 +48,7 @@ def main() -> None:
     """Print one JSON record: task to seconds and epsilon."""
     delta = float(sys.argv[1])
     figures = {
-        f"10,000 sampled Gaussian steps, noise {sigma}": measured(lambda sigma=sigma: training(sigma, delta))
+        f"10,000 sampled Gaussian steps, noise {sigma}": measured(partial(training, sigma, delta))
         for sigma in (1, 4)
     }
     figures["200 different Laplace"] = measured(lambda: different(delta))
