@@ -48,8 +48,7 @@ def main() -> None:
     """Print one JSON record: task to seconds and epsilon."""
     delta = float(sys.argv[1])
     figures = {
-        f"10,000 sampled Gaussian steps, noise {sigma}": measured(partial(training, sigma, delta))
-        for sigma in (1, 4)
+        f"10,000 sampled Gaussian steps, noise {sigma}": measured(partial(training, sigma, delta)) for sigma in (1, 4)
     }
     figures["200 different Laplace"] = measured(lambda: different(delta))
     figures["10,000 sampled Gaussian steps, noise 1, Renyi"] = measured(lambda: renyi(delta))
