@@ -28,7 +28,7 @@ from dither.privacy import Loss, Metric, pure_to_zcdp
 
 #: The deltas at which a promise of zCDP is put to the test, beside its own.
 DELTAS = tuple(Fraction(1, 10**power) for power in (4, 3, 2, 1))
-FEWEST_SAMPLES = 1000
+FEWEST_SAMPLES = 500
 _SIDES = ("the value", "the neighbour")
 _FIRST_DRAWS = 64
 _ENTRIES_AT_A_TIME = 1 << 21

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from dither.errors import EngineFailure, InvalidParameter, NoGuarantee
 from dither.exact import Number, probability
 from dither.mechanisms import Numerics, perform
 from dither.privacy import Loss, stated_loss
-from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, plan_query, present, quote
+from dither.publish.queries import Answer, Query, QueryResult, Quote, loss_for_error, plan_query, present, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.partition import plan_partitioned, present_partitioned
 from dither.publish.queries.parts import PartitionedGroups
@@ -109,6 +109,7 @@ class Session:
         def run(engine: Engine) -> bytes:
             return present(answer, perform(answer, engine), confidence=level).to_json()
 
+        self._prepare([answer])
         receipt = self._release(request, answer.loss(1), run, key)
         return _with_receipt(receipt.answer, receipt)
 
@@ -139,6 +140,7 @@ class Session:
             results = present_partitioned(answer, perform(answer, engine), confidence=level)
             return json.dumps({label: result.to_json().decode() for label, result in results.items()}).encode()
 
+        self._prepare(answer.answers)
         receipt = self._release(request, answer.loss(1), run, key)
         return {label: _with_receipt(text, receipt) for label, text in json.loads(receipt.answer).items()}
 
@@ -222,6 +224,13 @@ class Session:
         if isinstance(query, str):
             return parse_sql(parse_statement(query).sql, self.dataset)
         return query.build(self.dataset) if isinstance(query, Groups) else query
+
+    def _prepare(self, answers: Iterable[Answer]) -> None:
+        """Let the engine refuse what it could not be asked, before it costs anything."""
+        engine = self.open()
+        for answer in answers:
+            for aggregation in answer.aggregations():
+                engine.prepare(aggregation)
 
     def _refuse_idealised(self, numerics: Numerics) -> None:
         if numerics is Numerics.IDEALISED and not self.curator.settings.allow_idealised:

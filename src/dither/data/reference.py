@@ -76,6 +76,10 @@ def aggregate(aggregation: Aggregation, tables: Mapping[str, Rows]) -> Aggregate
     return Aggregated(tuple(keys), measures)  # type: ignore[arg-type]
 
 
+#: How many answers an engine over rows in memory remembers.
+_MOST_KNOWN = 256
+
+
 class ReferenceEngine(Engine):
     """An engine over rows in memory, for tests, examples and audits on small data.
 
@@ -87,6 +91,8 @@ class ReferenceEngine(Engine):
 
     def __init__(self, dataset: DataSet, tables: Mapping[str, Rows]) -> None:
         super().__init__(dataset, frames=tables, portable=True)
+        # Rows do not change, and an audit asks the same thing thousands of times.
+        self._known: dict[Aggregation, Aggregated] = {}
 
     def check(self) -> None:
         """Refuse a table that is absent, or a row without a declared column."""
@@ -99,11 +105,15 @@ class ReferenceEngine(Engine):
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
-        return aggregate(aggregation, self.frames)
+        if aggregation not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[aggregation] = aggregate(aggregation, self.frames)
+        return self._known[aggregation]
 
     def close(self) -> None:
         """Let go of the rows."""
-        self.frames = {}
+        self.frames, self._known = {}, {}
 
 
 def sort_rows(

@@ -20,6 +20,7 @@ from dither.data import (
     Aggregation,
     Bounded,
     Call,
+    Case,
     Cast,
     Column,
     CountOf,
@@ -116,6 +117,16 @@ def test_a_long_operand_that_is_read_often_is_computed_once(cells: Engine) -> No
         expression = Call("quotient", (Call("absolute", (expression,)), Literal(1, Kind.INTEGER)))
     assert len(cells.statement(Aggregation(Scan(hostile.TABLE), (expression,), (CountRows(),))).text) < 20_000  # type: ignore[attr-defined]
     assert hostile.mismatches(cells, [expression])[:3] == []
+
+
+def test_an_expression_nested_deeply_is_answered_or_refused_before_its_sql_grows(cells: Engine) -> None:
+    """Spark's search for common parts doubles its time with every level; without it sixty levels take a second."""
+    hostile.test_an_expression_nested_deeply_is_answered_or_refused_before_its_sql_grows(cells)
+    doubling: Expression = Name("i")
+    for _ in range(14):
+        doubling = Case(((Call("less", (doubling, Literal(3, Kind.INTEGER))), doubling),), Literal(1, Kind.INTEGER))
+    with pytest.raises(InvalidParameter, match="nested less deeply"):
+        cells.aggregate(Aggregation(Scan(hostile.TABLE), (doubling,), (CountRows(),)))
 
 
 @settings(

@@ -154,6 +154,9 @@ class SqliteLedger(Books):
             name = getattr(error, "sqlite_errorname", "") or type(error).__name__
             kind = LedgerCorrupted if code in _IS_DAMAGE else LedgerUnavailable
             raise kind(self._path, f"{error} ({name})") from None
+        except UnicodeDecodeError:
+            # SQLite quotes what it found in a damaged file.
+            raise LedgerCorrupted(self._path, "it is damaged: a text in it is no text") from None
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Rows]:

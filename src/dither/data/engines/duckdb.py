@@ -93,6 +93,10 @@ class DuckDBEngine(Engine):
         self._opened()
         return DuckDBEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
+    def prepare(self, aggregation: Aggregation) -> None:
+        """Print the statement, which refuses what is too long or too deep."""
+        self.statement(aggregation)
+
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
         connection = self._opened()

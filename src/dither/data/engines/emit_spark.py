@@ -17,6 +17,7 @@ from dither.data.engines.emitter import Emitter
 from dither.data.engines.postgresql_texts import DAY_PATTERN, INTEGER_PATTERN, REAL_PATTERN, TIME_PATTERN
 from dither.data.expressions import Grid, Kind, Value
 from dither.data.schema import Table
+from dither.errors import InvalidParameter
 
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _LEAST: Final = "CAST('-9223372036854775808' AS BIGINT)"
@@ -24,6 +25,8 @@ _TWO_63: Final = "9.223372036854775808E18D"
 _FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 _FIRST_MOMENT = "TIMESTAMP_NTZ '0001-01-01 00:00:00'"
 _LAST_MOMENT = "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
+#: Spark plans for minutes over what other engines read at once: longer SQL for one expression is refused.
+_LONGEST_EXPRESSION: Final = 30_000
 #: An operand of more characters is computed once where a form reads it several times.
 _LONG: Final = 240
 
@@ -148,6 +151,11 @@ class SparkEmitter(Emitter):
         ]
         computed = ", ".join(f"'x{place}', {sql}" for place, sql in enumerate(operands) if long[place])
         return f"element_at(transform(array(named_struct({computed})), {variable} -> {form(names)}), 1)"
+
+    def _short(self, sql: str) -> str:
+        if len(sql) > _LONGEST_EXPRESSION:
+            raise InvalidParameter("expression", f"SQL of {len(sql):,} characters", "nested less deeply")
+        return sql
 
     def clamped(self, sql: str, lower: str, upper: str) -> str:
         """Return the value moved into a range; NULL stays NULL."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.addresses import expand
 from dither.data.engines.emit_postgresql import PostgreSQLEmitter, Source, family
 from dither.data.engines.emitter import Statement
 from dither.data.engines.protocol import Engine, can_hold
@@ -79,6 +80,10 @@ class PostgreSQLEngine(Engine):
         self._opened()
         return PostgreSQLEmitter(self._sources, portable=self.portable).aggregation(aggregation)
 
+    def prepare(self, aggregation: Aggregation) -> None:
+        """Print the statement, which refuses what is too long or too deep."""
+        self.statement(aggregation)
+
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
         statement, connection = self.statement(aggregation), self._opened()
@@ -127,7 +132,7 @@ class PostgreSQLEngine(Engine):
         reason = ""
         try:
             connection = psycopg.connect(
-                self.dataset.engine, connect_timeout=_CONNECT_SECONDS, autocommit=True, prepare_threshold=None
+                expand(self.dataset.engine), connect_timeout=_CONNECT_SECONDS, autocommit=True, prepare_threshold=None
             )
         except psycopg.Error as problem:
             # A server that is away or refuses a password quotes no row; the URL itself may hold the password.

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from dither.data.addresses import redact
 from dither.data.expressions import Cast, Kind, Literal, kind_of
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet
@@ -54,6 +55,12 @@ class Engine(ABC):
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures; raise EngineFailure, with one fixed text, if the engine fails midway."""
 
+    def prepare(self, aggregation: Aggregation) -> None:  # noqa: B027 - an engine may take everything
+        """Refuse, with InvalidParameter, what this engine could not even be asked: before anything is charged.
+
+        A function of the request alone; no row is read.
+        """
+
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
@@ -83,7 +90,7 @@ def connect(
         "spark": ("dither.data.engines.spark", "SparkEngine"),
     }
     if scheme not in homes:
-        raise InvalidParameter("engine", dataset.engine, "duckdb, postgresql://..., spark or spark://...")
+        raise InvalidParameter("engine", redact(dataset.engine), "duckdb, postgresql://..., spark or spark://...")
     module, name = homes[scheme]
     engine: Engine = getattr(importlib.import_module(module), name)(
         dataset, folder=folder, frames=frames, portable=portable

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from dither.data.addresses import expand
 from dither.data.engines.emit_spark import Source, SparkEmitter, family, quoted
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
@@ -37,6 +38,8 @@ _CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _DELIMITERS: Final = (",", ";", "\t", "|")
 #: What a query means must not depend on how somebody configured Spark.
 _SETTINGS: Final = {
+    # Every lambda within a lambda takes one more round of analysis.
+    "spark.sql.analyzer.maxIterations": "1000",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
@@ -47,6 +50,8 @@ _SETTINGS: Final = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # It walks operands of nanvl, CASE and coalesce twice, and so takes time that doubles with every level of nesting.
+    "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
 }
 _MOST_LISTS: Final = 8
@@ -107,6 +112,10 @@ class SparkEngine(Engine):
         self._opened()
         return SparkEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
+    def prepare(self, aggregation: Aggregation) -> None:
+        """Print the statement, which refuses what is too long or too deep."""
+        self.statement(aggregation)
+
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
         statement, session = self.statement(aggregation), self._opened()
@@ -140,7 +149,7 @@ class SparkEngine(Engine):
         return self._session
 
     def _open(self) -> None:
-        self._session = _spark(self.dataset.engine).newSession()
+        self._session = _spark(expand(self.dataset.engine)).newSession()
         for name, value in _SETTINGS.items():
             self._session.conf.set(name, value)
         for table in self.dataset.tables:
@@ -336,7 +345,9 @@ def _start(maker: Any, master: str) -> Any:
         with _log_settings() as settings:
             builder = maker.builder.master(master).appName("dither")
             builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-            builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={settings}")
+            # Spark walks expressions by recursion: nested ones need a deeper stack than Java's usual one.
+            options = f"-Dlog4j2.configurationFile={settings} -Xss16m"
+            builder = builder.config("spark.driver.extraJavaOptions", options)
             if master.startswith("local"):
                 cores = os.cpu_count() or 1
                 builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(

@@ -7,7 +7,7 @@ The engine is asked for exact integers only; these go straight to the mechanisms
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -184,6 +184,22 @@ class Answer(Composed[Engine, Answered]):
                 plans.append(Use(drawn, part.stability))
         plans += [Parallel(Use(pick.drawn), groups, pick.touched) for pick in design.picks]
         return Sequence(tuple(plans))
+
+    def aggregations(self) -> Iterator[Aggregation]:
+        """Yield the forms of all that an engine will be asked; of groups that are discovered, as if there were none."""
+        design = self.design
+        groups = design.groups or ()
+        relation = design.bounded(groups)
+        if design.discovery is not None:
+            yield Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
+        if design.measured:
+            yield Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
+        for search in design.searches:
+            below = Call("shift_right", (search.scaled.expression, Literal(search.shift(0), Kind.INTEGER)))
+            yield Aggregation(relation, (*design.key_values, below), (_COUNT,))
+        for pick in design.picks:
+            keys = (*design.key_values, *pick.aggregate.arguments)
+            yield Aggregation(design.candidates(pick, relation), keys, (design.one_unit.measure,))
 
     def release(self, data: Engine, run: Runner) -> Answered:
         """Return the noisy integers; whatever rows an engine returns, nothing raises because of them."""
