@@ -1,0 +1,188 @@
+"""What histogram methods share: counts of a public shape, noise of a node, shares of a loss, sums over buckets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.estimate.tails import gaussian_combination_reach, laplace_combination_reach
+from dither.exact import Field, Positive, sqrt_up
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
+from dither.privacy import Loss, PureDP
+from dither.privacy.calibration import calibrate, check_target, gaussian_sigma, laplace_scale
+from dither.privacy.plans import Part
+
+P = TypeVar("P", bound=Part)
+Node = Geometric | DiscreteGaussian
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Cells of a histogram that is held as an array; beyond, ask for marginals or for keys that nobody lists.
+MOST_CELLS = 2**24
+_SHARES = 2**16
+# Below this scale the variance of discrete Laplace noise is given as the larger 2 scale^2.
+_NARROW = Fraction(1, 8)
+
+
+class NodeField(Field[Node, Node]):
+    """Geometric or discrete Gaussian noise for one integer."""
+
+    def convert(self, name: str, value: Node) -> Node:
+        """Return the noise."""
+        return checked_node(name, value)
+
+
+class PureNodeField(Field[Geometric, Geometric]):
+    """Geometric noise for one integer."""
+
+    def convert(self, name: str, value: Geometric) -> Geometric:
+        """Return the noise."""
+        if not isinstance(value, Geometric) or value.shape != ():
+            raise InvalidParameter(name, value, "Geometric noise for one integer")
+        return value
+
+
+class Share(Positive):
+    """A part of a budget: a number between 0 and 1, without both."""
+
+    def convert(self, name: str, value: Any) -> Fraction:
+        """Return the exact rational."""
+        share = super().convert(name, value)
+        if not share < 1:
+            raise InvalidParameter(name, str(share), "a number between 0 and 1")
+        return share
+
+
+def checked_node(name: str, value: Any) -> Node:
+    """Return noise for one integer, or refuse it by name."""
+    if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
+        raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise for one integer")
+    return value
+
+
+def check_cells(shape: tuple[int, ...]) -> None:
+    """Raise unless an array of this shape is small enough to be held."""
+    if not shape or math.prod(shape) > MOST_CELLS:
+        rule = f"at least one axis and at most {MOST_CELLS} cells; larger domains are for marginals or unknown keys"
+        raise InvalidParameter("shape", shape, rule)
+
+
+def counts_of(data: Any, shape: tuple[int, ...], most: int | None = None) -> Counts:
+    """Return the counts, of the declared shape, cut off so that any sum of all of them stays within 2^60.
+
+    Cutting off moves no two arrays farther apart. ``most`` is another public limit, for what is computed of them.
+    """
+    limit = LARGEST_VALUE // math.prod(shape)
+    if most is not None:
+        limit = min(limit, most)
+    return np.clip(IntegerArray(shape).admit(data), -limit, limit).reshape(shape)
+
+
+def variance_of(node: Node) -> float:
+    """Return the variance of the noise; for the discrete Gaussian the bound sigma^2."""
+    if isinstance(node, DiscreteGaussian):
+        return float(node.sigma) ** 2
+    if node.scale < _NARROW:
+        return 2 * float(node.scale) ** 2
+    return 1 / (2 * math.sinh(float(1 / (2 * node.scale))) ** 2)
+
+
+def combination_reach(nodes: Sequence[Node], variance: float, failure: float) -> float:
+    """Return how far a linear combination of such noise is off, but for that probability, from its variance."""
+    if all(isinstance(node, DiscreteGaussian) for node in nodes):
+        return gaussian_combination_reach(variance, failure)
+    # The bound for Laplace noise is in terms of the continuous law, and holds for Gaussian terms besides.
+    wider = max(2 * float(node.scale) ** 2 / variance_of(node) for node in nodes if isinstance(node, Geometric))
+    return laplace_combination_reach(variance * wider, failure)
+
+
+def split(target: Loss, shares: Sequence[Fraction]) -> tuple[Node, ...]:
+    """Return noise for one integer each, of which the uses together are within ``target``.
+
+    A pure target gives geometric noise, any other Gaussian noise. Shares add up to 1 at most.
+    """
+    check_target(target)
+    if isinstance(target, PureDP):
+        return tuple(Geometric(scale=laplace_scale(target, 1) / share) for share in shares)
+    sigma = gaussian_sigma(target, 1)
+    return tuple(DiscreteGaussian(sigma=sqrt_up(sigma * sigma / share)) for share in shares)
+
+
+def within(target: Loss, build: Callable[[Fraction], P]) -> P:
+    """Return ``build(epsilon)`` with the largest epsilon whose loss for counts 1 apart is within ``target``.
+
+    For methods of pure parts. Under a target in rho these add up to less than their epsilons would, so the epsilon is
+    searched for, to one part in a million.
+    """
+    check_target(target)
+    if isinstance(target, PureDP):
+        return build(1 / laplace_scale(target, 1))
+    return calibrate(lambda scale: build(1 / scale), target)
+
+
+def whole_shares(parts: Sequence[float]) -> tuple[Fraction, ...]:
+    """Return positive parts as shares that add up to exactly 1."""
+    total = sum(parts)
+    counts = [max(1, round(part / total * _SHARES)) for part in parts]
+    return tuple(Fraction(count, sum(counts)) for count in counts)
+
+
+def bucket_sums(counts: Counts, labels: NDArray[np.int64], size: int) -> Counts:
+    """Return the sum of every bucket, ``labels`` being the number of the bucket of each cell; ``size`` entries."""
+    sums = np.zeros(size, dtype=np.int64)
+    np.add.at(sums, labels.ravel(), counts.ravel())
+    return sums
+
+
+def measured(run: Runner, node: Node, counts: Counts, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Return the noisy sum and the number of cells of every bucket of a released partition.
+
+    There are as many draws as cells, whatever the number of buckets, so that the plan is fixed; a cell lies in one
+    bucket, so the sums move by as much as the counts do in L1.
+    """
+    buckets = int(labels.max()) + 1
+    drawn = run(replace(node, shape=(counts.size,)), bucket_sums(counts, labels, counts.size))
+    sizes = np.bincount(labels.ravel(), minlength=buckets)
+    return np.asarray(drawn, dtype=np.float64)[:buckets], sizes.astype(np.float64)
+
+
+def labels_of_runs(starts: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+    """Return the number of the run of every cell, from where runs begin.
+
+    >>> labels_of_runs(np.array([0, 2]), 5).tolist()
+    [0, 0, 1, 1, 1]
+    """
+    marks = np.zeros(cells, dtype=np.int64)
+    marks[starts] = 1
+    return np.cumsum(marks) - 1
+
+
+def moved(shape: tuple[int, ...], *places: int) -> Counts:
+    """Return counts that are 0 but for 1 at these places of the flat array: neighbours for examples."""
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(counts, np.array(places, dtype=np.int64), 1)
+    return counts.reshape(shape)
+
+
+def neighbours(shape: tuple[int, ...]) -> tuple[tuple[Any, Any, int], ...]:
+    """Return hostile pairs of counts for examples: both ends moved, flat, hilly, and at the edge of the integers."""
+    last = math.prod(shape) - 1
+    hill = np.arange(last + 1, dtype=np.int64).reshape(shape) * 3
+    edge = np.full(shape, 2**62, dtype=np.int64)
+    return (
+        (moved(shape), moved(shape, 0), 1),
+        (moved(shape), moved(shape, last), 1),
+        (hill, hill - moved(shape, last), 1),
+        (hill, hill + moved(shape, 0), 1),
+        (edge, edge - moved(shape, 0), 1),
+    )

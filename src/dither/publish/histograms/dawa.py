@@ -1,0 +1,104 @@
+"""DAWA: a private partition of ordered cells into even runs, measured by a tree over the runs.
+
+For range queries on ordered cells of which many neighbours are alike: sparse, clustered or smooth data. Cost: see
+``partition``; 0.1 s for 4,096 cells. Corrections: the partition is a choice with noise on every candidate cost, priced
+as one choice (proof on the page), in whole numbers; the shape of the tree follows from the released number of runs, and
+what it costs is fixed beforehand by a filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.exact import Positive, Whole
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, Within
+from dither.publish.histograms.common import Share, bucket_sums, counts_of, neighbours, within
+from dither.publish.histograms.hierarchical import HierarchicalHistogram
+from dither.publish.histograms.partition import LeastCostPartition
+
+_MOST_CELLS = 2**17
+# Found on histograms of many shapes and sizes, none of them private: less takes noise for structure, more misses it.
+_CAUTION = Fraction(1, 2)
+
+
+def _examples() -> Iterator[Example]:
+    yield Example(Dawa(cells=3, epsilon=1, share="1/2"), np.array([4, 4, 7]), neighbours((3,)))
+
+
+@register(
+    examples=_examples,
+    source="A Data- and Workload-Aware Algorithm for Range Queries Under Differential Privacy (Li, Hay, Miklau 2014); "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 5.1.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class Dawa(Composed[Any, NDArray[np.float64]]):
+    """Partition ordered cells privately into runs of similar counts, measure the runs by a tree, spread them evenly.
+
+    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+
+    Args:
+        cells: how many there are; public.
+        epsilon: what one unit costs in all.
+        share: the part of epsilon that pays for the partition.
+
+    >>> Dawa(cells=100, epsilon="1/2").loss(1).epsilon
+    Fraction(1, 2)
+
+    """
+
+    name: ClassVar[str] = "dawa"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "counts inside a run are off by what nobody knows"
+    no_interval_because: ClassVar[str] = no_error_because
+
+    cells: Whole = Whole(least=1, most=_MOST_CELLS)
+    epsilon: Positive = Positive()
+    share: Share = Share(Fraction(3, 20))
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:
+        """Return the method within ``target`` for counts 1 apart."""
+        return within(target, lambda epsilon: cls(cells=cells, epsilon=epsilon, share=share))
+
+    @property
+    def distance(self) -> Metric:
+        """L1 on the counts."""
+        return L1
+
+    @property
+    def partition(self) -> LeastCostPartition:
+        """The choice of the runs: each costs the error of its measurement, and the noise of its own cost.
+
+        Without the second the least of many noisy costs is the one of the luckiest noise, whatever the counts.
+        """
+        scale = 4 / (self.share * self.epsilon)
+        return LeastCostPartition(cells=self.cells, scale=scale, price=1 / self.measuring.epsilon, caution=_CAUTION)
+
+    @property
+    def measuring(self) -> PureDP:
+        """What the tree over the runs may cost."""
+        return PureDP((1 - self.share) * self.epsilon)
+
+    def plan(self) -> Plan:
+        """Choose the partition, and draw a tree over as many runs as it has."""
+        return Sequence.of(Use(self.partition), Within(self.measuring, (HierarchicalHistogram,)))
+
+    def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
+        """Return the estimate of each run, spread evenly over its cells."""
+        counts = counts_of(data, (self.cells,))
+        labels = np.cumsum(run(self.partition, counts)) - 1
+        runs = int(labels[-1]) + 1
+        tree = HierarchicalHistogram.calibrated(self.measuring, cells=runs)
+        fitted: NDArray[np.float64] = run.within()(tree, bucket_sums(counts, labels, runs))
+        means = fitted / np.bincount(labels)
+        return np.asarray(means[labels], dtype=np.float64)

@@ -1,0 +1,94 @@
+"""The equi-width histogram: noisy counts of public blocks of cells, spread evenly inside each block.
+
+For cells that are finer than needed: the noise of a block is that of one cell. Cost: one pass over the cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.estimate.trees import block_sums, level_shapes, spread
+from dither.exact import Shape
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import L1, Loss, Metric, Plan, Use
+from dither.publish.histograms.common import Node, NodeField, check_cells, counts_of, neighbours, split, whole_shares
+
+
+def _examples() -> Iterator[Example]:
+    blocks = EquiWidthHistogram(shape=3, widths=2, node=Geometric(scale=1))
+    yield Example(blocks, np.array([4, 0, 7]), neighbours((3,)))
+
+
+@register(
+    examples=_examples,
+    source="Differential Privacy and Applications (Zhu et al. 2017), section 4.2.2 (merge, then split)",
+)
+@dataclass(frozen=True, kw_only=True)
+class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
+    """Release noisy counts of blocks of ``widths`` cells along each axis, spread evenly inside each block.
+
+    Guarantee: counts ``d_in`` apart in L1 lose what ``node`` loses at ``d_in``.
+
+    Args:
+        shape: the cells along each axis; public.
+        widths: how many cells along each axis make up a block; public. The last block of an axis may be smaller.
+        node: the noise of one block.
+
+    >>> EquiWidthHistogram(shape=(6, 4), widths=(3, 2), node=Geometric(scale=2)).blocks
+    (2, 2)
+
+    """
+
+    name: ClassVar[str] = "equi-width-histogram"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "the error is how far counts inside a block are from even, which nobody knows"
+    no_interval_because: ClassVar[str] = no_error_because
+
+    shape: Shape = Shape()
+    widths: Shape = Shape()
+    node: NodeField = NodeField()
+
+    def __post_init__(self) -> None:
+        check_cells(self.shape)
+        if len(self.widths) != len(self.shape):
+            raise InvalidParameter("widths", self.widths, f"one for each of {len(self.shape)} axes")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], widths: int | tuple[int, ...]) -> Self:
+        """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
+        return cls(shape=shape, widths=widths, node=split(target, whole_shares([1.0]))[0])
+
+    @property
+    def distance(self) -> Metric:
+        """L1: the block of a cell moves as far as the cell does."""
+        return L1
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """How many blocks there are along each axis."""
+        return level_shapes(self.shape, [self.widths])[1]
+
+    @property
+    def part(self) -> Node:
+        """The noise of all blocks."""
+        return replace(self.node, shape=self.blocks)
+
+    def plan(self) -> Plan:
+        """One draw."""
+        return Use(self.part)
+
+    def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
+        """Return the noisy count of its block divided by the cells of the block, for every cell."""
+        noisy = run(self.part, block_sums(counts_of(data, self.shape), self.widths))
+        means = np.asarray(noisy, dtype=np.float64) / block_sums(np.ones(self.shape), self.widths)
+        return spread(means, self.widths, self.shape)

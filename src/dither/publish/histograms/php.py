@@ -1,0 +1,110 @@
+"""PHP: ordered cells are bisected again and again where both halves are most even, then the parts are measured.
+
+For ordered cells with few sharp steps. Cost: a pass over the cells for each of 64 cuts a level. Corrections: one choice
+a level pays for all its segments, because a unit lies in one of them; how deep to go is public, and cuts that did not
+help are undone afterwards from the noisy counts alone, which is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.estimate.merging import merge_runs
+from dither.exact import Positive, Whole
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, Within
+from dither.publish.histograms.bisection import Bisection
+from dither.publish.histograms.common import (
+    Share,
+    counts_of,
+    labels_of_runs,
+    measured,
+    neighbours,
+    variance_of,
+    within,
+)
+
+_MOST_CELLS = 2**20
+_DEEPEST = 12
+
+
+def _examples() -> Iterator[Example]:
+    yield Example(BisectedHistogram(cells=3, epsilon=1, depth=1, share="1/2"), np.array([4, 4, 0]), neighbours((3,)))
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Histogram Publishing through Lossy Compression (Acs, Castelluccia, Chen 2012), "
+    "section 5",
+)
+@dataclass(frozen=True, kw_only=True)
+class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
+    """Bisect ordered cells privately ``depth`` times, measure the parts, and merge those that are better merged.
+
+    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+
+    Args:
+        cells: how many there are, in order; public.
+        epsilon: what one unit costs in all.
+        depth: how often every segment is cut: at most 2^depth parts; public.
+        share: the part of epsilon that pays for the cuts.
+
+    >>> BisectedHistogram(cells=100, epsilon="1/2", depth=3).loss(1).epsilon
+    Fraction(1, 2)
+
+    """
+
+    name: ClassVar[str] = "php"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "counts inside a part are off by what nobody knows"
+    no_interval_because: ClassVar[str] = no_error_because
+
+    cells: Whole = Whole(least=1, most=_MOST_CELLS)
+    epsilon: Positive = Positive()
+    depth: Whole = Whole(least=1, most=_DEEPEST)
+    share: Share = Share(Fraction(1, 2))
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, cells: int, depth: int | None = None, share: Any = Fraction(1, 2)) -> Self:
+        """Return the method within ``target`` for counts 1 apart; the depth is half the binary digits of the cells."""
+        deep = max(1, min(_DEEPEST, int(cells).bit_length() // 2)) if depth is None else depth
+        return within(target, lambda epsilon: cls(cells=cells, epsilon=epsilon, depth=deep, share=share))
+
+    @property
+    def distance(self) -> Metric:
+        """L1 on the counts."""
+        return L1
+
+    @property
+    def node(self) -> Geometric:
+        """The noise of the count of a part."""
+        return Geometric(scale=1 / ((1 - self.share) * self.epsilon))
+
+    def plan(self) -> Plan:
+        """Choose on each level, in segments that the level before released, then draw for every cell."""
+        cutting = Within(PureDP(self.share * self.epsilon), (Bisection,))
+        return Sequence.of(cutting, Use(replace(self.node, shape=(self.cells,))))
+
+    def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
+        """Return the mean of its merged part for every cell."""
+        counts = counts_of(data, (self.cells,))
+        starts, cutting = [0], run.within()
+        for _ in range(self.depth):
+            scale = 4 * self.depth / (self.share * self.epsilon)
+            cuts = cutting(Bisection(cells=self.cells, starts=tuple(starts), scale=scale), counts)
+            starts = sorted({*starts, *np.asarray(cuts).tolist()})
+        labels = labels_of_runs(np.array(starts), self.cells)
+        sums, sizes = measured(run, self.node, counts, labels)
+        merged = labels_of_runs(merge_runs(sums, variance_of(self.node), sizes), sums.size)
+        means: NDArray[np.float64] = np.bincount(merged, weights=sums) / np.bincount(merged, weights=sizes)
+        return means[merged][labels]

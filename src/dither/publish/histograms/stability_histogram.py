@@ -1,0 +1,109 @@
+"""The stability histogram: bins of a public width over numbers whose range nobody knows.
+
+For numeric values without public bounds. A bin is published only where its noisy count reaches a threshold, so that a
+bin of one person alone hardly ever is. Cost: one pass over the rows, one draw for each bin that is not empty.
+Corrections: those of ``mechanisms.stability_selection``, which does the work.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, Positive
+from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.stability_selection import StabilitySelection
+from dither.privacy import ROW, Loss, Plan, Unit, Use
+
+
+def _examples() -> Iterator[Example]:
+    selection = StabilitySelection(unit=ROW, max_keys=1, scale=2, threshold=4)
+    rows = [0.5, 0.7, 0.75, 12.0, -3.0]
+    yield Example(StabilityHistogram(width=1, selection=selection), rows, (([], [float("nan")], 1),))
+
+
+@register(
+    examples=_examples,
+    source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Simultaneous Private Learning of "
+    "Multiple Concepts (Bun, Nissim, Stemmer 2016), for histograms by stability",
+)
+@dataclass(frozen=True, kw_only=True)
+class StabilityHistogram(Composed[Any, dict[int, int]]):
+    """Count numbers in bins of a public width, and publish the bins whose noisy count reaches a threshold.
+
+    Guarantee: data ``d_in`` rows apart, each row one number, loses what ``selection`` loses at ``d_in``.
+
+    Releases the numbers of bins, bin k holding k * width up to (k + 1) * width, and their counts.
+
+    Args:
+        width: the width of a bin; public.
+        selection: the noise and the threshold, for one key a row.
+
+    >>> selection = StabilitySelection(unit=ROW, max_keys=1, scale=1, threshold=20)
+    >>> StabilityHistogram(width="1/2", selection=selection).loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "stability-histogram"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    selection: StabilitySelection
+    width: Positive = Positive()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.selection, StabilitySelection) or self.selection.max_keys != 1:
+            raise InvalidParameter("selection", self.selection, "a StabilitySelection of one key a row")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:
+        """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
+        return cls(width=width, selection=StabilitySelection.calibrated(target, unit=unit, max_keys=1, fresh=fresh))
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the selection."""
+        return self.selection.unit
+
+    def plan(self) -> Plan:
+        """Select, with one key for each row."""
+        return Use(self.selection)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how few numbers a bin may hold that is published with that probability."""
+        return self.selection.error(confidence)
+
+    def interval(self, out: dict[int, int], confidence: Number) -> Interval:
+        """Return the counts of all published bins at once, given that these bins were published."""
+        found = self.selection.interval({str(key): count for key, count in out.items()}, confidence)
+        low, high = ({int(key): count for key, count in side.items()} for side in (found.low, found.high))
+        return Interval(low, high, found.confidence)
+
+    def release(self, data: Any, run: Runner) -> dict[int, int]:
+        """Return the published bins and their counts, in the order of the bins."""
+        published = run(self.selection, [self._bin(row) for row in data])
+        return dict(sorted((int(key), count) for key, count in published.items()))
+
+    def _bin(self, row: Any) -> str | tuple[str, ...]:
+        """Return the bin of a number as a text; what is no finite number is in none."""
+        if isinstance(row, np.generic | np.ndarray) and np.ndim(row) == 0:
+            row = row.item()
+        if isinstance(row, bool) or not isinstance(row, int | float | Fraction):
+            return ()
+        if isinstance(row, float) and not math.isfinite(row):
+            return ()
+        place = math.floor(Fraction(row) / self.width)
+        # Farther bins are one bin on each side: the texts of longer numbers would tell nothing more.
+        return str(min(max(place, -_FARTHEST), _FARTHEST))
+
+
+_FARTHEST = 10**300
