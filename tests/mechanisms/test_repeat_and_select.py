@@ -69,11 +69,11 @@ def largest_of_runs(scale: Fraction, value: int, stop: float, shape: int) -> dic
 @pytest.mark.statistical(false_alarm=1e-10)
 @pytest.mark.parametrize("shape", [0, 1])
 def test_the_law_is_that_of_the_best_run(shape: int, misfits: Misfits) -> None:
-    """n = 1,000, false alarm 1e-10; it would catch a single run taken for the best of several."""
+    """n = 3,000, false alarm 1e-10; it would catch a single run taken for the best of several."""
     mechanism = RepeatAndSelect(candidates=(Geometric(scale=2),), stop="1/8", shape=shape)
     # Thousands of draws of a few laws: made ahead, and each handed out once.
     noise = BlockNoise(SystemEntropy())
-    drawn = [Runner(Use(mechanism), noise)(mechanism, 0)[1] for _ in range(1000)]
+    drawn = [Runner(Use(mechanism), noise)(mechanism, 0)[1] for _ in range(3000)]
     law = {y: p for y, p in largest_of_runs(F(2), 0, 1 / 8, shape).items() if p > 1e-3}
     assert misfits(drawn, law) == []
     single = {y: (1 - math.exp(-0.5)) / (1 + math.exp(-0.5)) * math.exp(-abs(y) / 2) for y in range(-12, 13)}
