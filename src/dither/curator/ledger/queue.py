@@ -89,6 +89,10 @@ class Tickets:
         """Wait for one's turn; to be called by one thread at a time."""
         try:
             ticket = self._draw()
+            # First for the one before, whom nobody else waits for: a lock on all lower bytes alone would wake everybody
+            # whenever anybody is done.
+            fcntl.lockf(self._file, fcntl.LOCK_SH, 1, _TICKETS + ticket - 1)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _TICKETS + ticket - 1)
             # A shared lock on all lower bytes is granted once no lower ticket is held. Nobody else wants those bytes.
             fcntl.lockf(self._file, fcntl.LOCK_SH, ticket, _TICKETS)
             fcntl.lockf(self._file, fcntl.LOCK_UN, ticket, _TICKETS)
