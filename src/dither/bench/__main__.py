@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import queries, spark
+from dither.bench import queries, spark, workloads
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.ledger import GOALS, measure_ledger
@@ -147,12 +147,19 @@ def show_ledger(console: Console, given: argparse.Namespace, rival: Path | None)
     console.print(waits.stdout.rstrip(), highlight=False)
 
 
+def show_workloads(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the search for strategies."""
+    for line in workloads.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
     "primitives": show_primitives,
     "queries": show_queries,
     "spark": show_spark,
+    "workloads": show_workloads,
     "ledger": show_ledger,
 }
 

@@ -71,7 +71,7 @@ class Entry:
 _entries: dict[str, Entry] = {}
 #: Rooms above this one that register. By name, and only when somebody asks for all there is: nothing here depends on
 #: them, and an import of the primitives stays light.
-_ROOMS_ABOVE = ("dither.publish.queries", "dither.publish.histograms")
+_ROOMS_ABOVE = ("dither.publish.queries", "dither.publish.histograms", "dither.publish.workloads")
 
 
 def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Callable[[M], M]:

@@ -1,0 +1,201 @@
+"""TwoPhase: rough answers first, then answers whose noise suits their size.
+
+The baseline of iReduct: one part of the loss buys rough answers of all queries, the rest answers in which small ones
+get less noise. For batches of counts of very different size. Cost: two draws. Correction: the second draw is one vector
+of whole multiples with noise of one scale, so that its price is fixed beforehand whatever the rough answers were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import floor
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Number, Positive, Whole, positive, probability
+from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
+from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, laplace_scale
+from dither.publish.workloads.matrices import Floats
+from dither.publish.workloads.mechanism import neighbours_of
+from dither.publish.workloads.workload import Workload
+
+_LARGEST_ROW = 2**40
+
+
+def _examples() -> Iterator[Example]:
+    few = TwoPhase(
+        workload=Workload.matrix_of([[1, 0], [1, 1]]),
+        rough=Geometric(scale=4),
+        noise=Geometric(scale=32),
+        steps=8,
+        floor=1,
+    )
+    yield Example(few, np.array([0, 9]), neighbours_of((2,)))
+
+
+@register(
+    examples=_examples,
+    source="iReduct: Differential Privacy with Reduced Relative Errors (Xiao, Bender, Hay, Gehrke 2011), the baseline; "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 5.1.4",
+)
+@dataclass(frozen=True, kw_only=True)
+class TwoPhase(Composed[Any, Any]):
+    """Answer queries twice: roughly, and then with noise chosen by the rough answers, small answers getting less.
+
+    Guarantee: counts ``d_in`` apart in L1 lose what ``rough`` loses at ``d_in`` times the workload's sensitivity, and
+    what ``noise`` loses at ``d_in`` times ``steps`` times that sensitivity.
+
+    One row of the answers, and one row of the whole number by which each was multiplied before noise was added.
+
+    Args:
+        workload: queries of whole numbers; public.
+        rough: the noise of a rough answer.
+        noise: the noise of a multiplied answer.
+        steps: multiples are whole numbers whose weighted sums over queries average at most this, in every column.
+        floor: answers below this count as this when relative errors are compared.
+
+    >>> few = Workload.matrix_of([[1, 0], [1, 1]])
+    >>> TwoPhase.calibrated(PureDP(1), sensitivity=1, workload=few, floor=1).loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "two-phase"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = (
+        "how the noise is shared depends on the answers; an interval comes with the release"
+    )
+
+    workload: Workload
+    rough: Geometric
+    noise: Geometric
+    steps: Whole = Whole(least=2, most=2**10)
+    floor: Positive = Positive()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload) or not self.workload.matrix.is_integer:
+            raise InvalidParameter("workload", self.workload, "a Workload of whole numbers")
+        if self.workload.queries * self.workload.cells > 2**24 or self.workload.matrix.row_bound > _LARGEST_ROW:
+            found = f"{self.workload.queries} x {self.workload.cells}"
+            raise InvalidParameter("workload", found, "of at most 2^24 entries, with rows that add up to at most 2^40")
+        if self.workload.sensitivity(L1) == 0:
+            raise InvalidParameter("workload", "zeros", "one with an entry other than 0")
+        for name in ("rough", "noise"):
+            part = getattr(self, name)
+            if not isinstance(part, Geometric) or part.shape != ():
+                raise InvalidParameter(name, part, "Geometric noise for one integer")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        sensitivity: Number,
+        workload: Workload,
+        floor: Number,
+        share: Number = "1/4",
+        steps: int = 64,
+    ) -> Self:
+        """Return the mechanism whose loss at ``sensitivity`` is within a pure ``target``.
+
+        Args:
+            target: a pure loss not to exceed.
+            sensitivity: how far the counts move in L1 per unit of data.
+            workload: queries of whole numbers.
+            floor: answers below this count as this.
+            share: how much of the loss the rough answers take.
+            steps: how finely the noise is shared out.
+
+        """
+        if not isinstance(target, PureDP):
+            raise NoGuarantee(f"two phases of geometric noise are for pure losses, and the target is {target}")
+        part = probability("share", share, open_below=True)
+        whole = laplace_scale(target, workload.sensitivity(L1) * positive("sensitivity", sensitivity))
+        rough, noise = Geometric(scale=whole / part), Geometric(scale=whole * steps / (1 - part))
+        return cls(workload=workload, rough=rough, noise=noise, steps=steps, floor=floor)
+
+    @property
+    def distance(self) -> Metric:
+        """L1 on counts."""
+        return L1
+
+    @property
+    def first(self) -> Geometric:
+        """The noise of all rough answers."""
+        return replace(self.rough, shape=(self.workload.queries,))
+
+    @property
+    def second(self) -> Geometric:
+        """The noise of all multiplied answers."""
+        return replace(self.noise, shape=(self.workload.queries,))
+
+    @cached_property
+    def stability(self) -> Fraction:
+        """How far the answers move when one count moves by 1."""
+        return self.workload.sensitivity(L1)
+
+    def plan(self) -> Plan:
+        """Rough answers, then multiplied ones, which move by at most ``steps`` times as much."""
+        return Sequence.of(Use(self.first, self.stability), Use(self.second, self.stability * self.steps))
+
+    def release(self, data: Any, run: Runner) -> Floats:
+        """Return the answers, and their multiples."""
+        bound = self.workload.matrix.row_bound * self.steps * self.workload.queries
+        limit = max(1, floor(LARGEST_VALUE / max(bound, Fraction(1))))
+        counts = np.clip(IntegerArray(self.workload.domain).admit(data), -limit, limit)
+        exact = self.workload.matrix.times(counts.reshape(-1, 1))[:, 0]
+        seen = np.asarray(run(self.first, exact, stability=self.stability), dtype=np.float64)
+        multiples = self.multiples(seen)
+        noisy = run(self.second, exact * multiples, stability=self.stability * self.steps)
+        return np.stack([np.asarray(noisy, dtype=np.float64) / multiples, multiples.astype(np.float64)])
+
+    def multiples(self, rough: Floats) -> NDArray[np.int64]:
+        """Return a whole number of at least 1 for each query, in proportion to one over the root of its rough answer.
+
+        Guarantee: no column of the workload, its rows multiplied so, has a sum above ``steps`` times the sensitivity.
+        """
+        wanted = 1 / np.sqrt(np.maximum(np.abs(rough), float(self.floor)))
+        room = int(self.stability) * (self.steps - 1)
+        # At first what fits in real numbers; rounding down, and less where floats were too optimistic.
+        factor = room / max(float((wanted @ self._absolute.astype(np.float64)).max()), 1e-300)
+        while True:
+            more = np.floor(np.minimum(wanted * factor, room)).astype(np.int64)
+            load = more.astype(object) @ self._absolute
+            if int(load.max()) <= room:
+                return self._filled(more, load, room, np.argsort(-wanted, kind="stable")) + 1
+            factor *= 0.999
+
+    def _filled(self, more: NDArray[np.int64], load: Any, room: int, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the multiples with what room is left in their own columns, small answers first."""
+        for query in order.tolist():
+            row = self._absolute[query]
+            touched = np.flatnonzero(row)
+            if touched.size:
+                step = min((room - load[cell]) // row[cell] for cell in touched.tolist())
+                more[query] += step
+                load = load + row * step
+        return more
+
+    @cached_property
+    def _absolute(self) -> NDArray[Any]:
+        """The absolute entries of the workload, as Python integers."""
+        return np.abs(np.rint(self.workload.matrix.dense()).astype(np.int64)).astype(object)
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals for all answers at once: given the multiples, the noise is that of the second draw."""
+        wanted = probability("confidence", confidence, open_below=True)
+        reach = discrete_laplace_reach(self.noise.scale, share_of_failure(wanted, self.workload.queries))
+        width = np.stack([reach / out[1], np.zeros(len(out[1]))])
+        return Interval(out - width, out + width, wanted)
