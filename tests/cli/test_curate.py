@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from dither.cli import ask
+from dither.cli import ask, main
 from dither.cli.app import app
 
 SCHEMA = """\
@@ -149,10 +148,14 @@ def test_a_wrong_file_ending_costs_nothing(home: Path) -> None:
         (["add", "shop.yaml", "--budget", "-1"], "epsilon"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(home: Path, words: list[str], named: str) -> None:
+def test_a_mistake_is_one_line_and_exit_code_2(
+    home: Path, words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run("add", "shop.yaml", "--budget", "2")
-    script = "from dither.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done
-    assert named in done.stderr
-    assert "Traceback" not in done.stderr
+    monkeypatch.setattr(sys, "argv", ["dither", *words])
+    with pytest.raises(SystemExit) as left:
+        main()
+    seen = capsys.readouterr()
+    assert left.value.code == 2, seen
+    assert named in seen.err
+    assert "Traceback" not in seen.err

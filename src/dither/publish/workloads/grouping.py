@@ -27,7 +27,7 @@ from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
 from dither.publish.workloads.mechanism import neighbours_of
 
-AnyNoise = Geometric | DiscreteGaussian
+AnyLaw = Geometric | DiscreteGaussian
 
 
 def _examples() -> Iterator[Example]:
@@ -68,8 +68,8 @@ class GroupingAndSmoothing(Composed[Any, Any]):
 
     columns: Whole = Whole(least=1, most=2**24)
     width: Whole = Whole(least=1, most=2**24)
-    noise: AnyNoise
-    rough: AnyNoise | None = None
+    noise: AnyLaw
+    rough: AnyLaw | None = None
 
     def __post_init__(self) -> None:
         for name in ("noise", "rough"):
@@ -95,7 +95,7 @@ class GroupingAndSmoothing(Composed[Any, Any]):
         if not 0 <= part < 1:
             raise InvalidParameter("share", share, "a number in [0, 1)")
         reach = positive("sensitivity", sensitivity)
-        kind: type[AnyNoise] = Geometric if isinstance(target, PureDP) else DiscreteGaussian
+        kind: type[AnyLaw] = Geometric if isinstance(target, PureDP) else DiscreteGaussian
 
         def noise(of: Any) -> Any:
             # A share s of the loss is noise 1 / s times as wide, and under zCDP 1 / sqrt(s) times.
@@ -118,12 +118,12 @@ class GroupingAndSmoothing(Composed[Any, Any]):
         return math.ceil(self.columns / self.width)
 
     @property
-    def sums(self) -> AnyNoise:
+    def sums(self) -> AnyLaw:
         """The noise of the sums of all groups."""
         return replace(self.noise, shape=(self.groups,))
 
     @property
-    def sorting(self) -> AnyNoise | None:
+    def sorting(self) -> AnyLaw | None:
         """The noise of the counts by which columns are sorted."""
         return None if self.rough is None else replace(self.rough, shape=(self.columns,))
 
