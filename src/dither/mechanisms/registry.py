@@ -71,7 +71,12 @@ class Entry:
 _entries: dict[str, Entry] = {}
 #: Rooms above this one that register. By name, and only when somebody asks for all there is: nothing here depends on
 #: them, and an import of the primitives stays light.
-_ROOMS_ABOVE = ("dither.publish.queries", "dither.publish.histograms", "dither.publish.workloads")
+_ROOMS_ABOVE = (
+    "dither.publish.queries",
+    "dither.publish.histograms",
+    "dither.publish.workloads",
+    "dither.publish.marginals",
+)
 
 
 def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Callable[[M], M]:

@@ -1,0 +1,172 @@
+"""What methods on marginals share: the record of what is asked, exact stabilities, tables, variances and intervals."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, probability, sqrt_up, whole
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.core import Bound, Composed, Interval
+from dither.mechanisms.geometric import Geometric
+from dither.privacy import ROW, ROW_REPLACED, Unit
+from dither.publish.histograms.common import Floats, Node, combination_reach
+from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
+
+#: Weights of measurements are whole numbers up to this one.
+MOST_WEIGHT = 2**30
+#: Weights of a plan are rounded to so many parts of the largest.
+FINE = 2**10
+
+
+class Names(Field[Sequence[Sequence[str]], tuple[tuple[str, ...], ...]]):
+    """Sets of names of attributes."""
+
+    def convert(self, name: str, value: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+        """Return tuples of texts; whether they are known is checked beside the attributes."""
+        if not isinstance(value, tuple | list) or not value:
+            raise InvalidParameter(name, value, "at least one set of names of attributes")
+        for names in value:
+            if not isinstance(names, tuple | list) or not all(isinstance(text, str) for text in names):
+                raise InvalidParameter(name, names, "sets of names of attributes")
+        return tuple(tuple(names) for names in value)
+
+
+class RowUnit(Field[Unit, Unit]):
+    """Rows added or removed, or rows replaced."""
+
+    def convert(self, name: str, value: Unit) -> Unit:
+        """Return the unit."""
+        if value not in (ROW, ROW_REPLACED):
+            raise InvalidParameter(name, value, "ROW or ROW_REPLACED")
+        return value
+
+
+class Weights(Field[Sequence[int], tuple[int, ...]]):
+    """Whole numbers above 0."""
+
+    def convert(self, name: str, value: Sequence[int]) -> tuple[int, ...]:
+        """Return a tuple of Python integers."""
+        if not isinstance(value, tuple | list) or not value:
+            raise InvalidParameter(name, value, "whole numbers above 0")
+        return tuple(whole(name, weight, least=1, most=MOST_WEIGHT) for weight in value)
+
+
+class AttributesField(Field[Attributes, Attributes]):
+    """The attributes of a table."""
+
+    def convert(self, name: str, value: Attributes) -> Attributes:
+        """Return them."""
+        if not isinstance(value, Attributes):
+            raise InvalidParameter(name, value, "the attributes of the table")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalRelease(Composed[Any, Floats]):
+    """A release of marginals: one flat array, marginal by marginal in the order in which they are named."""
+
+    attributes: AttributesField = AttributesField()
+    marginals: Names = Names()
+    unit: RowUnit = RowUnit(ROW)
+
+    def __post_init__(self) -> None:
+        sets = checked_sets(self.attributes, self.marginals)
+        # Names in the order of the attributes: one record for one request.
+        object.__setattr__(self, "marginals", tuple(self.attributes.named(axes) for axes in sets))
+
+    @property
+    def distance(self) -> Unit:
+        """Rows added or removed, or rows replaced."""
+        return self.unit
+
+    @cached_property
+    def sets(self) -> tuple[Axes, ...]:
+        """The marginals as numbers of attributes."""
+        return tuple(self.attributes.axes(names) for names in self.marginals)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each marginal has."""
+        return tuple(self.attributes.cells_of(axes) for axes in self.sets)
+
+    def tables(self, out: Any) -> dict[tuple[str, ...], NDArray[Any]]:
+        """Return a released array, or one of its intervals' ends, as a table for each marginal."""
+        flat = np.asarray(out)
+        if flat.shape != (sum(self.sizes),):
+            raise InvalidParameter("out", f"an array of shape {flat.shape}", f"{sum(self.sizes)} released numbers")
+        pieces = np.split(flat, np.cumsum(self.sizes)[:-1])
+        return {
+            names: piece.reshape(self.attributes.shape_of(axes))
+            for names, axes, piece in zip(self.marginals, self.sets, pieces, strict=True)
+        }
+
+    @cached_property
+    @abstractmethod
+    def marginal_variances(self) -> tuple[float, ...]:
+        """The variance of a cell of each marginal; all cells of a marginal have the same."""
+
+    @property
+    @abstractmethod
+    def nodes(self) -> tuple[Node, ...]:
+        """The noise of which every released number is a linear combination."""
+
+    @property
+    def variances(self) -> Floats:
+        """The variance of every released number."""
+        return np.repeat(np.array(self.marginal_variances), self.sizes)
+
+    def variance(self, names: Sequence[str]) -> float:
+        """Return the variance of a cell of the marginal on these attributes."""
+        axes = self.attributes.axes(names)
+        if axes not in self.sets:
+            raise InvalidParameter("names", tuple(names), "one of the released marginals")
+        return self.marginal_variances[self.sets.index(axes)]
+
+    def _reaches(self, confidence: Number) -> tuple[Fraction, Floats]:
+        wanted = probability("confidence", confidence, open_below=True)
+        unit = combination_reach(self.nodes, 1.0, share_of_failure(wanted, sum(self.sizes)))
+        return wanted, np.sqrt(np.array(self.marginal_variances)) * unit
+
+    def error(self, confidence: Number) -> Bound | None:
+        """Return how far any cell of any marginal is off."""
+        wanted, reaches = self._reaches(confidence)
+        return Bound(float(reaches.max()), wanted, "the largest absolute error of any cell of any marginal")
+
+    def interval(self, out: Any, confidence: Number) -> Interval | None:
+        """Return intervals for all cells of all marginals at once."""
+        wanted, reaches = self._reaches(confidence)
+        around = np.repeat(reaches, self.sizes)
+        return Interval(np.asarray(out) - around, np.asarray(out) + around, wanted)
+
+
+def stability_of(node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
+    """Return how far marginals of so many cells, each times a whole weight, move together per unit.
+
+    A row lies in one cell of each marginal; a replaced one leaves a cell and enters another, unless there is only one.
+    """
+    is_l1, replaced = isinstance(node, Geometric), unit == ROW_REPLACED
+    power = 1 if is_l1 else 2
+    moved = sum(
+        (0 if replaced and size == 1 else weight**power) for weight, size in zip(weights, sizes, strict=True)
+    ) * (2 if replaced else 1)
+    # Where nothing moves at all any distance will do, and plans have none of 0.
+    whole_distance = Fraction(max(moved, 1))
+    return whole_distance if is_l1 else sqrt_up(whole_distance)
+
+
+def rounded_weights(parts: Sequence[float], largest: int = FINE) -> tuple[int, ...]:
+    """Return positive numbers as whole weights: the largest becomes ``largest``, none becomes 0."""
+    top = max(parts)
+    whole_numbers = [max(1, round(part / top * largest)) for part in parts]
+    shared = math.gcd(*whole_numbers)
+    return tuple(number // shared for number in whole_numbers)

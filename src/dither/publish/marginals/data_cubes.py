@@ -1,0 +1,213 @@
+"""Data cubes: a few cuboids are measured, and all that are asked for are computed from them.
+
+For the cuboids of a small lattice under pure differential privacy. A cuboid that is computed from a finer one adds up
+noise; measuring more cuboids leaves less budget for each. The choice minimises the largest noise of any cuboid that is
+asked for, and needs no data. Cost of the choice: the candidates times the cuboids asked for, for each of up to 64
+bounds. Correction: the released cuboids are combined by least squares over all of them, which is consistent and never
+worse than the single finer cuboid that the choice counts with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.mechanisms.core import Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, PureDP, Unit
+from dither.publish.histograms.common import Floats, Node, NodeField
+from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes, checked_sets
+from dither.publish.marginals.common import MarginalRelease, Names
+from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
+from dither.publish.marginals.measuring import Measurement, node_within
+
+#: Cuboids that may be asked for, candidates for measuring, and bounds on the noise that are tried.
+_MOST_ASKED, _MOST_CANDIDATES, _MOST_BOUNDS = 512, 2048, 64
+
+
+def _examples() -> Iterator[Example]:
+    table = Attributes.of({"a": 2, "b": 2})
+    rows = np.array([[0, 1], [1, 1], [5, -3]])
+    whole_cube = DataCubes(attributes=table, marginals=[["a"], ["b"]], cuboids=[["a", "b"]], node=Geometric(scale=1))
+    yield Example(whole_cube, rows)
+    two = DataCubes(
+        attributes=table,
+        marginals=[["a"], ["b"]],
+        cuboids=[["a", "b"], ["b"]],
+        node=DiscreteGaussian(sigma=2),
+        unit=ROW_REPLACED,
+    )
+    yield Example(two, rows)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Data Cubes (Ding, Winslett, Han, Li 2011), sections 3 to 5; Differential Privacy "
+    "and Applications (Zhu et al. 2017), section 5.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class DataCubes(MarginalRelease):
+    """Measure a few cuboids, and release all that are asked for from them by least squares.
+
+    Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of cuboids (geometric
+    noise) or its root (Gaussian noise); replaced rows twice that, or the root of 2 times it.
+
+    Args:
+        attributes: names and sizes; public.
+        marginals: the cuboids that are asked for, sets of names; public.
+        unit: ROW or ROW_REPLACED.
+        cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
+        node: the noise of one count.
+
+    >>> table = Attributes.of({"sex": 2, "age": 10, "region": 16})
+    >>> cubes = DataCubes.calibrated(PureDP(1), attributes=table, marginals=[[], ["sex"], ["age"], ["sex", "age"]])
+    >>> cubes.cuboids, cubes.node.scale
+    ((('sex',), ('sex', 'age')), Fraction(2, 1))
+
+    """
+
+    name: ClassVar[str] = "data-cubes"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    cuboids: Names = Names()
+    node: NodeField = NodeField()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        measured = checked_sets(self.attributes, self.cuboids, "cuboids")
+        object.__setattr__(self, "cuboids", tuple(self.attributes.named(axes) for axes in measured))
+        for axes in self.sets:
+            if not any(set(axes) <= set(cuboid) for cuboid in measured):
+                rule = f"such that one of them holds {self.attributes.named(axes)}"
+                raise InvalidParameter("cuboids", self.cuboids, rule)
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        attributes: Attributes,
+        marginals: Sequence[Sequence[str]],
+        unit: Unit = ROW,
+        cuboids: Sequence[Sequence[str]] | None = None,
+    ) -> Self:
+        """Return the least noise within ``target`` for data one unit apart.
+
+        Args:
+            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            attributes: names and sizes.
+            marginals: the cuboids that are asked for, sets of names.
+            unit: ROW or ROW_REPLACED.
+            cuboids: the cuboids that are measured; those of the least largest noise where None.
+
+        """
+        asked = checked_sets(attributes, marginals)
+        if cuboids is None:
+            measured = choose_cuboids(attributes, asked, 2 if isinstance(target, PureDP) else 1)
+            cuboids = [attributes.named(axes) for axes in measured]
+        else:
+            measured = checked_sets(attributes, cuboids, "cuboids")
+        node = node_within(target, attributes, measured, (1,) * len(measured), unit)
+        return cls(attributes=attributes, marginals=marginals, unit=unit, cuboids=cuboids, node=node)
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The one draw."""
+        measured = tuple(self.attributes.axes(names) for names in self.cuboids)
+        return Measurement(self.attributes, measured, (1,) * len(measured), self.node, self.unit)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The noise."""
+        return (self.node,)
+
+    def plan(self) -> Plan:
+        """One draw for all measured cuboids."""
+        return self.measurement.plan()
+
+    @cached_property
+    def marginal_variances(self) -> tuple[float, ...]:
+        """The variance of a cell of each cuboid."""
+        spreads = fitted_spreads(self.attributes, self.measurement.variances)
+        return tuple(cell_variance(self.attributes, spreads, axes) for axes in self.sets)
+
+    def release(self, data: Any, run: Runner) -> Floats:
+        """Return the cuboids that are asked for, which agree with one another."""
+        noisy = self.measurement.draw(data, run)
+        return fit(self.attributes, noisy, self.measurement.variances).flat(self.sets)
+
+
+def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2) -> tuple[Axes, ...]:
+    """Return the cuboids to measure such that the largest noise of an asked one is as small as the search finds.
+
+    Args:
+        attributes: names and sizes.
+        asked: the cuboids that are asked for.
+        power: 2 where the variance grows with the square of the number of cuboids (pure), 1 for Gaussian noise.
+
+    A cuboid S answers Q with a variance proportional to (cuboids measured)^power times cells of S / cells of Q. For a
+    bound on that ratio the least number of cuboids is a problem of set cover, solved greedily; all bounds that occur
+    are tried, or 64 of them. Candidates are unions of asked cuboids: a finer one answers no more and has more cells.
+
+    >>> choose_cuboids(Attributes(tuple("abc"), (2, 2, 2)), [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)])
+    ((0, 1, 2),)
+
+    """
+    if len(asked) > _MOST_ASKED:
+        rule = f"at most {_MOST_ASKED} cuboids; residual-planner plans any number of marginals"
+        raise InvalidParameter("marginals", len(asked), rule)
+    candidates = _unions(attributes, asked)
+    holds = np.array([[set(axes) <= set(candidate) for axes in asked] for candidate in candidates])
+    sizes = np.array([attributes.cells_of(candidate) for candidate in candidates], dtype=np.float64)
+    ratios = np.where(holds, sizes[:, None] / np.array([attributes.cells_of(axes) for axes in asked]), np.inf)
+    bounds = np.unique(ratios[holds])
+    if bounds.size > _MOST_BOUNDS:
+        bounds = bounds[np.unique(np.linspace(0, bounds.size - 1, _MOST_BOUNDS).round().astype(int))]
+    best: tuple[float, tuple[int, ...]] = (np.inf, ())
+    for bound in bounds.tolist():
+        chosen = _cover(ratios <= bound, sizes)
+        if chosen:
+            worst = float(ratios[list(chosen)].min(axis=0).max()) * len(chosen) ** power
+            best = min(best, (worst, chosen))
+    return tuple(sorted(candidates[number] for number in best[1]))
+
+
+def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
+    """Return the asked cuboids and their unions, breadth first, as far as there is room."""
+    found = dict.fromkeys(asked)
+    edge = list(asked)
+    while edge:
+        fresh: list[Axes] = []
+        for one in edge:
+            for other in asked:
+                union = tuple(sorted({*one, *other}))
+                if union not in found and attributes.cells_of(union) <= MOST_CELLS:
+                    if len(found) >= _MOST_CANDIDATES:
+                        return list(found)
+                    found[union] = None
+                    fresh.append(union)
+        edge = fresh
+    return list(found)
+
+
+def _cover(usable: np.ndarray[Any, np.dtype[np.bool_]], sizes: Floats) -> tuple[int, ...]:
+    """Return few rows that together have every column, the one with the most new columns first; () where none do."""
+    missing = np.ones(usable.shape[1], dtype=bool)
+    chosen = []
+    while missing.any():
+        gains = usable[:, missing].sum(axis=1)
+        number = int(np.lexsort((sizes, -gains))[0])
+        if gains[number] == 0:
+            return ()
+        chosen.append(number)
+        missing &= ~usable[number]
+    return tuple(chosen)

@@ -1,0 +1,94 @@
+"""Noisy marginals of records: the one measurement that several methods share.
+
+All marginals are counted from the rows, each is multiplied by a whole weight, and one draw adds noise to all of them
+together. A weight of 3 beside a weight of 1 is a third of the noise: budgets are split by weights, exactly, and the
+price is that of one vector whose stability is a sum of whole numbers (L1) or of their squares (L2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE
+from dither.privacy import Loss, Plan, PureDP, Unit, Use
+from dither.privacy.calibration import check_target
+from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.publish.marginals.attributes import Attributes, Axes
+from dither.publish.marginals.common import stability_of
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Marginals that are measured with weights: what is drawn, how far it moves, and what the noise amounts to."""
+
+    attributes: Attributes
+    sets: tuple[Axes, ...]
+    weights: tuple[int, ...]
+    node: Node
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        if len(self.weights) != len(self.sets):
+            raise InvalidParameter("weights", self.weights, f"one for each of {len(self.sets)} measured marginals")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many cells each measured marginal has."""
+        return tuple(self.attributes.cells_of(axes) for axes in self.sets)
+
+    @property
+    def part(self) -> Node:
+        """The noise of all cells."""
+        return replace(self.node, shape=(sum(self.sizes),))
+
+    @property
+    def stability(self) -> Fraction:
+        """How far all weighted marginals move together per unit."""
+        return stability_of(self.node, self.unit, self.weights, self.sizes)
+
+    def plan(self) -> Plan:
+        """Return the plan of the one draw."""
+        return Use(self.part, self.stability)
+
+    @property
+    def variances(self) -> Mapping[Axes, float]:
+        """The variance of a cell of each measured marginal, its weight taken out again."""
+        unit = variance_of(self.node)
+        return {axes: unit / weight**2 for axes, weight in zip(self.sets, self.weights, strict=True)}
+
+    def draw(self, data: Any, run: Runner) -> dict[Axes, Floats]:
+        """Return the noisy marginals of the records, their weights taken out again."""
+        codes = self.attributes.codes(data)
+        counted = []
+        for axes, weight in zip(self.sets, self.weights, strict=True):
+            # Cutting counts off moves no two tables farther apart, and keeps the product in range.
+            counts = np.minimum(self.attributes.count(codes, axes), LARGEST_VALUE // weight)
+            counted.append(counts.ravel() * weight)
+        noisy = np.asarray(run(self.part, np.concatenate(counted), stability=self.stability), dtype=np.float64)
+        pieces = np.split(noisy, np.cumsum(self.sizes)[:-1])
+        return {
+            axes: (piece / weight).reshape(self.attributes.shape_of(axes))
+            for axes, weight, piece in zip(self.sets, self.weights, pieces, strict=True)
+        }
+
+
+def node_within(
+    target: Loss, attributes: Attributes, sets: tuple[Axes, ...], weights: tuple[int, ...], unit: Unit
+) -> Node:
+    """Return the least noise whose one draw on these weighted marginals is within ``target``.
+
+    A pure target gives geometric noise, any other Gaussian noise.
+    """
+    check_target(target)
+    draft: Node = Geometric(scale=1) if isinstance(target, PureDP) else DiscreteGaussian(sigma=1)
+    moved = Measurement(attributes, sets, weights, draft, unit).stability
+    return type(draft).calibrated(target, sensitivity=moved)
