@@ -36,6 +36,7 @@ from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP,
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.curator.folder import open_curator as open  # noqa: A004 - as in dither.open("clinic")
+    from dither.publish.choose import choose
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "Release",
     "TopK",
     "Unit",
+    "choose",
     "converse",
     "open",
     "release",
@@ -76,4 +78,8 @@ def __getattr__(name: str) -> Any:
         from dither.curator import folder
 
         return folder.Curator if name == "Curator" else folder.open_curator
+    if name == "choose":
+        from dither.publish import choose as choosing
+
+        return choosing.choose
     raise AttributeError(f"module 'dither' has no attribute {name!r}")

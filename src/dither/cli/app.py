@@ -195,6 +195,145 @@ def quote(
     ask.quote(home, dataset, query, loss=loss, target=target, rows=rows, noise=noise, as_json=json)
 
 
+publishing = typer.Typer(
+    help="Publish tables of counts: histograms, many queries at once, marginals.", no_args_is_help=True
+)
+app.add_typer(publishing, name="publish")
+PrivateTable = Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the data set.")]
+Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="Its columns: one axis of the table each.")]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bins",
+        help="COLUMN=10 for bins of equal width, COLUMN=0,18,65 for edges, COLUMN=a,b for values; else all declared.",
+    ),
+]
+Outside = Annotated[
+    str | None, typer.Option(help="Values beyond the bins: 'ends' counts them in the end bins, 'drop' does not.")
+]
+Where = Annotated[str | None, typer.Option(help="A condition in SQL on the rows.")]
+Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
+TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
+Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
+
+
+@publishing.command("histogram")
+def publish_histogram(
+    dataset: DataSetName,
+    table: PrivateTable,
+    columns: Columns,
+    bins: Bins = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    method: Annotated[str, typer.Option(help="How; 'auto' takes the least predicted error.")] = "auto",
+    data_dependent: Annotated[
+        bool, typer.Option("--data-dependent", help="Let 'auto' take methods that look at the counts: no intervals.")
+    ] = False,
+    rows: Annotated[
+        int | None, typer.Option(help="With --data-dependent: about how many rows there are.", min=1)
+    ] = None,
+    outside: Outside = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Publish how many rows fall into each cell of one column or more, each count with its interval."""
+    from dither.cli import ask, publish
+
+    loss = ask.Stated(epsilon, delta, rho)
+    asked = publish.Asked(home, dataset, table, bins or (), loss, analyst, key, outside, where, out, plot, json)
+    publish.histogram(asked, columns, method=method, data_dependent=data_dependent, rows=rows)
+
+
+@publishing.command("workload")
+def publish_workload(
+    dataset: DataSetName,
+    table: PrivateTable,
+    columns: Columns,
+    queries: Annotated[str, typer.Option(help="ranges (all of them), prefixes or cells.")] = "ranges",
+    ranges: Annotated[
+        list[str] | None, typer.Option("--range", help="FIRST:LAST, numbers of cells: these ranges instead of all.")
+    ] = None,
+    bins: Bins = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    method: Annotated[str, typer.Option(help="hdmm (search a strategy), identity, or auto.")] = "auto",
+    outside: Outside = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Publish the answers to many queries on the cells of one column or more, for one price."""
+    from dither.cli import ask, publish
+
+    loss = ask.Stated(epsilon, delta, rho)
+    asked = publish.Asked(home, dataset, table, bins or (), loss, analyst, key, outside, where, out, plot, json)
+    publish.workload(asked, columns, queries=queries, ranges=ranges or (), method=method)
+
+
+@publishing.command("marginals")
+def publish_marginals(
+    dataset: DataSetName,
+    table: PrivateTable,
+    sets: Annotated[list[str], typer.Argument(metavar="SET...", help="Columns of a marginal, such as sex,age.")],
+    bins: Bins = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    outside: Outside = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Publish several marginals of one table, which agree with each other."""
+    from dither.cli import ask, publish
+
+    loss = ask.Stated(epsilon, delta, rho)
+    asked = publish.Asked(home, dataset, table, bins or (), loss, analyst, key, outside, where, out, plot, json)
+    publish.marginals(asked, sets)
+
+
+benches = typer.Typer(help="Compare methods by their error, on generated or real data.", no_args_is_help=True)
+app.add_typer(benches, name="bench")
+
+
+@benches.command("histograms")
+def bench_histograms(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of results: resumed if it has some.")] = Path(
+        "bench-histograms"
+    ),
+    scales: Annotated[str, typer.Option(help="Numbers of rows.")] = "1000,10000,100000,1000000,10000000",
+    domains: Annotated[str, typer.Option(help="Numbers of cells.")] = "256,1024,4096",
+    epsilons: Annotated[str, typer.Option(help="Losses.")] = "0.01,0.1,1",
+    methods: Annotated[str | None, typer.Option(help="Names, separated by commas; else all for one dimension.")] = None,
+    shapes: Annotated[str | None, typer.Option(help="Names of data, separated by commas; else all.")] = None,
+    repeats: Annotated[int, typer.Option(help="How often each is run.", min=2)] = 5,
+    processes: Annotated[int, typer.Option(help="How many at a time.", min=1)] = 1,
+    json: Json = False,
+) -> None:
+    """Measure the error of every histogram method; real data from the folder in DITHER_DATA, else generated."""
+    from dither.cli import compare
+
+    compare.histograms(
+        out, scales=scales, domains=domains, epsilons=epsilons, methods=methods, shapes=shapes,
+        repeats=repeats, processes=processes, as_json=json,
+    )  # fmt: skip
+
+
 books = typer.Typer(help="What was spent, by whom, and whether the books are true.", no_args_is_help=True)
 app.add_typer(books, name="ledger")
 OneDataSet = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else all.")]

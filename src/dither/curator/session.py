@@ -7,15 +7,16 @@ whatever fails after it keeps the debit and says one fixed text.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.request import Request
-from dither.data import wire
+from dither.data import Relation, wire
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import EngineFailure, InvalidParameter, NoGuarantee
@@ -31,6 +32,8 @@ from dither.publish.queries.sql import parse_sql, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
+    from dither.publish.tables import Cells
+    from dither.publish.workloads import Workload
 
 
 class Session:
@@ -144,6 +147,178 @@ class Session:
         receipt = self._release(request, answer.loss(1), run, key)
         return {label: _with_receipt(text, receipt) for label, text in json.loads(receipt.answer).items()}
 
+    def histogram(
+        self,
+        table: str,
+        columns: str | Sequence[str],
+        bins: Any = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        method: str = "auto",
+        outside: str | None = None,
+        where: str | None = None,
+        data_dependent: bool = False,
+        rows: int | None = None,
+        non_negative: bool = True,
+        key: str | None = None,
+        confidence: Number = "0.95",
+    ) -> QueryResult:
+        """Return the private counts of all cells of one or more columns.
+
+        Args:
+            table: a private table.
+            columns: a column, or several for a table of that many dimensions.
+            bins: a number of bins, their edges, pairs of ends, or a list of values; for several columns a mapping of
+                names to these. Without them the declared values are the cells.
+            epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability outside which the promise holds.
+            rho: a loss in zero-concentrated differential privacy.
+            method: one of ``dither.publish.methods``, or "auto" for the least predicted error.
+            outside: whether values beyond the bins count in the end bins ("ends") or not at all ("drop"); needed only
+                where bins do not hold all that is declared.
+            where: a condition in SQL on the rows.
+            data_dependent: whether "auto" may take methods that look at the counts; these have no intervals.
+            rows: for these, about how many rows there are, from public knowledge.
+            non_negative: whether the nearest counts without negative ones are shown; intervals stay those of the plain
+                estimates.
+            key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+            confidence: at which all intervals hold at once.
+
+        """
+        from dither.curator import publishing
+
+        level = probability("confidence", confidence, open_below=True)
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        cells = self._cells(table, columns, bins, outside, where)
+        planned = publishing.plan_histogram(cells, loss, method=method, data_dependent=data_dependent, rows=rows)
+        self._refuse_idealised(planned.release.numerics)
+        asked = {
+            "cells": wire.encode(cells),
+            "method": method,
+            "confidence": str(level),
+            "data_dependent": data_dependent,
+            "rows": rows,
+            "non_negative": non_negative,
+        }
+        request = Request(self.dataset.name, "histogram", asked, loss, f"histogram of {', '.join(cells.names)}")
+
+        def run(engine: Engine) -> bytes:
+            out = perform(planned.release, engine)
+            shown = publishing.present_histogram(planned, out, confidence=level, non_negative=non_negative)
+            return shown.to_json()
+
+        receipt = self._release(request, planned.release.loss(1), run, key)
+        return _with_receipt(receipt.answer, receipt)
+
+    def workload(
+        self,
+        table: str,
+        columns: str | Sequence[str],
+        workload: Workload,
+        bins: Any = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        method: str = "auto",
+        outside: str | None = None,
+        where: str | None = None,
+        key: str | None = None,
+        confidence: Number = "0.95",
+    ) -> QueryResult:
+        """Return the private answers to many linear queries on a table of counts, a row for each.
+
+        Args:
+            table: a private table.
+            columns: the columns of the table of counts; see ``histogram``.
+            workload: the queries, over as many cells as the columns have.
+            bins: see ``histogram``.
+            epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability outside which the promise holds.
+            rho: a loss in zero-concentrated differential privacy.
+            method: "hdmm" (a strategy is searched for), "identity", or "auto".
+            outside: see ``histogram``.
+            where: a condition in SQL on the rows.
+            key: the caller's name for this request.
+            confidence: at which all intervals hold at once.
+
+        """
+        from dither.curator import publishing
+
+        level = probability("confidence", confidence, open_below=True)
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        cells = self._cells(table, columns, bins, outside, where)
+        planned = publishing.plan_workload(cells, workload, loss, method=method)
+        self._refuse_idealised(planned.release.numerics)
+        asked = {
+            "cells": wire.encode(cells),
+            "workload": _digest_of(workload.to_json()),
+            "method": method,
+            "confidence": str(level),
+        }
+        request = Request(
+            self.dataset.name, "workload", asked, loss, f"{workload.queries} queries on a table of counts"
+        )
+
+        def run(engine: Engine) -> bytes:
+            out = perform(planned.release, engine)
+            return publishing.present_workload(planned, out, confidence=level).to_json()
+
+        receipt = self._release(request, planned.release.loss(1), run, key)
+        return _with_receipt(receipt.answer, receipt)
+
+    def marginals(
+        self,
+        table: str,
+        sets: Sequence[Sequence[str]],
+        bins: Mapping[str, Any] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        outside: str | None = None,
+        where: str | None = None,
+        key: str | None = None,
+        confidence: Number = "0.95",
+    ) -> dict[tuple[str, ...], QueryResult]:
+        """Return the private marginals of a table on several sets of columns, which agree with each other.
+
+        Args:
+            table: a private table.
+            sets: the columns of each marginal; all columns together have at most 2^24 cells.
+            bins: see ``histogram``: a mapping of names.
+            epsilon: what all marginals together may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability outside which the promise holds.
+            rho: a loss in zero-concentrated differential privacy.
+            outside: see ``histogram``.
+            where: a condition in SQL on the rows.
+            key: the caller's name for this request.
+            confidence: at which all intervals of all marginals hold at once.
+
+        """
+        from dither.curator import publishing
+
+        level = probability("confidence", confidence, open_below=True)
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        source = table if where is None else self._rows_where(table, where)
+        planned, ordered = publishing.plan_marginals(self.dataset, source, sets, loss, bins=bins, outside=outside)
+        self._refuse_idealised(planned.release.numerics)
+        asked = {
+            "cells": wire.encode(planned.release.cells),
+            "sets": [list(names) for names in ordered],
+            "confidence": str(level),
+        }
+        request = Request(self.dataset.name, "marginals", asked, loss, f"{len(ordered)} marginals")
+
+        def run(engine: Engine) -> bytes:
+            tables = publishing.present_marginals(planned, ordered, perform(planned.release, engine), confidence=level)
+            return json.dumps([[list(names), one.to_json().decode()] for names, one in tables.items()]).encode()
+
+        receipt = self._release(request, planned.release.loss(1), run, key)
+        return {tuple(names): _with_receipt(text, receipt) for names, text in json.loads(receipt.answer)}
+
     def quote(
         self,
         query: str | Query | Groups,
@@ -220,6 +395,22 @@ class Session:
             self._engine = engine
         return self._engine
 
+    def _cells(
+        self, table: str, columns: str | Sequence[str], bins: Any, outside: str | None, where: str | None
+    ) -> Cells:
+        from dither.publish.tables import cells_of
+
+        source = table if where is None else self._rows_where(table, where)
+        return cells_of(self.dataset, source, columns, bins, outside=outside)
+
+    def _rows_where(self, table: str, where: str) -> Relation:
+        name = self.dataset.table(table).name
+        # Read by our own parser into a closed tree; this text reaches no engine.
+        query = parse_sql(f"SELECT COUNT(*) FROM {name} WHERE {where}", self.dataset)  # noqa: S608
+        if query.keys or query.limit is not None or query.having is not None or len(query.outputs) != 1:
+            raise InvalidParameter("where", where, "a condition alone")
+        return query.relation
+
     def _read(self, query: str | Query | Groups) -> Query:
         if isinstance(query, str):
             return parse_sql(parse_statement(query).sql, self.dataset)
@@ -240,3 +431,9 @@ class Session:
 def _with_receipt(text: bytes | str, receipt: Receipt) -> QueryResult:
     """Return the stored result, with the place in the ledger where its charge is written down."""
     return replace(QueryResult.from_json(text), receipt=f"{receipt.ledger}:{receipt.entry}:{receipt.hash}")
+
+
+def _digest_of(record: Any) -> str:
+    """Return the SHA-256 of plain data: what stands for a long record in a request."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -76,6 +76,7 @@ _ROOMS_ABOVE = (
     "dither.publish.histograms",
     "dither.publish.workloads",
     "dither.publish.marginals",
+    "dither.publish.counted",
 )
 
 

@@ -1,0 +1,168 @@
+"""``dither publish histogram|workload|marginals``: private tables of counts, to the screen and to files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dither.cli import ask
+from dither.cli.console import console, print_json
+from dither.curator.session import Session
+from dither.data import Kind
+from dither.data.schema import Table
+from dither.errors import InvalidParameter, MissingExtra
+from dither.publish.queries import QueryResult
+
+_SUFFIXES = (".csv", ".parquet", ".json")
+_QUERIES = ("ranges", "prefixes", "cells")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What all three verbs have in common, as it was typed."""
+
+    home: Path | None
+    dataset: str
+    table: str
+    bins: Sequence[str]
+    loss: ask.Stated
+    analyst: str
+    key: str | None
+    outside: str | None
+    where: str | None
+    out: Path | None
+    plot: bool
+    as_json: bool
+
+    def check(self) -> None:
+        """Refuse files that could not be written, before anything is paid for."""
+        if self.out is not None and self.out.suffix.lower() not in _SUFFIXES:
+            raise InvalidParameter("out", str(self.out), f"a file ending in {', '.join(_SUFFIXES)}")
+        if self.plot and self.out is None:
+            raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
+        if self.plot and importlib.util.find_spec("altair") is None:
+            raise MissingExtra("plotting", "plots")
+        if self.out is not None and self.out.suffix.lower() == ".parquet" and _lacks("pyarrow"):
+            raise MissingExtra("Arrow tables", "frames")
+
+    @property
+    def release(self) -> dict[str, Any]:
+        """The loss, the key and which rows, as a session takes them."""
+        loss = {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "rho": self.loss.rho}
+        return {**loss, "key": self.key, "outside": self.outside, "where": self.where}
+
+
+def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_dependent: bool, rows: int | None) -> None:
+    """Publish the counts of all cells."""
+    asked.check()
+    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+        result = session.histogram(
+            asked.table,
+            tuple(columns),
+            _bins(session, asked, columns),
+            method=method,
+            data_dependent=data_dependent,
+            rows=rows,
+            **asked.release,
+        )
+        _deliver(asked, {"": result})
+
+
+def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequence[str], method: str) -> None:
+    """Publish the answers to many queries on the cells of one column or more."""
+    from dither.publish.tables import cells_of
+    from dither.publish.workloads import Workload
+
+    asked.check()
+    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+        bins = _bins(session, asked, columns)
+        shape = cells_of(session.dataset, asked.table, tuple(columns), bins, outside=asked.outside).shape
+        if ranges:
+            if len(shape) != 1:
+                raise InvalidParameter("range", ranges, "given for one column alone")
+            wanted = Workload.ranges(shape[0], [_ends(text) for text in ranges])
+        else:
+            if queries not in _QUERIES:
+                raise InvalidParameter("queries", queries, f"one of {', '.join(_QUERIES)}")
+            makers = {"ranges": Workload.all_ranges, "prefixes": Workload.prefixes, "cells": Workload.cells_of}
+            parts = [makers[queries](size) for size in shape]
+            wanted = parts[0] if len(parts) == 1 else Workload.kron(*parts)
+        _deliver(
+            asked, {"": session.workload(asked.table, tuple(columns), wanted, bins, method=method, **asked.release)}
+        )
+
+
+def marginals(asked: Asked, sets: Sequence[str]) -> None:
+    """Publish several marginals that agree with each other."""
+    asked.check()
+    wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
+    columns = tuple(dict.fromkeys(name for names in wanted for name in names))
+    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+        found = session.marginals(asked.table, wanted, _bins(session, asked, columns), **asked.release)
+        _deliver(asked, {"-".join(names): result for names, result in found.items()})
+
+
+def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
+    """Print the tables and write them, one file for each: a name is put before the suffix where there are several."""
+    for name, result in results.items():
+        if asked.out is not None:
+            path = asked.out if not name else asked.out.with_name(f"{asked.out.stem}-{name}{asked.out.suffix}")
+            ask.save(result, path)
+            if asked.plot:
+                ask.save(result, path.with_suffix(".html"))
+    if asked.as_json:
+        records = {name: json.loads(result.to_json()) for name, result in results.items()}
+        print_json(records.get("", records))
+        return
+    for name, result in results.items():
+        if name:
+            console.print(name, style="bold", markup=False)
+        console.print(str(result), markup=False, highlight=False, soft_wrap=True)
+
+
+def _bins(session: Session, asked: Asked, columns: Sequence[str]) -> dict[str, Any]:
+    """Return bins by column from "COLUMN=10", "COLUMN=0,18,65,120" or, for one column, without its name."""
+    table = session.dataset.table(asked.table)
+    found: dict[str, Any] = {}
+    for text in asked.bins:
+        name, has_name, said = text.partition("=")
+        if not has_name:
+            if len(columns) != 1:
+                raise InvalidParameter("bins", text, "COLUMN=BINS where there is more than one column")
+            name, said = columns[0], text
+        found[name.strip()] = _read_bins(table, name.strip(), said)
+    return found
+
+
+def _read_bins(table: Table, name: str, text: str) -> Any:
+    kind = table.column(name).kind
+    words = [word.strip() for word in text.split(",")]
+    if kind is Kind.TEXT:
+        return words
+    if kind is Kind.BOOLEAN:
+        return [word.lower() == "true" for word in words]
+    try:
+        if len(words) == 1:
+            return int(words[0])
+        if kind is Kind.INTEGER:
+            return [int(word) for word in words]
+        return words if kind is Kind.DATE else [float(word) for word in words]
+    except ValueError:
+        rule = "a number of bins, or edges separated by commas"
+        raise InvalidParameter(f"bins of {name}", text, rule) from None
+
+
+def _ends(text: str) -> tuple[int, int]:
+    first, _, last = text.partition(":")
+    try:
+        return int(first), int(last)
+    except ValueError:
+        raise InvalidParameter("range", text, "FIRST:LAST, the numbers of two cells") from None
+
+
+def _lacks(module: str) -> bool:
+    return importlib.util.find_spec(module) is None

@@ -1,0 +1,212 @@
+"""Histograms, workloads and marginals of a curator's data set: planned from public facts, presented as tables.
+
+What a session does with these plans is what it does with a query: price, debit, run, store. Nothing here reads rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import DataSet, Relation
+from dither.errors import InvalidParameter
+from dither.privacy import Loss
+from dither.publish.choose import Choice, choose
+from dither.publish.counted import CountedCells, counted, per_count
+from dither.publish.methods import build_method, without_negatives
+from dither.publish.queries import QueryResult, ResultColumn
+from dither.publish.tables import Axis, Cells, cells_of
+from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
+
+AUTO = "auto"
+#: Axes up to this length have their strategy searched for in seconds.
+_MOST_SEARCHED = 512
+_KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A release that is priced and not yet made: the mechanism, and why it was chosen."""
+
+    release: CountedCells
+    choice: Choice | None = None
+
+
+def plan_histogram(
+    cells: Cells, loss: Loss, *, method: str = AUTO, data_dependent: bool = False, rows: int | None = None
+) -> Planned:
+    """Return the release of all cells; ``auto`` takes what errs least, for ranges of cells where they have an order."""
+    cells.check_dense()
+    if method != AUTO:
+        return Planned(counted(cells, loss, lambda each: build_method(method, each, cells.shape)))
+    kinds = ["ranges" if axis.is_ordered else "cells" for axis in cells.axes]
+    asked: str | Workload = kinds[0]
+    if len(set(kinds)) > 1:
+        makers = {"ranges": Workload.all_ranges, "cells": Workload.cells_of}
+        asked = Workload.kron(*(makers[kind](size) for kind, size in zip(kinds, cells.shape, strict=True)))
+    each = per_count(loss, cells.sensitivity.l1)
+    choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
+    return Planned(counted(cells, loss, lambda part: build_method(choice.method, part, cells.shape)), choice)
+
+
+def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str = AUTO) -> Planned:
+    """Return the release of the answers to a workload; ``auto`` searches a strategy where that takes seconds."""
+    cells.check_dense()
+    if workload.domain != cells.shape and workload.domain != (math.prod(cells.shape),):
+        raise InvalidParameter("workload", workload.domain, f"over the table of counts, of shape {cells.shape}")
+    name = method
+    if method == AUTO:
+        name = "hdmm" if max(workload.domain) <= _MOST_SEARCHED else "identity"
+
+    def build(each: Loss) -> Any:
+        if name == "hdmm":
+            return Hdmm.calibrated(each, sensitivity=1, workload=workload)
+        if name == "identity":
+            sizes = workload.domain
+            strategy = Strategy(Identity(sizes[0]) if len(sizes) == 1 else Kron(tuple(map(Identity, sizes))))
+            return MatrixMechanism.calibrated(each, sensitivity=1, workload=workload, strategy=strategy)
+        raise InvalidParameter("method", method, f"'{AUTO}', 'hdmm' or 'identity'")
+
+    return Planned(counted(cells, loss, build))
+
+
+def plan_marginals(
+    dataset: DataSet,
+    table: str | Relation,
+    sets: Sequence[Sequence[str]],
+    loss: Loss,
+    *,
+    bins: Mapping[str, Any] | None = None,
+    outside: str | None = None,
+) -> tuple[Planned, tuple[tuple[str, ...], ...]]:
+    """Return the release of several marginals of one table, and their columns in order.
+
+    The table of all columns together is counted once and the best strategy for these marginals measured on it; it has
+    to have at most 2^24 cells.
+    """
+    wanted = tuple(tuple(names) for names in sets)
+    if not wanted or any(not names or len(set(names)) != len(names) for names in wanted):
+        raise InvalidParameter("sets", sets, "at least one set of different columns")
+    if len({frozenset(names) for names in wanted}) != len(wanted):
+        raise InvalidParameter("sets", sets, "sets that differ")
+    columns = tuple(dict.fromkeys(itertools.chain.from_iterable(wanted)))
+    cells = cells_of(dataset, table, columns, dict(bins or {}), outside=outside)
+    cells.check_dense()
+    axes = [tuple(sorted(columns.index(name) for name in names)) for names in wanted]
+    workload = Workload.marginals(cells.shape, axes)
+
+    def build(each: Loss) -> Any:
+        return Hdmm.calibrated(each, sensitivity=1, workload=workload)
+
+    return Planned(counted(cells, loss, build)), tuple(tuple(columns[place] for place in part) for part in axes)
+
+
+def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_negative: bool) -> QueryResult:
+    """Return a row for each cell: where it lies, its count, and the interval of that."""
+    release = planned.release
+    cells, flat = release.cells, np.asarray(out, dtype=np.float64)
+    keys, labels = _labels(cells.axes)
+    shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
+    notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
+    if non_negative:
+        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates")
+    return _result(release, keys, labels, shown, flat, confidence, notes, at_least_zero=non_negative)
+
+
+def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> QueryResult:
+    """Return a row for each query, in the order of the workload."""
+    flat = np.asarray(out, dtype=np.float64)
+    keys = [ResultColumn("query", "integer", is_key=True)]
+    return _result(planned.release, keys, [(number,) for number in range(flat.size)], flat, flat, confidence, [])
+
+
+def present_marginals(
+    planned: Planned, sets: tuple[tuple[str, ...], ...], out: Any, *, confidence: Fraction
+) -> dict[tuple[str, ...], QueryResult]:
+    """Return a table for each marginal."""
+    release, flat = planned.release, np.asarray(out, dtype=np.float64)
+    interval = release.interval(flat, confidence)
+    axes = {axis.name: axis for axis in release.cells.axes}
+    found, start = {}, 0
+    for names in sets:
+        keys, labels = _labels([axes[name] for name in names])
+        part = slice(start, start + len(labels))
+        start += len(labels)
+        ends = None if interval is None else (interval.low[part], interval.high[part])
+        found[names] = _table(release, keys, labels, flat[part], ends, confidence, [])
+    return found
+
+
+def _result(
+    release: CountedCells,
+    keys: list[ResultColumn],
+    labels: list[tuple[Any, ...]],
+    shown: NDArray[np.float64],
+    plain: NDArray[np.float64],
+    confidence: Fraction,
+    notes: list[str],
+    *,
+    at_least_zero: bool = False,
+) -> QueryResult:
+    interval = release.interval(plain, confidence)
+    ends = None
+    if interval is not None:
+        low, high = np.asarray(interval.low).ravel(), np.asarray(interval.high).ravel()
+        ends = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if at_least_zero else (low, high)
+    else:
+        notes.append(f"no intervals: {release.method.no_interval_because}")
+    return _table(release, keys, labels, shown.ravel(), ends, confidence, notes)
+
+
+def _table(
+    release: CountedCells,
+    keys: list[ResultColumn],
+    labels: list[tuple[Any, ...]],
+    values: NDArray[np.float64],
+    ends: tuple[NDArray[Any], NDArray[Any]] | None,
+    confidence: Fraction,
+    notes: list[str],
+) -> QueryResult:
+    what = "the number of rows that the limits on one person leave" if release.cells.dataset.protects_persons else ""
+    columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
+    nothing = (None,) * len(keys)
+    blank = [None] * len(labels)
+    low = blank if ends is None else ends[0].tolist()
+    high = blank if ends is None else ends[1].tolist()
+    return QueryResult(
+        columns,
+        tuple((*label, value) for label, value in zip(labels, values.tolist(), strict=True)),
+        tuple((*nothing, end) for end in low),
+        tuple((*nothing, end) for end in high),
+        confidence,
+        True,
+        release.loss(1),
+        str(release.distance),
+        tuple(notes),
+    )
+
+
+def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[tuple[Any, ...]]]:
+    """Return the key columns, and a tuple for each cell: its value, or the ends of its bin."""
+    columns: list[ResultColumn] = []
+    parts: list[list[tuple[Any, ...]]] = []
+    for axis in axes:
+        if axis.labels is not None:
+            columns.append(ResultColumn(axis.name, _kind(axis.labels[0]), is_key=True))
+            parts.append([(label,) for label in axis.labels])
+        else:
+            edges = axis.edges or ()
+            columns += [ResultColumn(f"{axis.name}_{end}", _kind(edges[0]), is_key=True) for end in ("from", "to")]
+            parts.append(list(itertools.pairwise(edges)))
+    return columns, [tuple(itertools.chain.from_iterable(cell)) for cell in itertools.product(*parts)]
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value), "timestamp" if hasattr(value, "hour") else "date")

@@ -1,0 +1,426 @@
+"""Cells: from declared columns of a data set to the counts of a histogram or a contingency table.
+
+An ``Axis`` says into which cell a row falls, by public facts alone: declared categories, declared bounds, bins that the
+request names. ``Cells`` is one or more axes over private rows; it knows its shape and how far its counts move when one
+unit of the data set comes, goes or is replaced, and it has an engine count them. Nothing here adds noise:
+``publish.counted`` does, and is the only caller.
+
+Every value of a column falls into exactly one cell or is dropped, and the request says which: bins neither overlap nor
+leave gaps, and values beyond the bins count in the end bins (``outside="ends"``) or not at all (``"drop"``).
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import (
+    Aggregated,
+    Aggregation,
+    Bounded,
+    Call,
+    Case,
+    Column,
+    CountRows,
+    DataSet,
+    Expression,
+    Filter,
+    Keep,
+    Kind,
+    Limits,
+    Literal,
+    Name,
+    Relation,
+    Scan,
+)
+from dither.data.expressions import Value, kind_of, names_in
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
+from dither.exact import whole
+from dither.publish.histograms.common import MOST_CELLS
+from dither.publish.queries.groups import canonical, first_number
+from dither.publish.queries.sensitivity import (
+    Contribution,
+    Sensitivity,
+    contribution,
+    effective_limits,
+    of_rows,
+    within_structure,
+)
+
+ENDS, DROP = "ends", "drop"
+#: Bins with edges of their own; evenly spaced ones have no such limit.
+_MOST_EDGES: Final = 4096
+_NOTHING: Final = Literal(None, Kind.INTEGER)
+_TOO_MANY = (
+    f"at most {MOST_CELLS} cells together, since they are held as one table; for more ask for marginals of the columns "
+    "(session.marginals), which are never written out together, or for groups in SQL that are discovered"
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of a table of counts.
+
+    Args:
+        name: of the column.
+        value: what decides the cell of a row: its number, from 0, or else the label itself.
+        labels: the values, one for each cell, where cells are single values.
+        edges: the ends of the bins, in ascending order, where they are ranges. A bin holds its lower end and not its
+            upper one; the last bin holds both.
+        is_numbered: whether ``value`` is the number of the cell.
+        is_ordered: whether neighbouring cells are close: whether ranges of cells mean anything.
+
+    """
+
+    name: str
+    value: Expression
+    labels: tuple[Value, ...] | None
+    edges: tuple[Value, ...] | None
+    is_numbered: bool
+    is_ordered: bool
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table of counts of private rows.
+
+    Args:
+        dataset: the schema, which has the unit and the limits.
+        relation: the private rows.
+        axes: into which cell a row falls, along each dimension.
+
+    """
+
+    dataset: DataSet
+    relation: Relation
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a table without cells, with too many, or with one column twice."""
+        names = [axis.name for axis in self.axes]
+        if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
+            raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
+        for axis in self.axes:
+            kind_of(axis.value, self.relation.columns)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells each axis has."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(axis.name for axis in self.axes)
+
+    def check_dense(self) -> None:
+        """Refuse more cells than can be held at once, and name what can be done instead."""
+        if math.prod(self.shape) > MOST_CELLS:
+            raise InvalidParameter("columns", f"{math.prod(self.shape)} cells", _TOO_MANY)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How much of one person counts."""
+        return effective_limits(self.dataset, within_structure(Limits(), self.relation))
+
+    @cached_property
+    def unit(self) -> Contribution:
+        """How much of one unit counts."""
+        return contribution(self.dataset, self.limits, math.prod(self.shape))
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far all counts move together when one unit comes, goes or is replaced."""
+        return of_rows(self.unit, 0, 1, math.prod(self.shape))
+
+    @cached_property
+    def asked(self) -> Aggregation:
+        """What an engine is asked for: how many rows of those that count fall into each cell that has any."""
+        relation = self.relation
+        for axis in self.axes:
+            if axis.is_numbered:
+                relation = Filter(relation, Call("not", (Call("is_null", (axis.value,)),)))
+            else:
+                relation = Keep(relation, (axis.value,), tuple((label,) for label in axis.labels or ()))
+        keys = tuple(axis.value for axis in self.axes)
+        if self.dataset.protects_persons:
+            used = frozenset().union(*map(names_in, keys))
+            order = tuple(name for name in relation.columns if name in used)
+            relation = Bounded(relation, keys, self.limits, order)
+        return Aggregation(relation, keys, (CountRows(),))
+
+    def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places and the counts of the cells that an engine found rows in; odd rows are as if not there."""
+        kinds = [kind_of(axis.value, self.relation.columns) for axis in self.axes]
+        known = [
+            None if axis.is_numbered else {canonical((label,), (kind,)): place for place, label in _numbered(axis)}
+            for axis, kind in zip(self.axes, kinds, strict=True)
+        ]
+        places, counts = [], []
+        for key, numbers in zip(answer.keys, answer.measures, strict=False):
+            values = canonical(key, kinds)
+            if values is None:
+                continue
+            place = [
+                _number(value, axis.size) if labels is None else labels.get((value,))
+                for value, axis, labels in zip(values, self.axes, known, strict=True)
+            ]
+            if None not in place:
+                places.append(place)
+                counts.append(max(first_number(numbers), 0))
+        where = np.array(places, dtype=np.int64).reshape(-1, len(self.axes))
+        return where, np.array(counts, dtype=np.int64)
+
+    def table(self, answer: Aggregated) -> NDArray[np.int64]:
+        """Return the counts of all cells, of this shape."""
+        places, counts = self.filled(answer)
+        table = np.zeros(self.shape, dtype=np.int64)
+        table[tuple(places.T)] = counts
+        return table
+
+
+def cells_of(
+    dataset: DataSet,
+    table: str | Relation,
+    columns: str | Sequence[str],
+    bins: Any = None,
+    *,
+    outside: str | None = None,
+) -> Cells:
+    """Return the cells of one or more declared columns.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table, or rows of private tables.
+        columns: a name, or several: one axis each.
+        bins: for one column a number of bins of equal width, the edges of bins, pairs of ends, or a list of values; for
+            several a mapping of names to these. What is left out has its declared values as cells.
+        outside: what becomes of values beyond the bins: "ends" counts them in the first and the last bin, "drop" does
+            not count them. May be left out where bins hold all that is declared possible: then it is "ends" for bounds
+            and "drop" for categories. NULL is a cell of its own where single values of a nullable column are the cells,
+            and otherwise not counted.
+
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    given = bins if isinstance(bins, dict) else ({names[0]: bins} if len(names) == 1 else {})
+    if not isinstance(bins, dict) and bins is not None and len(names) != 1:
+        raise InvalidParameter("bins", bins, "a mapping of column names where there is more than one column")
+    if unknown := [name for name in given if name not in names]:
+        raise InvalidParameter("bins", unknown, f"for columns that are asked for: {', '.join(names)}")
+    if outside not in (None, ENDS, DROP):
+        raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
+    relation, declared = _source(dataset, table)
+    return Cells(dataset, relation, tuple(axis_of(declared(name), given.get(name), outside) for name in names))
+
+
+def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axis:
+    """Return the axis of a declared column; see ``cells_of``.
+
+    >>> axis_of(Column("age", Kind.INTEGER, lower=0, upper=99), 10).edges
+    (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99)
+    """
+    is_listed = column.kind in (Kind.TEXT, Kind.BOOLEAN) or (bins is None and column.categories is not None)
+    if is_listed:
+        return _listed(column, bins, outside)
+    if bins is None or (isinstance(bins, int) and not isinstance(bins, bool)):
+        return _even(column, bins, outside)
+    return _between(column, _edges(column, bins), outside)
+
+
+def _source(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
+    if isinstance(table, Relation):
+        below = table
+        while not isinstance(below, Scan):
+            inner = getattr(below, "relation", None)
+            if inner is None:
+                raise InvalidParameter("table", type(below).__name__, "the rows of one table, filtered if need be")
+            below = inner
+        return table, below.table.column
+    found = dataset.table(table)
+    if found.is_public:
+        raise InvalidParameter("table", table, "a private table: a public one needs no privacy")
+    return Scan(found), found.column
+
+
+def _listed(column: Column, bins: Any, outside: str | None) -> Axis:
+    """Cells of single values."""
+    labels = column.public_values
+    if bins is not None:
+        if isinstance(bins, str | int) or not isinstance(bins, Sequence) or not bins:
+            raise InvalidParameter(f"bins of {column.name}", bins, "a list of values, at least one")
+        wanted = tuple(bins)
+        if len(set(wanted)) != len(wanted):
+            raise InvalidParameter(f"bins of {column.name}", bins, "different values: bins must not overlap")
+        for value in wanted:
+            Literal(value, column.kind)
+        missed = [label for label in labels or () if label not in wanted]
+        if (missed or labels is None) and outside is None:
+            what = f"without {missed[0]!r}" if missed else bins
+            rule = f"all declared values, or outside='{DROP}' not to count the others"
+            raise InvalidParameter(f"bins of {column.name}", what, rule)
+        labels = wanted
+    if labels is None:
+        rule = "a column with declared categories, or bins: a list of the values to count"
+        raise InvalidParameter("column", column.name, rule)
+    if outside == ENDS:
+        raise InvalidParameter("outside", outside, f"'{DROP}' for {column.name}: single values have no first and last")
+    return Axis(column.name, Name(column.name), labels, None, is_numbered=False, is_ordered=False)
+
+
+def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
+    """Bins of equal width over the declared bounds; without a number, one for each whole number or day."""
+    low, high = _bounds(column)
+    many = None if bins is None else whole(f"bins of {column.name}", bins, least=1)
+    if many is not None and many > MOST_CELLS:
+        raise InvalidParameter(f"bins of {column.name}", bins, _TOO_MANY)
+    value, lowest, highest = _as_number(column, low, high)
+    if column.kind is Kind.REAL:
+        if many is None:
+            rule = "a number of bins, or edges: its values cannot be listed"
+            raise InvalidParameter(f"bins of {column.name}", None, rule)
+        if not lowest < highest or not math.isfinite(float(highest) - float(lowest)):
+            raise InvalidParameter(f"bounds of {column.name}", (low, high), "different, with a finite difference")
+        edges = (low, *(lowest + (highest - lowest) * k / many for k in range(1, many)), high)
+        share = Call("divide", (Call("subtract", (value, _real(lowest))), _real(highest - lowest)))
+        number = Call("floor", (Call("multiply", (share, _real(many))),))
+        inside: Expression = Call("greatest", (Call("least", (number, _whole(many - 1))), _whole(0)))
+        return Axis(column.name, _held(value, low, high, inside, many, outside, column.kind), None, edges, True, True)
+    span = int(highest) - int(lowest) + 1
+    each = span if many is None else many
+    if each > MOST_CELLS:
+        raise InvalidParameter(f"bins of {column.name}", f"{each} values", _TOO_MANY)
+    if each > span:
+        rule = f"at most {span}: more bins than values leave some that nothing can fall into"
+        raise InvalidParameter(f"bins of {column.name}", bins, rule)
+    offset = Call("subtract", (value, _whole(int(lowest))))
+    inside = offset if each == span else Call("quotient", (Call("multiply", (offset, _whole(each))), _whole(span)))
+    # In whole numbers: the number of a bin is floor(offset * bins / values), and begins where that first reaches it.
+    starts = [-(-k * span // each) for k in range(each)]
+    ends = low if isinstance(low, datetime.date) else int(lowest)
+    shown = tuple(_later(ends, start) for start in starts)
+    decided = _held(Name(column.name), low, high, inside, each, outside, column.kind)
+    if each == span:
+        return Axis(column.name, decided, shown, None, is_numbered=True, is_ordered=True)
+    return Axis(column.name, decided, None, (*shown, high), is_numbered=True, is_ordered=True)
+
+
+def _between(column: Column, edges: tuple[Any, ...], outside: str | None) -> Axis:
+    """Bins with these edges."""
+    first, last = edges[0], edges[-1]
+    is_covered = column.lower is not None and first <= column.lower and column.upper <= last
+    if not is_covered and outside is None:
+        declared = "unbounded" if column.lower is None else f"{column.lower} to {column.upper}"
+        rule = (
+            f"over all values that are declared ({declared}); or say outside='{ENDS}' to count the others in the first "
+            f"and last bin, outside='{DROP}' not to count them"
+        )
+        raise InvalidParameter(f"bins of {column.name}", f"from {first} to {last}", rule)
+    inside = _search(Name(column.name), edges, 0, len(edges) - 1, column.kind)
+    value = _held(Name(column.name), first, last, inside, len(edges) - 1, outside, column.kind)
+    return Axis(column.name, value, None, edges, is_numbered=True, is_ordered=True)
+
+
+def _edges(column: Column, bins: Any) -> tuple[Any, ...]:
+    """Return the edges of bins given as edges or as pairs of ends, or refuse them."""
+    name = f"bins of {column.name}"
+    if isinstance(bins, str) or not isinstance(bins, Sequence) or not 1 <= len(bins) <= _MOST_EDGES:
+        raise InvalidParameter(name, bins, f"a number of bins, or at most {_MOST_EDGES} edges or pairs of ends")
+    if all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in bins):
+        pairs = [(_of_kind(name, low, column.kind), _of_kind(name, high, column.kind)) for low, high in bins]
+        for (_, end), (start, _) in itertools.pairwise(pairs):
+            if start < end:
+                raise InvalidParameter(name, (start, end), "bins that do not overlap, in ascending order")
+            if start > end:
+                raise InvalidParameter(name, (end, start), "bins without gaps: a value there would have no bin")
+        edges = (pairs[0][0], *(end for _, end in pairs))
+    else:
+        edges = tuple(_of_kind(name, edge, column.kind) for edge in bins)
+    if len(edges) < 2 or any(not low < high for low, high in itertools.pairwise(edges)):
+        raise InvalidParameter(name, bins, "at least two edges, in ascending order, so that bins do not overlap")
+    return edges
+
+
+def _of_kind(name: str, value: Any, kind: Kind) -> Any:
+    if value is None or isinstance(value, bool):
+        raise InvalidParameter(name, value, f"edges of the kind {kind.value}")
+    if isinstance(value, str) and kind is Kind.DATE:
+        try:
+            value = datetime.date.fromisoformat(value)
+        except ValueError:
+            raise InvalidParameter(name, value, "dates as YYYY-MM-DD") from None
+    Literal(value, kind)
+    return value
+
+
+def _search(value: Expression, edges: tuple[Any, ...], low: int, high: int, kind: Kind) -> Expression:
+    """Return the number of the bin among those from ``low`` to ``high`` - 1, by halving."""
+    if high - low == 1:
+        return _whole(low)
+    middle = (low + high) // 2
+    below = Call("less", (value, Literal(edges[middle], kind)))
+    return Case(((below, _search(value, edges, low, middle, kind)),), _search(value, edges, middle, high, kind))
+
+
+def _held(
+    value: Expression, low: Any, high: Any, inside: Expression, bins: int, outside: str | None, kind: Kind
+) -> Expression:
+    """Return ``inside`` between the ends, and beyond them an end bin or nothing; nothing for NULL."""
+    below, above = (_NOTHING, _NOTHING) if outside == DROP else (_whole(0), _whole(bins - 1))
+    branches: tuple[tuple[Expression, Expression], ...] = (
+        (Call("is_null", (value,)), _NOTHING),
+        (Call("less", (value, Literal(low, kind))), below),
+        (Call("more", (value, Literal(high, kind))), above),
+    )
+    return Case(branches, inside)
+
+
+def _bounds(column: Column) -> tuple[Any, Any]:
+    if column.lower is None or column.kind is Kind.TIMESTAMP:
+        rule = "edges, unless the column has declared bounds" if column.lower is None else "edges for a timestamp"
+        raise InvalidParameter(f"bins of {column.name}", None, rule)
+    return column.lower, column.upper
+
+
+def _as_number(column: Column, low: Any, high: Any) -> tuple[Expression, Any, Any]:
+    """Return the column as a number, and its bounds: for dates the days since the first."""
+    value = Name(column.name)
+    if column.kind is Kind.DATE:
+        return Call("days_between", (Literal(low, Kind.DATE), value)), 0, (high - low).days
+    return value, low, high
+
+
+def _later(start: Any, steps: int) -> Any:
+    return start + datetime.timedelta(days=steps) if isinstance(start, datetime.date) else start + steps
+
+
+def _numbered(axis: Axis) -> list[tuple[int, Value]]:
+    return list(enumerate(axis.labels or ()))
+
+
+def _number(value: Value, size: int) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size else None
+
+
+def _whole(value: int) -> Literal:
+    return Literal(value, Kind.INTEGER)
+
+
+def _real(value: float) -> Literal:
+    return Literal(float(value), Kind.REAL)
+
+
+register_records(Axis, Cells)
