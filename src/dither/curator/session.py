@@ -32,6 +32,7 @@ from dither.publish.queries.sql import parse_sql, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
+    from dither.publish.counted import CountedCells
     from dither.publish.tables import Cells
     from dither.publish.workloads import Workload
 
@@ -209,7 +210,7 @@ class Session:
             shown = publishing.present_histogram(planned, out, confidence=level, non_negative=non_negative)
             return shown.to_json()
 
-        receipt = self._release(request, planned.release.loss(1), run, key)
+        receipt = self._release_counts(request, planned.release, run, key)
         return _with_receipt(receipt.answer, receipt)
 
     def workload(
@@ -266,7 +267,7 @@ class Session:
             out = perform(planned.release, engine)
             return publishing.present_workload(planned, out, confidence=level).to_json()
 
-        receipt = self._release(request, planned.release.loss(1), run, key)
+        receipt = self._release_counts(request, planned.release, run, key)
         return _with_receipt(receipt.answer, receipt)
 
     def marginals(
@@ -316,7 +317,7 @@ class Session:
             tables = publishing.present_marginals(planned, ordered, perform(planned.release, engine), confidence=level)
             return json.dumps([[list(names), one.to_json().decode()] for names, one in tables.items()]).encode()
 
-        receipt = self._release(request, planned.release.loss(1), run, key)
+        receipt = self._release_counts(request, planned.release, run, key)
         return {tuple(names): _with_receipt(text, receipt) for names, text in json.loads(receipt.answer)}
 
     def quote(
@@ -369,6 +370,11 @@ class Session:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+
+    def _release_counts(self, request: Request, release: CountedCells, run: Any, key: str | None) -> Receipt:
+        """Release counts of cells; the engine may refuse what it could not be asked, before it costs anything."""
+        self.open().prepare(release.cells.asked)
+        return self._release(request, release.loss(1), run, key)
 
     def _release(self, request: Request, loss: Loss, run: Any, key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""

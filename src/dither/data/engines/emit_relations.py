@@ -8,6 +8,7 @@ no harm. A printed relation may have columns beyond those it lists; whoever sele
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -61,7 +62,7 @@ class Printed:
         return ", ".join(names) if names else "1"
 
 
-class RelationEmitter(ExpressionEmitter):
+class RelationEmitter(ExpressionEmitter, ABC):
     """Prints relations of one dialect.
 
     Args:
@@ -75,13 +76,13 @@ class RelationEmitter(ExpressionEmitter):
 
     # What a dialect may override.
 
+    @abstractmethod
     def source(self, table: Table) -> str:
         """Return what stands after FROM to read a declared table; its raw columns go by their own names."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cell(self, table: Table, column: str, kind: Kind) -> str:
         """Return a declared column of a source as a clean value of its kind: NULL for whatever else is there."""
-        raise NotImplementedError
 
     def public_list(self, names: Sequence[str], kinds: Sequence[Kind], values: Sequence[tuple[Value, ...]]) -> str:
         """Return what stands after FROM for a public list of tuples, with columns of those names."""
@@ -105,9 +106,9 @@ class RelationEmitter(ExpressionEmitter):
         """Return a value to group by: texts by code points, 0 and -0 alike."""
         return self.compared(sql, kind)
 
+    @abstractmethod
     def native_hash(self, fields: Sequence[tuple[str, Kind]]) -> str:
         """Return the engine's own fast hash of some values."""
-        raise NotImplementedError
 
     def digest(self, text: str) -> str:
         """Return the MD5 of a text in lower-case hexadecimal, in a form that sorts by code points."""
@@ -135,17 +136,17 @@ class RelationEmitter(ExpressionEmitter):
         """Return an integer as text."""
         return self.filled("cast:integer:text", [sql])
 
+    @abstractmethod
     def days_since_1970(self, sql: str) -> str:
         """Return a date as days since 1970-01-01."""
-        raise NotImplementedError
 
+    @abstractmethod
     def microseconds_since_1970(self, sql: str) -> str:
         """Return a timestamp as microseconds since 1970-01-01 00:00:00."""
-        raise NotImplementedError
 
+    @abstractmethod
     def total(self, sql: str, over: str) -> str:
         """Return the sum of integers, 0 for none, NULL beyond 64 bits; ``over`` is a window or empty."""
-        raise NotImplementedError
 
     def extreme(self, sql: str, kind: Kind, *, smallest: bool, over: str) -> str:
         """Return the smallest or largest value."""

@@ -91,19 +91,21 @@ class _Asked(Field[Query, Query]):
         return value
 
 
-class _Target(Field[Loss, Loss]):
+class Target(Field[Loss, Loss]):
     """A loss above nothing."""
 
     def convert(self, name: str, value: Loss) -> Loss:
+        """Return the loss."""
         if not isinstance(value, Loss) or value.rho == 0:
             raise InvalidParameter(name, value, "a loss above 0, such as PureDP(1)")
         return value
 
 
-class _Law(Field[str, str]):
+class Law(Field[str, str]):
     """Which noise."""
 
     def convert(self, name: str, value: str) -> str:
+        """Return its name."""
         if value not in (LAPLACE, GAUSSIAN):
             raise InvalidParameter(name, value, f"'{LAPLACE}' or '{GAUSSIAN}'")
         return value
@@ -149,8 +151,8 @@ class Answer(Composed[Engine, Answered]):
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"
 
     query: _Asked = _Asked()
-    target: _Target = _Target()
-    noise: _Law = _Law()
+    target: Target = Target()
+    noise: Law = Law()
     shares: _Shares = _Shares(None)
 
     def __post_init__(self) -> None:

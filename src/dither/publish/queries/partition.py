@@ -28,8 +28,7 @@ from dither.mechanisms.spec import Codec, register_codec
 from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Unit, Within
 from dither.privacy.losses import largest
-from dither.publish.queries.answer import Answer, Answered, plan_query
-from dither.publish.queries.design import GAUSSIAN, LAPLACE
+from dither.publish.queries.answer import Answer, Answered, Law, Target, plan_query
 from dither.publish.queries.examples import aggregate, clinic, neighbours_of, some_visits
 from dither.publish.queries.present import present
 from dither.publish.queries.query import Part, Partitioned, Query
@@ -53,24 +52,6 @@ class _Asked(Field[Partitioned, Partitioned]):
     def convert(self, name: str, value: Partitioned) -> Partitioned:
         if not isinstance(value, Partitioned):
             raise InvalidParameter(name, value, "a Partitioned")
-        return value
-
-
-class _Each(Field[Loss, Loss]):
-    """A loss above nothing."""
-
-    def convert(self, name: str, value: Loss) -> Loss:
-        if not isinstance(value, Loss) or value.rho == 0:
-            raise InvalidParameter(name, value, "a loss above 0, such as PureDP(1)")
-        return value
-
-
-class _Law(Field[str, str]):
-    """Which noise."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in (LAPLACE, GAUSSIAN):
-            raise InvalidParameter(name, value, f"'{LAPLACE}' or '{GAUSSIAN}'")
         return value
 
 
@@ -119,8 +100,8 @@ class PartitionedAnswer(Composed[Engine, tuple[Answered, ...]]):
     no_interval_because: ClassVar[str] = "every number has its own interval: see the results of the queries"
 
     partitioned: _Asked = _Asked()
-    each: _Each = _Each()
-    noise: _Law = _Law()
+    each: Target = Target()
+    noise: Law = Law()
 
     def __post_init__(self) -> None:
         """Refuse what has no price, or needs a division of its own within a part."""
