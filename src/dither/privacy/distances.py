@@ -148,13 +148,26 @@ class _Discrete(Metric):
         return Fraction(0 if np.array_equal(_objects(first), _objects(second)) else 1)
 
 
+class _Records(Metric):
+    """How many records are in one collection and not in the other, with their multiplicities.
+
+    The same number is the L1 distance between the tables of counts of all cells, so a table that was counted elsewhere
+    may stand for its rows: whatever a method asks of it are sums of those counts.
+    """
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        return ROW.measure(first, second)
+
+
 L1: Final = _Norm("L1", "the sum of absolute changes")
 L2: Final = _Norm("L2", "the Euclidean length of the change")
 LARGEST: Final = _Norm("LARGEST", "the largest absolute change")
 ONE_WAY: Final = _Norm("ONE_WAY", "the largest change, all changes having the same sign")
 DIFFERENT: Final = _Discrete("DIFFERENT", "1 if the values differ, else 0")
 
-METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, DIFFERENT)}
+RECORDS: Final = _Records("RECORDS", "the number of records in one collection and not in the other")
+
+METRICS: Final = {metric.name: metric for metric in (L1, L2, LARGEST, ONE_WAY, DIFFERENT, RECORDS)}
 
 
 def _changes(first: Any, second: Any) -> list[Fraction] | None:

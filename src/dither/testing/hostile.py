@@ -16,7 +16,7 @@ from dither.data import Column, Kind
 from dither.data.reference import ReferenceEngine
 from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.values import Category, Domain, IntegerArray, RealArray
-from dither.privacy import LARGEST, ONE_WAY, Distance, Relation, Unit
+from dither.privacy import LARGEST, ONE_WAY, RECORDS, ROW, Distance, Relation, Unit
 
 INTEGERS = (0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**60, -(2**60), 2**62, 2**63 - 1, -(2**63))
 FLOATS = (
@@ -108,6 +108,8 @@ def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
         yield from value_pairs(mechanism, data)
     elif isinstance(mechanism.distance, Unit) and isinstance(data, np.ndarray | list | tuple):
         yield from row_pairs(data, mechanism.distance)
+    elif mechanism.distance is RECORDS and isinstance(data, np.ndarray):
+        yield from row_pairs(data, ROW)
     elif isinstance(mechanism.distance, Unit) and isinstance(data, ReferenceEngine):
         yield from engine_pairs(data, mechanism.distance)
 
