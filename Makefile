@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
+# Hundreds of interpreters are started by the tests: they find compiled modules, even where that was switched off.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test check audit faults bench docs clean
 
