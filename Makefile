@@ -22,7 +22,8 @@ $(VENV)/.installed: pyproject.toml
 demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML report with a picture
 	$(BIN)/dither demo --out build/demo/report.html
 
-test: check docs  ## every check that a change must pass
+test: $(VENV)/.installed  ## every check that a change must pass
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync check docs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.installed  ## format, lint, types, fresh tables

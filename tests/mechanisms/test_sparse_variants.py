@@ -272,12 +272,12 @@ def conversations(m: Any, script: list[int], count: int) -> Any:
 
 
 WRONG = [
-    (NeverStops(threshold=0, threshold_scale=20, query_scale=20, value_scale=2), [900] * 30, [901] * 30, 2000),
+    (NeverStops(threshold=0, threshold_scale=20, query_scale=20, value_scale=2), [900] * 30, [901] * 30, 1000),
     (FreeFarAnswers(threshold=0, threshold_scale=20, query_scale=1, margin=0), [900] * 40, [899, 901] * 20, 2000),
 ]
 
 
-@pytest.mark.statistical(n=2_000, false_alarm=1e-9, catches="a sparse vector that does not pay for what it tells")
+@pytest.mark.statistical(n=1_000, false_alarm=1e-9, catches="a sparse vector that does not pay for what it tells")
 @pytest.mark.parametrize(("wrong", "here", "there", "samples"), WRONG, ids=lambda case: type(case).__name__)
 def test_wrong_variants_are_refuted(wrong: Any, here: list[int], there: list[int], samples: int) -> None:
     right = type(wrong).__mro__[1](**{field.name: getattr(wrong, field.name) for field in fields(wrong)})

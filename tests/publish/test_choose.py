@@ -22,14 +22,14 @@ def error_of(choice: Any, method: str) -> float:
     return found
 
 
-@pytest.mark.statistical(n=4000, false_alarm=1e-9, catches="a predicted error that is off by an eighth or more")
+@pytest.mark.statistical(n=1500, false_alarm=1e-9, catches="a predicted error that is off by an eighth or more")
 @pytest.mark.parametrize("method", ["identity", "hierarchical", "privelet", "hdmm"])
 def test_exact_predictions_are_what_trials_find(method: str) -> None:
     asked, truth = Workload.all_ranges(12), np.arange(12) * 5
     mechanism = build_method(method, PureDP(1), (12,))
-    # The mean square of one run has a standard deviation of 1.1 times its mean or less (measured), so that of 4,000
-    # runs 0.018: 0.25 lies 14 of these away, which leaves room for tails that are heavier than normal.
-    squares = [float(np.mean(asked.answer(perform(mechanism, truth) - truth) ** 2)) for _ in range(4000)]
+    # The mean square of one run has a standard deviation of 1.1 times its mean or less (measured), so that of 1,500
+    # runs 0.029: 0.25 lies 8 of these away, which leaves room for tails that are heavier than normal.
+    squares = [float(np.mean(asked.answer(perform(mechanism, truth) - truth) ** 2)) for _ in range(1500)]
     predicted = error_of(choose(asked, 12, epsilon=1), method)
     assert abs(np.mean(squares) / predicted**2 - 1) < 0.25
 
