@@ -87,7 +87,7 @@ def laplace_log_density(x: Any, scale: float) -> Any:
 
 
 def worst_delta(kind: str, scale: float, drift: float, epsilon: float) -> float:
-    points = np.linspace(-60 * scale, 60 * scale, 400_001)
+    points = np.linspace(-60 * scale, 60 * scale, 100_001)
     density = laplace_log_density if kind == "laplace" else (lambda x, s: norm.logpdf(x, scale=s))
     found = []
     for factor in np.exp([drift, drift / 2, 0.0, -drift / 2, -drift]):
@@ -124,7 +124,7 @@ def test_chains_lose_no_less_than_the_laws_do(length: int) -> None:
     laplace = SmoothLaplace(delta="1e-4", least=1, smoothness="1/20", scale=5)
     drift = length * 0.05 + float(ROUNDING)
     moved = sum(math.exp(0.05 * step) for step in range(length))
-    points = np.linspace(-400, 400, 800_001)
+    points = np.linspace(-400, 400, 200_001)
     epsilon = float(laplace.loss(length).epsilon)
     for factor in (math.exp(drift), math.exp(-drift)):
         for nearest in (1.0, factor):
@@ -255,8 +255,8 @@ def test_support_says_nothing_about_the_bound(name: str) -> None:
         mechanism = example.mechanism
         assert isinstance(mechanism, SmoothNoise)
         for bound in (0.0, 1 / 3, 1234.567, 1e9):
-            drawn = mechanism.draw_many(np.array([1 / 7, bound]), 200, noise)
-            assert drawn.shape == (200,)
+            drawn = mechanism.draw_many(np.array([*[1 / 7] * mechanism.dimension, bound]), 200, noise)
+            assert drawn.shape == (200, *mechanism.draw_shape)
             assert (np.mod(drawn / float(mechanism.grid), 1) == 0).all()
 
 

@@ -33,6 +33,8 @@ from dither.mechanisms.max_norm import MaxNorm
 from dither.mechanisms.noise_reduction import NoiseReduction
 from dither.mechanisms.noisy_max import NoisyMax
 from dither.mechanisms.numeric_sparse import NumericSparse, Reading
+from dither.mechanisms.pan_private import Intrusion, PanPrivateCounter
+from dither.mechanisms.pan_private_density import PanPrivateDensity
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.mechanisms.planar_laplace import PlanarLaplace
 from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
@@ -81,6 +83,7 @@ __all__ = [
     "Interactive",
     "InteractivePrimitive",
     "Interval",
+    "Intrusion",
     "KNorm",
     "Laplace",
     "MaxNorm",
@@ -89,6 +92,8 @@ __all__ = [
     "NoisyMax",
     "NumericSparse",
     "Numerics",
+    "PanPrivateCounter",
+    "PanPrivateDensity",
     "PermuteAndFlip",
     "PlanarLaplace",
     "PoissonSample",

@@ -77,6 +77,7 @@ _ROOMS_ABOVE = (
     "dither.publish.workloads",
     "dither.publish.marginals",
     "dither.publish.counted",
+    "dither.publish.counted_marginals",
 )
 
 

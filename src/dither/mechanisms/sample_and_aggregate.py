@@ -1,9 +1,10 @@
 """Sample-and-aggregate: any statistic, computed on disjoint blocks of the rows, its answers combined privately.
 
 For statistics whose sensitivity nobody knows. It is computed on each of ``blocks`` blocks, so that one row can change
-one answer; the answers are clamped to public bounds and released as a noisy mean or as a private median. Cost: one
-hash a row and one statistic a block. Correction: rows are usually divided at random or by position; here a row's block
-depends on the row alone, because a position moves with every row before it.
+one answer; the answers are clamped to public bounds and released as a noisy mean, as a private median, or as their
+centre of attention with noise that follows their spread. Cost: one hash a row and one statistic a block. Correction:
+rows are usually divided at random or by position; here a row's block depends on the row alone, because a position moves
+with every row before it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Whole, exact, probability
+from dither.mechanisms.centre_of_attention import centre_of_attention
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,14 +33,19 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.smooth_cauchy import SmoothCauchy
+from dither.mechanisms.smooth_gaussian import SmoothGaussian
+from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 
 Statistic = Callable[[list[Any]], Any]
+_Smooth = SmoothCauchy | SmoothLaplace | SmoothGaussian
 
 _statistics: dict[str, Statistic] = {}
 _MOST_STEPS = 2**40
 _MOST_CANDIDATES = 2**22
 _BEYOND = 2**1024
+_LEAST_SMOOTHNESS = Fraction(1, 2**30)
 
 
 def block_statistic(name: str) -> Callable[[Statistic], Statistic]:
@@ -110,6 +117,8 @@ def _examples() -> Iterator[Example]:
     yield Example(SampleAndAggregate(unit=ROW, part=Exponential(candidates=9, scale=2), **middle_of), [1, 2, 2])
     part = PermuteAndFlip(candidates=9, scale=4)
     yield Example(SampleAndAggregate(unit=ROW_REPLACED, part=part, **middle_of), [1, 2, 2, 2])
+    centre = SmoothCauchy(power=2, least=1, smoothness="1/2", scale=2, grid=4)
+    yield Example(SampleAndAggregate(unit=ROW, part=centre, **middle_of), [1, 2, 2])
 
 
 @register(
@@ -119,10 +128,11 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SampleAndAggregate(Composed[Any, float]):
-    """Compute a statistic on disjoint blocks of the rows, and release the noisy mean or median of its answers.
+    """Compute a statistic on disjoint blocks of the rows, and release a noisy mean, median or centre of its answers.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``touched * d_in`` whole ranges (a mean) or ranks
-    (a median), where touched is 1 for rows added or removed and 2 for rows replaced.
+    (a median), where touched is 1 for rows added or removed and 2 for rows replaced, or at ``d_in`` neighbours (a
+    centre of attention).
 
     Args:
         statistic: the public name of a function of a block of rows (see ``block_statistic``).
@@ -133,7 +143,8 @@ class SampleAndAggregate(Composed[Any, float]):
         otherwise: what an answer means that fails or is no number, an empty block's for example.
         grid: the step to which answers are rounded down.
         part: Geometric or DiscreteGaussian noise on the sum of the answers in steps, for a mean; Exponential or
-            PermuteAndFlip over ``steps + 1`` candidates, for a median.
+            PermuteAndFlip over ``steps + 1`` candidates, for a median; SmoothCauchy, SmoothLaplace or SmoothGaussian
+            noise on one number in steps, for a centre of attention.
         key: a public text that decides the division together with the rows.
 
     >>> mean = SampleAndAggregate(
@@ -148,11 +159,12 @@ class SampleAndAggregate(Composed[Any, float]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = (
-        "the private median is bounded in rank, and how far apart the answers lie is private"
+        "the private median is bounded in rank and the noise of a centre follows the answers; how far they lie apart "
+        "is private"
     )
     no_interval_because: ClassVar[str] = "the statistic of all rows may lie far from that of a block"
 
-    part: Geometric | DiscreteGaussian | Exponential | PermuteAndFlip
+    part: Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth
     unit: Unit
     statistic: _Named = _Named()
     blocks: Whole = Whole(least=1, most=2**20)
@@ -176,8 +188,13 @@ class SampleAndAggregate(Composed[Any, float]):
             if not (right and self.part.grid is None and not self.part.one_way):
                 rule = f"a choice among {self.steps + 1} candidates by integer scores that may move any way"
                 raise InvalidParameter("part", self.part, rule)
+        elif isinstance(self.part, _Smooth):
+            if not (self.part.dimension == 1 and Fraction(self.part.smoothness) >= _LEAST_SMOOTHNESS):
+                raise InvalidParameter("part", self.part, "noise for one number, of a smoothness of at least 2^-30")
+            if not self.blocks > self.unit.touched:
+                raise InvalidParameter("blocks", self.blocks, f"above {self.unit.touched}, all that one unit may touch")
         elif not isinstance(self.part, Geometric | DiscreteGaussian) or self.part.shape != ():
-            raise InvalidParameter("part", self.part, "noise for one integer, or a choice among candidates")
+            raise InvalidParameter("part", self.part, "noise for one number, or a choice among candidates")
 
     @property
     def steps(self) -> int:
@@ -191,7 +208,10 @@ class SampleAndAggregate(Composed[Any, float]):
 
     @property
     def stability(self) -> int:
-        """How far one unit moves the sum of all answers, or the score of any candidate."""
+        """How far one unit moves the sum of all answers, the score of any candidate, or the centre with its bound."""
+        if isinstance(self.part, _Smooth):
+            # The bound is computed for all the answers that one unit touches: neighbours in data are neighbours here.
+            return 1
         return self.unit.touched * (self.steps if isinstance(self.part, Geometric | DiscreteGaussian) else 1)
 
     def plan(self) -> Plan:
@@ -201,21 +221,26 @@ class SampleAndAggregate(Composed[Any, float]):
     def error(self, confidence: Number) -> Bound | None:
         """Return how far a released mean is off the mean of the clamped answers, before rounding."""
         probability("confidence", confidence, open_below=True)
-        if isinstance(self.part, Exponential | PermuteAndFlip):
+        if not isinstance(self.part, Geometric | DiscreteGaussian):
             return None
         reach = self.part.error(confidence)
         off = float((Fraction(reach.value) / self.blocks + 1) * self.grid) * (1 + 1e-9)
         return Bound(off, reach.confidence, "the distance from the mean of the clamped answers of the blocks")
 
     def release(self, data: Any, run: Runner) -> float:
-        """Return the mean or the median of the answers of the blocks, on the declared range."""
+        """Return the mean, the median or the centre of the answers of the blocks, on the declared range."""
         answers = np.array([self._answer(block) for block in divided(data, self.blocks, self.key)], dtype=np.int64)
         if isinstance(self.part, Geometric | DiscreteGaussian):
             total = run(self.part, int(answers.sum()), stability=self.stability)
-            combined = min(max(Fraction(total, self.blocks), Fraction(0)), Fraction(self.steps))
+            combined = Fraction(total, self.blocks)
+        elif isinstance(self.part, _Smooth):
+            pair = centre_of_attention(
+                answers, changed=self.unit.touched, most=self.steps, smoothness=self.part.smoothness
+            )
+            combined = Fraction(run(self.part, pair, stability=self.stability))
         else:
             combined = Fraction(run(self.part, _depths(answers, self.steps + 1), stability=self.stability))
-        return float(self.lower + combined * self.grid)
+        return float(self.lower + min(max(combined, Fraction(0)), Fraction(self.steps)) * self.grid)
 
     def _answer(self, block: list[Any]) -> int:
         """Return the statistic of a block in whole steps above the lower bound; total, whatever the statistic does."""

@@ -7,22 +7,19 @@ needed on both counts; the rule 2 S / epsilon at smoothness epsilon / (2 p) hold
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Whole, exp_up, log_up, round_up, whole
-from dither.mechanisms.grid import Steps
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.smooth_sensitivity import ROUNDING, SmoothNoise, examples_of
 from dither.noise import Noise
 from dither.noise.cauchy import LARGEST_POWER
+from dither.noise.coins import Floats
 from dither.privacy import Loss, PureDP, laplace_scale
 
 
@@ -31,6 +28,7 @@ def _examples() -> Iterator[Example]:
         SmoothCauchy(power=2, least=2, smoothness="1/2", scale=2, grid=4),
         SmoothCauchy(power=4, least=2, smoothness="1/10", scale=3, grid="1/2"),
         SmoothCauchy(power=6, least=10, smoothness="1/20", scale=20),
+        SmoothCauchy(power=2, least=3, smoothness="1/4", scale=2, grid=4, dimension=2),
     )
 
 
@@ -43,8 +41,8 @@ def _examples() -> Iterator[Example]:
 class SmoothCauchy(SmoothNoise):
     """Add noise ``scale`` * bound * Z, Z of density proportional to 1 / (1 + |z|^power), and release it on a grid.
 
-    Guarantee: neighbours lose epsilon = (power - 1)^((power - 1) / power) / scale + (power - 1) * (smoothness + 2^-15),
-    and pairs that a chain of ``d_in`` neighbours connects ``d_in`` times that.
+    Guarantee: neighbours lose epsilon = (power - 1)^((power - 1) / power) / scale + dimension * (power - 1) *
+    (smoothness + 2^-15), and pairs that a chain of ``d_in`` neighbours connects ``d_in`` times that.
 
     Args:
         power: an even number; 2 is the Cauchy law, which has no mean, 4 has variance 1 and is the default.
@@ -52,6 +50,7 @@ class SmoothCauchy(SmoothNoise):
         smoothness: the bounds of neighbouring data lie within a factor of e^smoothness of each other.
         scale: the scale of the noise for a bound of 1.
         grid: the step of the released numbers; by default a power of two near a thousandth of ``least``.
+        dimension: how many coordinates the value has; the bound bounds its change in L1.
 
     >>> noisy = SmoothCauchy.calibrated(PureDP(1), least=1, power=2)
     >>> noisy.scale, float(noisy.smoothness), noisy.loss(1).epsilon
@@ -70,25 +69,27 @@ class SmoothCauchy(SmoothNoise):
             raise InvalidParameter("power", self.power, "an even number")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, least: Number, power: int = 4, grid: Number | None = None) -> SmoothCauchy:
+    def calibrated(
+        cls, target: Loss, *, least: Number, power: int = 4, dimension: int = 1, grid: Number | None = None
+    ) -> SmoothCauchy:
         """Return the mechanism that spends half of ``target`` on the value and half on the bound.
 
         Its ``smoothness`` is what the bounds must be computed with.
         """
         degree, epsilon = whole("power", power, least=2, most=LARGEST_POWER), 1 / laplace_scale(target, 1)
-        smoothness = min(epsilon / (2 * (degree - 1)) - ROUNDING, Fraction(1))
+        size = whole("dimension", dimension, least=1)
+        smoothness = min(epsilon / (2 * size * (degree - 1)) - ROUNDING, Fraction(1))
         if smoothness <= 0:
             raise NoGuarantee(f"no smoothness reaches {target} with power {power}")
         scale = round_up(2 * steepness(degree) / epsilon, bits=64)
-        return cls(least=least, smoothness=smoothness, scale=scale, grid=grid, power=power)
+        return cls(least=least, smoothness=smoothness, scale=scale, grid=grid, power=power, dimension=size)
 
     def _chain_loss(self, length: int) -> Loss:
-        each = steepness(self.power) * self._shift(1) + (self.power - 1) * self._drift(1)
+        each = steepness(self.power) * self._shift(1) + self.dimension * (self.power - 1) * self._drift(1)
         return PureDP(length * each)
 
-    def _noise(self, width: Fraction, steps: Steps, count: int, noise: Noise) -> NDArray[np.int64]:
-        offsets = np.full(count, steps.offset[0])
-        return noise.rounded_cauchy(width, offsets, lambda _: steps.exact_offset(0), power=self.power)
+    def _noise(self, width: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], noise: Noise) -> Any:
+        return noise.rounded_cauchy(width, offsets, exact_offset, power=self.power)
 
 
 @lru_cache(maxsize=64)

@@ -1,9 +1,10 @@
-"""What the three smooth-sensitivity mechanisms share: noise as wide as a smooth bound on how far one value may move.
+"""What the three smooth-sensitivity mechanisms share: noise as wide as a smooth bound on how far a value may move.
 
-The input is a pair: a value, and a bound that neighbouring data moves the value by at most, and itself by a factor of
-at most e^smoothness. A local sensitivity is no such bound: it may be 0 here and large next door, and noise that follows
-it gives the data away. ``smooth_bounds`` computes true ones. The bound is private, and so is the width of the noise:
-the bound is rounded up to a public geometric grid, which the loss pays for, and the sum is released on a public grid.
+The input is a value, one number or a vector, and a bound that neighbouring data moves the value by at most, and itself
+by a factor of at most e^smoothness. A local sensitivity is no such bound: it may be 0 here and large next door, and
+noise that follows it gives the data away. ``privacy.sensitivity.smooth`` computes true ones. The bound is private, and
+so is the width of the noise: the bound is rounded up to a public geometric grid, which the loss pays for, and the sum
+is released on a public grid.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Number, Positive, exp_down, exp_up, non_negative
+from dither.exact import Number, Positive, Probability, Whole, exp_down, exp_up, non_negative, round_up, whole
 from dither.exact.enclosure import round_down
 from dither.mechanisms.core import Numerics, Primitive
 from dither.mechanisms.grid import Grid, Steps, on_grid, subdivision
 from dither.mechanisms.registry import Example
 from dither.mechanisms.values import RealArray
 from dither.noise import Noise
-from dither.privacy import L1, NOTHING, Loss, Metric
+from dither.noise.coins import Floats
+from dither.privacy import L1, NOTHING, ApproxDP, Loss, Metric
 
 # Bounds keep this many significant binary digits, which raises one by a factor of at most 1 + ROUNDING.
 _DIGITS = 16
@@ -38,34 +40,36 @@ _LEAST_ROOM = 2**20
 _LONGEST_CHAIN = 64
 _LARGEST_EXPONENT = 64
 _SEARCHES = 60
+_MOST_DIMENSIONS = 2**10
 
 
 class SmoothPairs(Metric):
     """How many neighbouring pairs lead from one value and bound to another.
 
-    Neighbours have values no farther apart than either bound, and bounds within a factor of e^smoothness of each other;
-    bounds below ``least`` count as that.
+    Neighbours have values no farther apart than either bound, in ``norm``, and bounds within a factor of e^smoothness
+    of each other; bounds below ``least`` count as that.
 
     >>> metric = SmoothPairs(Fraction(1, 10), Fraction(1))
     >>> metric.measure([50, 4], [54, 4]), metric.measure([50, 4], [54, 3]), metric.measure([50, 0], [54, 40])
     (Fraction(1, 1), Fraction(3, 1), Fraction(37, 1))
     """
 
-    def __init__(self, smoothness: Fraction, least: Fraction) -> None:
+    def __init__(self, smoothness: Fraction, least: Fraction, dimension: int = 1, norm: Metric = L1) -> None:
         super().__init__("SMOOTH", "the steps between neighbouring pairs of a value and its smooth bound")
         self._smoothness, self._least, self._growth = smoothness, least, exp_down(smoothness)
+        self._dimension, self._norm = dimension, norm
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the length of the shortest chain of neighbours, or None when it is above 64."""
         here, there = np.asarray(first, dtype=object).ravel(), np.asarray(second, dtype=object).ravel()
-        if here.size != 2 or L1.measure(here, there) is None:
+        apart = self._norm.measure(here[:-1], there[:-1])
+        if here.size != self._dimension + 1 or apart is None or L1.measure(here, there) is None:
             return None
-        (value, bound), (other, other_bound) = (_rationals(pair) for pair in (here, there))
-        bounds = max(bound, self._least), max(other_bound, self._least)
-        if value == other and bounds[0] == bounds[1]:
+        bounds = max(_rational(here[-1]), self._least), max(_rational(there[-1]), self._least)
+        if apart == 0 and bounds[0] == bounds[1]:
             return Fraction(0)
         for length in range(1, _LONGEST_CHAIN + 1):
-            if abs(value - other) <= self._reach(length, *bounds):
+            if apart <= self._reach(length, *bounds):
                 return Fraction(length)
         return None
 
@@ -84,27 +88,26 @@ class SmoothPairs(Metric):
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[Fraction, Fraction]:
-        return self._smoothness, self._least
+    def _key(self) -> tuple[Any, ...]:
+        return self._smoothness, self._least, self._dimension, self._norm
 
 
-def _rationals(pair: NDArray[Any]) -> tuple[Fraction, Fraction]:
-    value, bound = (Fraction(entry.item() if isinstance(entry, np.generic) else entry) for entry in pair)
-    return value, bound
+def _rational(entry: Any) -> Fraction:
+    return Fraction(entry.item() if isinstance(entry, np.generic) else entry)
 
 
 @dataclass(frozen=True)
 class ValueAndBound(RealArray):
-    """A value and its smooth bound. A bound that is no number means the largest."""
+    """A value, followed by its smooth bound. A bound that is no number means the largest."""
 
     shape: tuple[int, ...] = (2,)
 
     def admit(self, value: Any) -> NDArray[Any]:
         """Return both as finite numbers."""
         pair = super().admit(value)
-        given = np.asarray(value, dtype=object).ravel()[1]
+        given = np.asarray(value, dtype=object).ravel()[-1]
         if given != given:
-            pair[1] = np.finfo(np.float64).max if pair.dtype == np.float64 else Fraction(np.finfo(np.float64).max)
+            pair[-1] = np.finfo(np.float64).max if pair.dtype == np.float64 else Fraction(np.finfo(np.float64).max)
         return pair
 
     def __str__(self) -> str:
@@ -113,8 +116,10 @@ class ValueAndBound(RealArray):
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothNoise(Primitive[Any, Any]):
-    """Noise of a public shape, as wide as ``scale`` times a private smooth bound."""
+    """Independent noise on every coordinate, as wide as ``scale`` times a private smooth bound."""
 
+    #: In which the bound bounds the change of a vector.
+    norm: ClassVar[Metric] = L1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the width of the noise follows a private bound"
     no_interval_because: ClassVar[str] = "the width of the noise follows a private bound, which is not released"
@@ -123,22 +128,29 @@ class SmoothNoise(Primitive[Any, Any]):
     smoothness: Positive = Positive()
     scale: Positive = Positive()
     grid: Grid = Grid("least")
+    dimension: Whole = Whole(1, least=1, most=_MOST_DIMENSIONS)
 
     def __post_init__(self) -> None:
         if not self.smoothness <= 1:
             raise InvalidParameter("smoothness", str(self.smoothness), "a number in (0, 1]")
         if not self._limit >= _LEAST_ROOM * self.least:
-            raise InvalidParameter("grid", str(self.grid), "coarser: at least 2^-34 of least and of the least noise")
+            rule = "coarser: at least 2^-34 of least and, times the dimension, of the least noise"
+            raise InvalidParameter("grid", str(self.grid), rule)
 
     @property
     def distance(self) -> Metric:
         """Chains of neighbouring pairs."""
-        return SmoothPairs(self.smoothness, self.least)
+        return SmoothPairs(self.smoothness, self.least, self.dimension, self.norm)
 
     @property
     def domain(self) -> ValueAndBound:
-        """A value and its smooth bound."""
-        return ValueAndBound()
+        """The coordinates of a value, and its smooth bound."""
+        return ValueAndBound((self.dimension + 1,))
+
+    @property
+    def draw_shape(self) -> tuple[int, ...]:
+        """One number, or a vector."""
+        return () if self.dimension == 1 else (self.dimension,)
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss for pairs that a chain of at most ``d_in`` neighbours connects."""
@@ -150,19 +162,20 @@ class SmoothNoise(Primitive[Any, Any]):
         """Return the loss at the ends of a chain of that many steps, at least one."""
 
     @abstractmethod
-    def _noise(self, width: Fraction, steps: Steps, count: int, noise: Noise) -> NDArray[Any]:
-        """Return floor(offset + Z) for noise Z so many steps wide."""
+    def _noise(self, width: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], noise: Noise) -> Any:
+        """Return floor(offset + Z) for each of the offsets and independent noise Z so many steps wide."""
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws of round(value + scale * bound * Z) to the grid."""
-        given, bound = _rationals(self.domain.admit(value))
-        limit = self._limit
-        centre = min(max(given, -limit), limit)
-        raised = on_ladder(min(max(bound, self.least), 2 * limit))
+        *given, bound = map(_rational, self.domain.admit(value))
+        limit, size = self._limit, self.dimension
+        centre = [min(max(entry, -limit), limit) for entry in given]
+        raised = on_ladder(min(max(bound, self.least), 2 * size * limit))
         halvings = self._halvings
-        steps = Steps.of(np.array([centre], dtype=object), self.grid, halvings)
-        drawn = self._noise(self.scale * raised / self.grid * 2**halvings, steps, count, noise)
-        return on_grid(steps.whole, drawn.reshape(count, 1), self.grid, halvings).reshape(count)
+        steps = Steps.of(np.array(centre, dtype=object), self.grid, halvings)
+        width, offsets = self.scale * raised / self.grid * 2**halvings, np.tile(steps.offset, count)
+        drawn = self._noise(width, offsets, lambda index: steps.exact_offset(index % size), noise)
+        return on_grid(steps.whole, drawn.reshape(count, size), self.grid, halvings).reshape(count, *self.draw_shape)
 
     @property
     def _halvings(self) -> int:
@@ -170,9 +183,9 @@ class SmoothNoise(Primitive[Any, Any]):
 
     @property
     def _limit(self) -> Fraction:
-        """Where values saturate; no two of them are farther apart than twice this, so bounds need be no larger."""
+        """Where coordinates saturate: no two of them are farther apart than twice this, which bounds all bounds."""
         step: Fraction = self.grid / 2**self._halvings
-        return min(_WIDEST / self.scale, Fraction(_LARGEST_IN_STEPS)) * step
+        return min(_WIDEST / (self.scale * self.dimension), Fraction(_LARGEST_IN_STEPS)) * step
 
     def _drift(self, length: int) -> Fraction:
         """Return the largest logarithm of the ratio of two rounded bounds at the ends of a chain."""
@@ -185,6 +198,36 @@ class SmoothNoise(Primitive[Any, Any]):
         if length > _LONGEST_CHAIN:
             return length * exp_up((length - 1) * self.smoothness) / self.scale
         return sum((exp_up(step * self.smoothness) for step in range(length)), Fraction(0)) / self.scale
+
+
+@dataclass(frozen=True, kw_only=True)
+class LightTailed(SmoothNoise):
+    """Noise with tails so light that the loss is known outside a probability ``delta`` only."""
+
+    delta: Probability = Probability()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.delta > 0:
+            raise InvalidParameter("delta", str(self.delta), "a number in (0, 1)")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, least: Number, dimension: int = 1, grid: Number | None = None) -> Self:
+        """Return the mechanism that spends half of epsilon on the value and the rest on the bound.
+
+        Its ``smoothness`` is what the bounds must be computed with.
+        """
+        if not (isinstance(target, ApproxDP) and target.epsilon > 0 and target.delta > 0):
+            raise NoGuarantee(f"no {cls.name} noise reaches {target}: it needs an epsilon and a delta")
+        size = whole("dimension", dimension, least=1, most=_MOST_DIMENSIONS)
+        common: dict[str, Any] = {"delta": target.delta, "least": least, "dimension": size, "grid": grid}
+        scale = round_up(cls._scale_for(target, size), bits=64)
+        return smoothest(lambda smoothness: cls(smoothness=smoothness, scale=scale, **common), target)
+
+    @classmethod
+    @abstractmethod
+    def _scale_for(cls, target: ApproxDP, dimension: int) -> Fraction:
+        """Return the scale at which moving the value alone costs half of epsilon."""
 
 
 def on_ladder(bound: Fraction) -> Fraction:
@@ -225,12 +268,12 @@ def examples_of(*mechanisms: SmoothNoise) -> Iterator[Example]:
     for mechanism in mechanisms:
         # A float rounded down, so that the pair is one of neighbours.
         growth = float(exp_down(mechanism.smoothness)) * (1 - 2.0**-50)
-        wide, least = 64.0 * float(mechanism.least), float(mechanism.least)
+        wide, least, others = 64.0 * float(mechanism.least), float(mechanism.least), [0.0] * (mechanism.dimension - 1)
         yield Example(
             mechanism,
-            np.array([0.25, 0.0]),
+            np.array([0.25, *others, 0.0]),
             (
-                (np.array([0.0, wide]), np.array([wide, wide * growth]), 1),
-                (np.array([0.0, least]), np.array([0.0, least * growth]), 1),
+                (np.array([0.0, *others, wide]), np.array([wide, *others, wide * growth]), 1),
+                (np.array([0.0, *others, least]), np.array([0.0, *others, least * growth]), 1),
             ),
         )

@@ -1,0 +1,199 @@
+"""A pan-private counter: a running sum whose memory is as private as its reports, for streams that may be seized.
+
+Noise stands in the memory before the first value arrives, so whoever breaks in reads a noisy sum; fresh noise goes into
+every report, so that who broke in learns no more from the next one. One unannounced intrusion between any two reports,
+any number of announced ones, and all reports together cost what one report costs. Cost: two draws a report. Correction:
+the printed definition speaks of the memory alone; here memory and reports are promised together, as who breaks in sees
+both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import HandleMisuse, InvalidParameter
+from dither.exact import Number, Whole, non_negative, probability
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.additive import DiscreteScale
+from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.prefix_sums import _laplace_sum_reach
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.values import LARGEST_SUM, IntegerArray
+from dither.noise import Noise
+from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
+
+
+class Intrusion(Enum):
+    """Somebody reads the memory of the counter; said to it in place of a value."""
+
+    #: The counter does not know: the memory as it stands. For tests and audits; a real intruder does not ask.
+    UNANNOUNCED = "unannounced"
+    #: The counter knows beforehand, as of a seizure: it protects its memory with fresh noise before and after.
+    ANNOUNCED = "announced"
+
+
+@dataclass(frozen=True)
+class ValueOrIntrusion(IntegerArray):
+    """One integer that is added, or an intrusion, which adds nothing."""
+
+    def admit(self, value: Any) -> NDArray[np.int64]:
+        """Return the integer; 0 for an intrusion."""
+        return super().admit(0 if isinstance(value, Intrusion) else value)
+
+
+class _Fed(Metric):
+    """The sum of absolute changes of the values; intrusions happen on both sides or on none."""
+
+    def measure(self, first: Any, second: Any) -> Fraction | None:
+        here, there = list(first), list(second)
+        pairs = list(zip(here, there, strict=False))
+        if len(here) != len(there) or any((a is not b) for a, b in pairs if Intrusion in (type(a), type(b))):
+            return None
+        values = [pair for pair in pairs if not isinstance(pair[0], Intrusion)]
+        return L1.measure([a for a, _ in values], [b for _, b in values])
+
+
+FED = _Fed("FED", "the sum of absolute changes of what is fed, with the same intrusions")
+
+
+@dataclass
+class _Memory:
+    """All that is kept between two values; but for the sum it is public."""
+
+    noisy_sum: int
+    report: int = 0
+    fed: int = 0
+    announced: int = 0
+    is_seen: bool = False
+
+
+def _examples() -> Iterator[Example]:
+    unknown, announced = Intrusion.UNANNOUNCED, Intrusion.ANNOUNCED
+    # The memory before and after the report that holds the event, the event before and after the intrusion.
+    pairs: tuple[tuple[Any, Any, int], ...] = (
+        ([0, unknown, 0], [1, unknown, 0], 1),
+        ([unknown, 0, 0], [unknown, 1, 0], 1),
+        ([0, unknown, 0, unknown, 0], [0, unknown, 1, unknown, 0], 1),
+        ([0, unknown, announced, unknown, 0, 0], [1, unknown, announced, unknown, 0, 0], 1),
+        ([unknown, 0, announced, 0, 0], [unknown, 1, announced, -1, 0], 2),
+    )
+    yield Example(PanPrivateCounter(scale=1, steps=3, every=2, announced=1), [1, 0, 2], pairs)
+    yield Example(PanPrivateCounter(scale="5/2", steps=2, every=2), [7, -3], pairs[:2])
+
+
+@register(
+    examples=_examples,
+    source="Pan-Private Streaming Algorithms (Dwork, Naor, Pitassi, Rothblum, Yekhanin 2010); Differential Privacy "
+    "under Continual Observation (Dwork, Naor, Pitassi, Rothblum 2010)",
+)
+@dataclass(frozen=True, kw_only=True)
+class PanPrivateCounter(InteractivePrimitive[Any, int]):
+    """Add up the values of a stream in a memory that is itself noisy, and report the sum every so many steps.
+
+    Guarantee: streams that differ by ``d_in`` in L1 lose epsilon = ``d_in / scale``, from all reports, the memory shown
+    to all announced intrusions, and the memory at one moment of anyone's choice between any two of these, together. The
+    memory is what is kept from one value to the next; the generator of the noise is no part of it.
+
+    Args:
+        scale: the scale of the discrete Laplace noise; the memory holds it once, every report once more.
+        steps: how many values the stream has; public.
+        every: a report follows after so many values, and after the last one.
+        announced: how many announced intrusions there may be; they cost accuracy and no privacy.
+
+    >>> PanPrivateCounter(scale=2, steps=100, every=10).loss(1)
+    PureDP('1/2')
+
+    """
+
+    name: ClassVar[str] = "pan-private-counter"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    scale: DiscreteScale = DiscreteScale()
+    steps: Whole = Whole(least=1, most=2**40)
+    every: Whole = Whole(least=1, most=2**40)
+    announced: Whole = Whole(0, most=2**40)
+
+    def __post_init__(self) -> None:
+        if not self.every <= self.steps:
+            raise InvalidParameter("every", self.every, f"at most the {self.steps} steps of the stream")
+
+    @classmethod
+    def calibrated(
+        cls, target: Loss, *, sensitivity: Number, steps: int, every: int, announced: int = 0
+    ) -> PanPrivateCounter:
+        """Return the counter with the least noise whose loss at ``sensitivity`` is within ``target``."""
+        return cls(scale=laplace_scale(target, sensitivity), steps=steps, every=every, announced=announced)
+
+    @property
+    def distance(self) -> Metric:
+        """L1 of all values: an event moves the value of its step, and nothing else."""
+        return FED
+
+    @property
+    def domain(self) -> ValueOrIntrusion:
+        """One integer at a time, or an intrusion."""
+        return ValueOrIntrusion()
+
+    def loss(self, d_in: Number = 1) -> Loss:
+        """Return epsilon = d_in / scale."""
+        return PureDP(non_negative("d_in", d_in) / self.scale)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how far any report is off the sum of the values before it."""
+        wanted, reach = self._reach(confidence)
+        return Bound(reach, wanted, "the largest absolute error of any report")
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return where the sum was at the latest report; for all reports at once."""
+        wanted, reach = self._reach(confidence)
+        return Interval(out - reach, out + reach, wanted)
+
+    def begin(self, noise: Noise) -> _Memory:
+        """Return a memory that holds noise and nothing else."""
+        return _Memory(self._fresh(noise))
+
+    def reply(self, state: Any, value: Any, noise: Noise) -> tuple[int, bool]:
+        """Return the latest report once the value is added, or what the intruder sees; and whether it is over."""
+        if value is Intrusion.UNANNOUNCED:
+            if state.is_seen:
+                raise HandleMisuse("the price covers one unannounced intrusion between two reports, and one has been")
+            state.is_seen = True
+            return _saturated(state.noisy_sum), False
+        if value is Intrusion.ANNOUNCED:
+            if state.announced == self.announced:
+                raise HandleMisuse(f"{self.announced} announced intrusions are covered, and all have been")
+            state.announced += 1
+            return self._shown(state, noise), False
+        state.noisy_sum += int(self.domain.admit(value)[0])
+        state.fed += 1
+        is_last = state.fed == self.steps
+        if is_last or state.fed % self.every == 0:
+            state.report = self._shown(state, noise)
+        return state.report, is_last
+
+    def _shown(self, state: _Memory, noise: Noise) -> int:
+        """Return the sum with noise that is in no memory yet, and go on from there with noise that nobody has seen."""
+        shown = state.noisy_sum + self._fresh(noise)
+        state.noisy_sum, state.is_seen = shown + self._fresh(noise), False
+        return _saturated(shown)
+
+    def _fresh(self, noise: Noise) -> int:
+        return int(noise.discrete_laplace(self.scale, 1)[0])
+
+    def _reach(self, confidence: Number) -> tuple[Fraction, float]:
+        wanted = probability("confidence", confidence, open_below=True)
+        shown = -(-self.steps // self.every) + self.announced
+        # For symmetric terms no partial sum reaches farther than the whole with more than twice its chance (Levy).
+        return wanted, _laplace_sum_reach(self.scale, 2 * shown, share_of_failure(wanted, 2))
+
+
+def _saturated(number: int) -> int:
+    return min(max(number, -LARGEST_SUM), LARGEST_SUM)
