@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -52,9 +53,8 @@ def room_of(path: Path) -> str:
     return parts[0].removesuffix(".py")
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
+def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Yield every module imported at run time, with its line; imports for type checkers only are left out."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     skipped = {
         id(inner)
         for node in ast.walk(tree)
@@ -72,18 +72,37 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
                 yield from ((f"dither.{alias.name}", node.lineno) for alias in node.names)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_go_downwards(path: Path) -> None:
-    here = room_of(path)
+@dataclass(frozen=True)
+class Module:
+    """A module of the package, read once for all rules."""
+
+    path: Path
+    text: str
+    tree: ast.Module
+    imports: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Module:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        return cls(path, text, tree, tuple(imports(tree)))
+
+    @property
+    def packages(self) -> set[str]:
+        return {module.split(".")[0] for module, _ in self.imports}
+
+
+def imports_go_downwards(one: Module) -> None:
+    here = room_of(one.path)
     if here == "__init__":
         return
-    for module, line in imports(path):
+    for module, line in one.imports:
         parts = module.split(".")
         if parts[0] != "dither" or len(parts) < 2 or parts[1] not in LEVEL:
             continue
         there = parts[1]
         allowed = there == here or LEVEL[there] > LEVEL[here]
-        assert allowed, f"{path.name}:{line}: {here} must not import {there}, which stands above or beside it"
+        assert allowed, f"{one.path.name}:{line}: {here} must not import {there}, which stands above or beside it"
 
 
 def test_every_room_is_on_the_map() -> None:
@@ -96,12 +115,10 @@ def test_every_room_says_what_belongs_there(room: str) -> None:
     assert len(text.split()) >= 20, f"{room} opens without a paragraph that says what belongs there"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_noise_touches_the_system_generator(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    names = {module.split(".")[0] for module, _ in imports(path)}
+def only_noise_touches_the_system_generator(one: Module) -> None:
+    text, path = one.text, one.path
     if room_of(path) != "noise":
-        assert not names & {"secrets", "random", "cryptography"}
+        assert not one.packages & {"secrets", "random", "cryptography"}
         assert "urandom" not in text
         assert "getrandom" not in text
     # Records are drawn from released models, where nothing is left to protect.
@@ -110,12 +127,11 @@ def test_only_noise_touches_the_system_generator(path: Path) -> None:
         assert "numpy.random" not in text
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_only_primitives_get_noise(path: Path) -> None:
-    if room_of(path) in HOLDS_NOISE or room_of(path) == "__init__":
+def only_primitives_get_noise(one: Module) -> None:
+    if room_of(one.path) in HOLDS_NOISE or room_of(one.path) == "__init__":
         return
-    for module, line in imports(path):
-        assert not module.startswith("dither.noise"), f"{path.name}:{line} imports noise; draw through run instead"
+    for module, line in one.imports:
+        assert not module.startswith("dither.noise"), f"{one.path.name}:{line} imports noise; draw through run instead"
 
 
 def test_composed_mechanisms_are_never_handed_noise() -> None:
@@ -128,18 +144,47 @@ def test_composed_mechanisms_are_never_handed_noise() -> None:
             assert "Noise" not in own, f"{entry.name} is composed and names noise"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_code_is_loaded_from_data(path: Path) -> None:
-    names = {module.split(".")[0] for module, _ in imports(path)}
-    assert not names & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def no_code_is_loaded_from_data(one: Module) -> None:
+    assert not one.packages & {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+    for node in ast.walk(one.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in {"eval", "exec", "compile", "__import__"}, f"{path.name}:{node.lineno}"
+            assert node.func.id not in {"eval", "exec", "compile", "__import__"}, f"{one.path.name}:{node.lineno}"
+
+
+def no_module_is_too_long(one: Module) -> None:
+    assert len(one.text.splitlines()) <= 600
+
+
+RULES = (
+    imports_go_downwards,
+    only_noise_touches_the_system_generator,
+    only_primitives_get_noise,
+    no_code_is_loaded_from_data,
+    no_module_is_too_long,
+)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_module_is_too_long(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 600
+def test_every_module_keeps_the_rules(path: Path) -> None:
+    one = Module.read(path)
+    for rule in RULES:
+        rule(one)
+
+
+def test_a_module_that_breaks_a_rule_is_found() -> None:
+    """Each rule has something that it refuses."""
+    broken = {
+        imports_go_downwards: ("privacy/new.py", "from dither.cli import app"),
+        only_noise_touches_the_system_generator: ("privacy/new.py", "import secrets"),
+        only_primitives_get_noise: ("publish/new.py", "from dither.noise import system_noise"),
+        no_code_is_loaded_from_data: ("privacy/new.py", "eval('1')"),
+        no_module_is_too_long: ("privacy/new.py", "x = 1\n" * 601),
+    }
+    assert set(broken) == set(RULES)
+    for rule, (name, text) in broken.items():
+        tree = ast.parse(text)
+        with pytest.raises(AssertionError):
+            rule(Module(SOURCE / name, text, tree, tuple(imports(tree))))
 
 
 def public_modules() -> Iterator[ModuleType]:
