@@ -25,6 +25,7 @@
     ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
     ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
     ├── NotFound (LookupError)            no folder or data set has that name
+    ├── NotFitted (ValueError)            a model has not learned anything yet
     └── MissingExtra (ImportError)        an optional part of the installation is absent
 
 Every message names the parameter, the rule and the offender. None contains a private value: errors are raised
@@ -217,3 +218,10 @@ class InvalidSchema(InvalidParameter):
 
 class NotFound(DitherError, LookupError):
     """No folder or data set has that name; the message says which there are."""
+
+
+class NotFitted(DitherError, ValueError):
+    """Something was asked of a model that has not learned anything yet."""
+
+    def __init__(self, needed: str) -> None:
+        super().__init__(f"nothing has been learned yet: call {needed} first")

@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from dither.bench.queries import PLAIN, PLAIN_BOUNDED, ROWS_A_PERSON, measure_queries, requests, table, write_rows
+from dither.bench.queries import (
+    PLAIN,
+    PLAIN_BOUNDED,
+    ROWS_A_PERSON,
+    RivalFigures,
+    measure_queries,
+    measure_rival,
+    requests,
+    rival_line,
+    table,
+    write_rows,
+)
 from dither.data.engines.duckdb import DuckDBEngine
 
 duckdb = pytest.importorskip("duckdb")
@@ -36,3 +47,15 @@ def test_plain_and_protected_queries_count_the_same_rows(tmp_path: Path) -> None
             assert counts == plain
         else:
             assert sum(counts.values()) == kept
+
+
+def test_the_rival_is_measured_where_it_is_installed_and_named_where_it_is_not() -> None:
+    assert measure_rival(1000, None) is None
+    assert "absent" in rival_line(None)
+    assert "12.0 times its rate (goal 10)" in rival_line(RivalFigures(1000, 0.25, 3.0))
+
+
+def test_areas_and_kinds_go_together_in_every_way(tmp_path: Path) -> None:
+    write_rows(tmp_path / "rows.parquet", 20_000, 4000)
+    rows = duckdb.read_parquet(str(tmp_path / "rows.parquet"))
+    assert len(rows.project("area, kind").distinct().fetchall()) == 1000

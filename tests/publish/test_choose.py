@@ -12,7 +12,7 @@ import dither
 from dither.errors import InvalidParameter
 from dither.mechanisms import perform
 from dither.privacy import ZCDP, PureDP
-from dither.publish.choose import EXACT, choose, public_shapes
+from dither.publish.choose import EXACT, PLAIN, TRIED, choose, public_shapes
 from dither.publish.methods import METHODS, build_method, without_negatives
 from dither.publish.workloads import Workload
 
@@ -35,14 +35,38 @@ def test_exact_predictions_are_what_trials_find(method: str) -> None:
 
 
 def test_the_least_error_is_chosen_and_said() -> None:
-    found = choose("ranges", 256, epsilon="0.1")
-    known = [one for one in found.candidates if one.error is not None]
-    assert found.method == min(known, key=lambda one: one.error or 0).method == "hierarchical"
-    assert "hierarchical" in str(found)
+    found = choose("ranges", 100, epsilon="0.1")
+    known = [one for one in found.candidates if one.basis == EXACT]
+    assert found.method == min(known, key=lambda one: one.error or 0).method == "hdmm"
+    assert "hdmm" in str(found)
     assert "exact" in str(found)
-    assert found.to_json()["candidates"][0]["method"] == "hierarchical"
+    assert found.to_json()["candidates"][0]["method"] == "hdmm"
     assert found.build().loss(1) <= PureDP("0.1")
     assert dither.choose is choose
+
+
+def test_a_pruned_tree_is_chosen_where_nobody_says_how_many_rows_there_are() -> None:
+    found = choose("ranges", 256, epsilon="0.1")
+    assert found.method == "pruned"
+    assert found.error <= 1.75 * error_of(found, "hierarchical")
+    assert "hierarchical" in found.because
+    assert found.build().interval(np.zeros(256), "0.9") is not None
+    assert choose("prefixes", 300, rho="1/2").method == "pruned"
+    # Not for cells, for few cells, where an error is promised, or where there are many rows.
+    assert choose("cells", 256, epsilon="0.1").method == "identity"
+    assert choose("ranges", 64, epsilon="0.1").method != "pruned"
+    assert choose("ranges", 256, target_error=20).method == "hierarchical"
+    many = choose("ranges", 256, epsilon="0.1", rows=10**7)
+    assert many.method == "hierarchical"
+    assert next(one.basis for one in many.candidates if one.method == "pruned") == TRIED
+
+
+def test_long_tables_have_figures() -> None:
+    found = choose("ranges", 10**5, epsilon="0.1")
+    assert error_of(found, "identity") == pytest.approx(
+        math.sqrt((10**5 + 2) / 3) * error_of(choose("cells", 4, epsilon="0.1"), "identity")
+    )
+    assert error_of(choose("prefixes", 10**5, epsilon="0.1"), "hierarchical") < error_of(found, "identity") / 5
 
 
 def test_cells_alone_are_best_left_alone() -> None:
@@ -71,14 +95,14 @@ def test_methods_that_look_need_leave_and_a_guess() -> None:
             assert error_of(closed, method.name) is None
             assert error_of(unsaid, method.name) is None
             assert error_of(tried, method.name) > 0
-    assert all(one.basis == EXACT for one in closed.candidates if one.error is not None)
+    assert all(one.basis in (EXACT, PLAIN) for one in closed.candidates if one.error is not None)
 
 
 def test_a_target_of_error_is_met_with_the_least_epsilon() -> None:
     found = choose("ranges", 256, target_error=20)
     assert found.error <= 20
     smaller = choose("ranges", 256, loss=PureDP(found.loss.epsilon * 99 / 100))
-    assert smaller.error > 20
+    assert error_of(smaller, found.method) > 20
 
 
 def test_public_shapes_are_distributions() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import queries, spark, workloads
+from dither.bench import histograms, inference, marginals, queries, rival_histograms, spark, workloads
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
+from dither.bench.environments import environment
 from dither.bench.ledger import GOALS, measure_ledger
 from dither.bench.noise import (
     NoiseFigures,
@@ -27,16 +28,7 @@ from dither.errors import MissingExtra
 
 def rivals(folder: Path) -> Path | None:
     """Return the interpreter of the rivals' environment, made if need be; None where they cannot be installed."""
-    python = folder / "bin" / "python"
-    try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        present = subprocess.run([str(python), "-c", "import opendp, dp_accounting"], capture_output=True, check=False)
-        if present.returncode:
-            subprocess.run([str(python), "-m", "pip", "install", "--quiet", "opendp", "dp-accounting"], check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return python
+    return environment(folder, modules="opendp, polars, dp_accounting", packages=["opendp[polars]", "dp-accounting"])
 
 
 def table(figures: list[NoiseFigures]) -> Table:
@@ -129,6 +121,7 @@ def show_queries(console: Console, given: argparse.Namespace, rival: Path | None
     console.print(queries.table(queries.measure_queries(given.rows)))
     for form, peak in queries.measure_memory(given.rows).items():
         console.print(f"{form}: peak memory {peak:,.0f} MB", highlight=False)
+    console.print(queries.rival_line(queries.measure_rival(given.rows, rival)), highlight=False)
 
 
 def show_spark(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
@@ -148,8 +141,26 @@ def show_ledger(console: Console, given: argparse.Namespace, rival: Path | None)
 
 
 def show_workloads(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
-    """Measure the search for strategies."""
+    """Measure the search for strategies, with the least error that any could have beside each."""
     for line in workloads.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_marginals(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure plans of marginals, and constrained inference."""
+    for line in [*marginals.lines(), *inference.lines()]:
+        console.print(line, highlight=False, markup=False)
+
+
+def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure published tables beside others, each in an environment of its own."""
+    for line in rival_histograms.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
+def show_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure releases of histograms."""
+    for line in histograms.lines():
         console.print(line, highlight=False, markup=False)
 
 
@@ -160,6 +171,9 @@ SECTIONS = {
     "queries": show_queries,
     "spark": show_spark,
     "workloads": show_workloads,
+    "histograms": show_histograms,
+    "marginals": show_marginals,
+    "rival-histograms": show_rival_histograms,
     "ledger": show_ledger,
 }
 

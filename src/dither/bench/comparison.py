@@ -1,45 +1,46 @@
-"""Histogram methods side by side: the protocol of DPBench (Hay et al. 2016, sections 5 and 6), resumable and parallel.
+"""Methods side by side: the protocol of DPBench (Hay et al. 2016, sections 5 and 6), resumable and parallel.
 
-A *trial* is one method on one data set brought to a scale (rows, drawn afresh from its shape) and a domain (cells,
-neighbours merged), at one epsilon, run several times. Its *scaled error per query* is the L2 norm of the error of all
-prefix queries over the scale and the number of queries. Every finished trial is one line of a file, so that a run that
-was stopped goes on where it was. Shapes come from the folder in ``DITHER_DATA`` where that is set, else they are made
-up.
+A *trial* is one method on one set of queries and one data set, brought to a scale (rows) and a domain (cells), at one
+loss, run several times; an *outcome* is its error. Every finished trial is one line of a file, so that a run that was
+stopped goes on where it was. What is tried and how errors are measured is said by the modules of ``compared``, one for
+histograms, one for grids, one for workloads and one for marginals.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import multiprocessing
-import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from math import inf, nan
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.mechanisms import perform
-from dither.privacy import PureDP
-from dither.publish.choose import Choice, choose, public_shapes
-from dither.publish.methods import METHODS, build_method, without_negatives
-
-_FULL: Final = 4096
-_MADE_UP: Final = ("flat", "smooth", "skewed", "clustered", "sparse", "stepped")
-AUTO, LOOKING = "auto", "auto-looking"
+from dither.privacy import ApproxDP, Loss, PureDP
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on one data set at one scale, domain and epsilon, and how often it is run."""
+    """One method in one setting, and how often it is run.
+
+    Args:
+        shape: the name of the data, whose distribution the rows are drawn from.
+        scale: how many rows there are.
+        cells: the size of the domain: how many cells, or how many attributes where tables are concerned.
+        epsilon: the loss.
+        method: what is tried.
+        repeats: how often.
+        asked: the name of the queries whose error is measured.
+        delta: the probability outside which epsilon holds; 0 for a pure loss.
+
+    """
 
     shape: str
     scale: int
@@ -47,20 +48,46 @@ class Trial:
     epsilon: str
     method: str
     repeats: int
+    asked: str = "prefixes"
+    delta: str = "0"
 
     @property
     def key(self) -> str:
         """What tells it from all others."""
         return json.dumps(asdict(self), sort_keys=True)
 
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """All but the method: what methods are compared in."""
+        return self.asked, self.shape, self.scale, self.cells, self.epsilon, self.delta
+
+    @property
+    def loss(self) -> Loss:
+        """What the method may lose when one row comes or goes."""
+        return PureDP(self.epsilon) if self.delta == "0" else ApproxDP(self.epsilon, self.delta)
+
+    def generator(self, repeat: int) -> np.random.Generator:
+        """Return what draws the rows: it is decided by the data alone.
+
+        All methods get the same counts, and so does a run that is resumed. It draws data, never noise.
+        """
+        data = f"{self.shape} {self.scale} {self.cells} {repeat}"
+        return np.random.default_rng(int.from_bytes(hashlib.sha256(data.encode()).digest()[:8], "big"))
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """The mean scaled error per query of a trial, and the standard error of that mean."""
+    """The mean error of a trial, and the standard error of that mean: 0 where the error is known without trying."""
 
     trial: Trial
     error: float
     standard_error: float
+
+    @staticmethod
+    def of(trial: Trial, errors: Sequence[float]) -> Outcome:
+        """Return the mean of the errors of all runs."""
+        spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
+        return Outcome(trial, float(np.mean(errors)), spread / len(errors) ** 0.5)
 
     def to_json(self) -> str:
         """Return one line."""
@@ -70,100 +97,81 @@ class Outcome:
     def from_json(line: str) -> Outcome:
         """Return what ``to_json`` wrote."""
         record = json.loads(line)
-        figures = record.pop("error"), record.pop("standard_error")
+        figures = float(record.pop("error")), float(record.pop("standard_error"))
         return Outcome(Trial(**record), *figures)
 
 
-def shapes(cells: int = _FULL) -> dict[str, NDArray[np.float64]]:
-    """Return the distributions to be tried, over so many cells."""
-    return _shapes(os.environ.get("DITHER_DATA"), cells)
+@dataclass(frozen=True)
+class Grid:
+    """What a comparison goes over: every combination is a setting.
 
+    Args:
+        scales: numbers of rows.
+        domains: sizes of the domain.
+        epsilons: losses.
+        deltas: for each of which every epsilon is tried; "0" for pure losses.
+        methods: names; all that fit where None.
+        shapes: names of data; all where None.
+        asked: names of sets of queries; all where None.
+        repeats: how often each is run.
 
-@lru_cache(maxsize=16)
-def _shapes(folder: str | None, cells: int) -> dict[str, NDArray[np.float64]]:
-    if not folder:
-        return dict(zip(_MADE_UP, public_shapes((cells,)), strict=True))
-    path = Path(folder) / "histograms" / "dpbench_1d.csv.gz"
-    if not path.is_file():
-        raise InvalidParameter("DITHER_DATA", folder, "a folder with histograms/dpbench_1d.csv.gz")
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        names = stream.readline().strip().split(",")
-        table = np.loadtxt(stream, delimiter=",", ndmin=2)
-    if table.shape[0] % cells:
-        raise InvalidParameter("domains", cells, f"a divisor of {table.shape[0]}")
-    merged = table.reshape(cells, -1, table.shape[1]).sum(axis=1)
-    return {name: merged[:, place] / merged[:, place].sum() for place, name in enumerate(names)}
-
-
-def trials(
-    scales: Sequence[int],
-    domains: Sequence[int],
-    epsilons: Sequence[str],
-    *,
-    methods: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
-    repeats: int = 5,
-) -> Iterator[Trial]:
-    """Yield every trial of a grid, cheap ones first."""
-    fitting = [name for name, method in METHODS.items() if method.fits((2,)) and name not in ("hdmm", "privelet")]
-    chosen = [*fitting, AUTO, LOOKING] if methods is None else list(methods)
-    for name in chosen:
-        if name not in METHODS and name not in (AUTO, LOOKING):
-            raise InvalidParameter("methods", name, f"one of {', '.join([*METHODS, AUTO, LOOKING])}")
-    known = shapes()
-    if unknown := [name for name in names or () if name not in known]:
-        raise InvalidParameter("shapes", unknown, f"among {', '.join(known)}")
-    for cells in sorted(domains):
-        for scale in sorted(scales):
-            for epsilon in epsilons:
-                for shape in names or known:
-                    for name in chosen:
-                        if name not in METHODS or METHODS[name].fits((cells,)):
-                            yield Trial(shape, scale, cells, epsilon, name, repeats)
-
-
-def run_trial(trial: Trial) -> Outcome:
-    """Return the error of a trial.
-
-    The rows are drawn by a generator that the trial's data decides: all methods get the same counts, and so does a run
-    that is resumed.
     """
-    share = shapes(trial.cells)[trial.shape]
-    errors = []
-    run = _runner(trial)
-    for repeat in range(trial.repeats):
-        data = f"{trial.shape} {trial.scale} {trial.cells} {repeat}"
-        seed = int.from_bytes(hashlib.sha256(data.encode()).digest()[:8], "big")
-        counts = np.random.default_rng(seed).multinomial(trial.scale, share)
-        off = np.cumsum(run(counts) - counts)
-        errors.append(float(np.linalg.norm(off)) / (trial.scale * trial.cells))
-    spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
-    return Outcome(trial, float(np.mean(errors)), spread / len(errors) ** 0.5)
+
+    scales: Sequence[int]
+    domains: Sequence[int]
+    epsilons: Sequence[str]
+    deltas: Sequence[str] = ("0",)
+    methods: Sequence[str] | None = None
+    shapes: Sequence[str] | None = None
+    asked: Sequence[str] | None = None
+    repeats: int = 5
+
+    def trials(
+        self,
+        *,
+        methods: Collection[str],
+        shapes: Collection[str],
+        asked: Collection[str],
+        fits: Callable[[Trial], bool],
+    ) -> list[Trial]:
+        """Return all trials that fit, cheap ones first; a name that is not among those known is refused."""
+        chosen = named("methods", self.methods, methods)
+        data, questions = named("shapes", self.shapes, shapes), named("asked", self.asked, asked)
+        every = (
+            Trial(shape, scale, cells, epsilon, method, self.repeats, question, delta)
+            for cells in sorted(self.domains)
+            for scale in sorted(self.scales)
+            for question in questions
+            for epsilon in self.epsilons
+            for delta in self.deltas
+            for shape in data
+            for method in chosen
+        )
+        return [trial for trial in every if fits(trial)]
 
 
-def _runner(trial: Trial) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-    loss, shape = PureDP(trial.epsilon), (trial.cells,)
-    if trial.method in METHODS:
-        plain = build_method(trial.method, loss, shape)
-        return lambda counts: np.asarray(perform(plain, counts))
-    # What a session does with "auto", and with "auto" where methods that look at the counts are allowed.
-    chosen = _chosen(trial.cells, trial.epsilon, trial.scale if trial.method == LOOKING else None).build()
-    return lambda counts: without_negatives(np.asarray(perform(chosen, counts)), is_ordered=True)
-
-
-@lru_cache(maxsize=256)
-def _chosen(cells: int, epsilon: str, rows: int | None) -> Choice:
-    return choose("ranges", cells, loss=PureDP(epsilon), data_dependent=rows is not None, rows=rows)
+def named(parameter: str, wanted: Sequence[str] | None, known: Collection[str]) -> list[str]:
+    """Return the names that are wanted, all known ones where None, or refuse one that is not known."""
+    for name in wanted or ():
+        if name not in known:
+            raise InvalidParameter(parameter, name, f"one of {', '.join(known)}")
+    return list(known if wanted is None else wanted)
 
 
 def compare(
-    wanted: Sequence[Trial], record: Path, *, processes: int = 1, progress: Callable[[int, int], None] | None = None
+    wanted: Sequence[Trial],
+    record: Path,
+    *,
+    run: Callable[[Trial], Outcome],
+    processes: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
     """Run what the record does not have yet, line by line, and return all outcomes that were asked for.
 
     Args:
         wanted: the trials.
         record: a file of one JSON line for each finished trial; made if it is not there.
+        run: measures one trial; a function of a module, so that other processes find it.
         processes: how many trials at a time.
         progress: told how many of how many are done.
 
@@ -172,7 +180,7 @@ def compare(
     done = {outcome.trial.key: outcome for outcome in _read(record)}
     left = [trial for trial in wanted if trial.key not in done]
     with record.open("a", encoding="utf-8") as stream:
-        for outcome in _outcomes(left, processes):
+        for outcome in _outcomes(left, run, processes):
             stream.write(outcome.to_json() + "\n")
             stream.flush()
             done[outcome.trial.key] = outcome
@@ -181,12 +189,12 @@ def compare(
     return [done[trial.key] for trial in wanted]
 
 
-def _outcomes(left: Sequence[Trial], processes: int) -> Iterator[Outcome]:
+def _outcomes(left: Sequence[Trial], run: Callable[[Trial], Outcome], processes: int) -> Iterator[Outcome]:
     if processes == 1:
-        yield from map(run_trial, left)
+        yield from map(run, left)
         return
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
-        for finished in as_completed([pool.submit(run_trial, trial) for trial in left]):
+        for finished in as_completed([pool.submit(run, trial) for trial in left]):
             yield finished.result()
 
 
@@ -197,42 +205,102 @@ def _read(record: Path) -> list[Outcome]:
     for line in record.read_text(encoding="utf-8").splitlines():
         try:
             found.append(Outcome.from_json(line))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue  # a line that was cut off when a run was stopped: its trial is run again
     return found
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A method beside the best single method in hindsight, over all settings: error ratios."""
+    """A method beside the best single method in hindsight, over all settings of one kind it was tried in.
 
+    Args:
+        asked: the queries.
+        delta: of the loss; 0 for pure ones.
+        method: its name.
+        median_ratio: the median over settings of its error over that of the best.
+        worst_ratio: the largest of these ratios.
+        to_baseline: the largest ratio of its error to that of the baseline.
+        wins: in how many settings it was the best.
+        settings: in how many it was tried.
+
+    """
+
+    asked: str
+    delta: str
     method: str
     median_ratio: float
     worst_ratio: float
-    to_identity: float
+    to_baseline: float
     wins: int
     settings: int
 
 
-def standings(outcomes: Sequence[Outcome]) -> list[Standing]:
-    """Return every method's ratios to the best plain method of each setting, best median first."""
+def standings(
+    outcomes: Sequence[Outcome], *, baseline: str = "identity", choosers: Collection[str] = ()
+) -> list[Standing]:
+    """Return every method's ratios to the best plain method of each setting, kind by kind, best median first.
+
+    Args:
+        outcomes: of all trials.
+        baseline: the method that all are besides compared with.
+        choosers: methods that pick one of the others, and are not the best in hindsight themselves.
+
+    """
+    kinds: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        kinds[outcome.trial.asked, outcome.trial.delta].append(outcome)
+    return [standing for kind, part in kinds.items() for standing in _of_kind(*kind, part, baseline, choosers)]
+
+
+def _of_kind(
+    asked: str, delta: str, outcomes: Sequence[Outcome], baseline: str, choosers: Collection[str]
+) -> list[Standing]:
     settings: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     for outcome in outcomes:
-        trial = outcome.trial
-        settings[trial.shape, trial.scale, trial.cells, trial.epsilon][trial.method] = outcome.error
+        settings[outcome.trial.setting][outcome.trial.method] = outcome.error
     ratios: dict[str, list[float]] = defaultdict(list)
     beside: dict[str, list[float]] = defaultdict(list)
     wins: dict[str, int] = defaultdict(int)
     for errors in settings.values():
-        plain = {name: error for name, error in errors.items() if name in METHODS}
-        best = min(plain or errors, key=errors.__getitem__)
+        best = min([name for name in errors if name not in choosers] or errors, key=errors.__getitem__)
         wins[best] += 1
         for name, error in errors.items():
-            ratios[name].append(error / errors[best])
-            if "identity" in errors:
-                beside[name].append(error / errors["identity"])
+            ratios[name].append(_ratio(error, errors[best]))
+            if baseline in errors:
+                beside[name].append(_ratio(error, errors[baseline]))
     found = [
-        Standing(name, median(each), max(each), max(beside[name], default=float("nan")), wins[name], len(each))
+        Standing(asked, delta, name, median(each), max(each), max(beside[name], default=nan), wins[name], len(each))
         for name, each in ratios.items()
     ]
     return sorted(found, key=lambda standing: standing.median_ratio)
+
+
+def _ratio(error: float, other: float) -> float:
+    if error == other:
+        return 1.0
+    return error / other if other else inf
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A kind of comparison: what there is to try, and how one trial is measured.
+
+    Args:
+        name: as the command has it.
+        title: for the page.
+        about: what the figures are, in a sentence or two.
+        trials: from a grid to all trials that fit.
+        run: measures one trial; a function of a module, so that other processes find it.
+        baseline: the method that all are besides compared with.
+        choosers: methods that pick one of the others.
+
+    """
+
+    name: str
+    title: str
+    about: str
+    trials: Callable[[Grid], list[Trial]]
+    run: Callable[[Trial], Outcome]
+    baseline: str
+    choosers: tuple[str, ...] = ()

@@ -4,7 +4,7 @@
 Row unit: a count and a clamped sum over two group columns (50 x 20), against DuckDB's own GROUP BY. User unit: the
 same with at most five rows a person, against three plain ways to write that bound; the fastest of them is the measure.
 One of the three shows a trap: DuckDB rewrites a window that is limited to its first rows into an aggregate that is
-several times slower.
+several times slower. The user unit is also measured beside OpenDP, where that is installed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from dither.bench.clock import best_seconds, load
+from dither.bench.environments import ask_rival
 from dither.data import (
     Aggregation,
     Bounded,
@@ -41,6 +42,10 @@ from dither.data.schema import person_unit
 from dither.privacy import ROW
 
 ROWS_A_PERSON: Final = 5
+#: Our rate is to be so many times OpenDP's.
+RIVAL_GOAL: Final = 10
+#: OpenDP takes about three seconds for so many rows.
+MOST_ROWS_FOR_RIVAL: Final = 10**6
 _AREAS, _KINDS = 50, 20
 _COLUMNS = (
     Column("person", Kind.INTEGER),
@@ -109,9 +114,11 @@ def write_rows(file: Path, rows: int, persons: int) -> None:
     with duckdb.connect() as connection:
         connection.execute("SET enable_progress_bar = false")
         connection.execute(
-            f"COPY (SELECT CAST(hash(range, 1) % {persons} AS BIGINT) AS person, "
-            f"CAST(hash(range, 2) % {_AREAS} AS INTEGER) AS area, CAST(hash(range, 3) % {_KINDS} AS INTEGER) AS kind, "
-            f"(hash(range, 4) % 1200007) / 10000.0 - 10 AS cost, range AS row FROM range({rows})) "
+            # Not hash(range, 2) and hash(range, 3): the last bits of those go together.
+            f"COPY (SELECT CAST(hash(7 * range + 1) % {persons} AS BIGINT) AS person, "
+            f"CAST(hash(7 * range + 2) % {_AREAS} AS INTEGER) AS area, "
+            f"CAST(hash(7 * range + 3) % {_KINDS} AS INTEGER) AS kind, "
+            f"(hash(7 * range + 4) % 1200007) / 10000.0 - 10 AS cost, range AS row FROM range({rows})) "
             f"TO '{file}' (FORMAT parquet)"
         )
 
@@ -133,6 +140,55 @@ def measure_queries(rows: int, *, repeats: int = 3, folder: Path | None = None) 
         goal = 1.5 if is_bounded else 2.0
         figures.append(QueryFigures(task, rows, seconds, bounded if is_bounded else plain, goal, load()))
     return figures
+
+
+@dataclass(frozen=True)
+class RivalFigures:
+    """Processor seconds of the user unit, ours and OpenDP's, over the same file in the same run.
+
+    Args:
+        rows: how many rows the file has.
+        seconds: ours, the exact bounded aggregation; noise for its thousand groups takes less than a millisecond more.
+        opendp: OpenDP's, noise included.
+
+    """
+
+    rows: int
+    seconds: float
+    opendp: float
+
+    @property
+    def ratio(self) -> float:
+        """Our rate as a multiple of OpenDP's."""
+        return self.opendp / self.seconds
+
+
+def measure_rival(rows: int, rival_python: Path | None, *, repeats: int = 3) -> RivalFigures | None:
+    """Return the user unit beside OpenDP's over so many rows, a million at most; None without OpenDP."""
+    if rival_python is None:
+        return None
+    rows = min(rows, MOST_ROWS_FOR_RIVAL)
+    with tempfile.TemporaryDirectory() as made:
+        file = Path(made) / "rows.parquet"
+        write_rows(file, rows, max(1, rows // ROWS_A_PERSON))
+        dataset, aggregation = requests(file)["user unit, public keys"]
+        with DuckDBEngine(dataset) as engine:
+            groups = len(engine.aggregate(aggregation).keys)
+            seconds = best_seconds(lambda: engine.aggregate(aggregation), repeats)
+        theirs = ask_rival(rival_python, "opendp_queries.py", str(file), str(rows), str(repeats), seconds=900)
+    if theirs["keys"] != groups:
+        raise RuntimeError(f"OpenDP answered {theirs['keys']} groups of {groups}: not the same question")
+    return RivalFigures(rows, seconds, theirs["seconds"])
+
+
+def rival_line(figures: RivalFigures | None) -> str:
+    """Return the comparison with OpenDP as one line."""
+    if figures is None:
+        return "user unit beside OpenDP: absent (python -m dither.bench queries --rivals FOLDER)"
+    return (
+        f"user unit beside OpenDP, {figures.rows:,} rows: {figures.seconds:.3f} and {figures.opendp:.2f} processor "
+        f"seconds, {figures.ratio:.1f} times its rate (goal {RIVAL_GOAL})"
+    )
 
 
 def requests(file: Path) -> dict[str, tuple[DataSet, Aggregation]]:

@@ -307,31 +307,149 @@ def publish_marginals(
     publish.marginals(asked, sets)
 
 
+@app.command()
+def synth(
+    dataset: DataSetName,
+    table: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="A private table; may be left out if it is the only one.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where rows go: .parquet, .csv or .json.")] = Path(
+        "synthetic.parquet"
+    ),
+    columns: Annotated[
+        str | None, typer.Option(help="Names, separated by commas; else all but the privacy id.")
+    ] = None,
+    bins: Bins = None,
+    other: Annotated[
+        list[str] | None, typer.Option("--other", help="COLUMN=LABEL for rows whose value is no declared category.")
+    ] = None,
+    constraints: Annotated[
+        Path | None, typer.Option(help="A YAML file of public facts that every row keeps: impossible, determined.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="'auto', or a method of the catalogue.")] = "auto",
+    rows: Annotated[int | None, typer.Option(help="How many rows; else as many as are estimated.", min=0)] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    model: Annotated[Path | None, typer.Option(help="Also write the released model, as JSON.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report on the quality, .html or .json.")] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare-with-real", help="In the report, compare with the real rows: NOT private, never publish."
+        ),
+    ] = False,
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones."""
+    from dither.cli import ask
+    from dither.cli import synth as synthesis
+
+    wanted = synthesis.Wanted(out, rows, model, report, compare, json)
+    loss = ask.Stated(epsilon, delta, rho)
+    synthesis.synth(
+        home,
+        dataset,
+        table,
+        wanted,
+        columns=columns,
+        bins=bins or (),
+        other=other or (),
+        constraints=constraints,
+        method=method,
+        loss=loss,
+        analyst=analyst,
+        key=key,
+        where=where,
+    )
+
+
 benches = typer.Typer(help="Compare methods by their error, on generated or real data.", no_args_is_help=True)
 app.add_typer(benches, name="bench")
 
 
+Scales = Annotated[str, typer.Option(help="Numbers of rows.")]
+Domains = Annotated[str, typer.Option(help="Numbers of cells.")]
+Epsilons = Annotated[str, typer.Option(help="Losses.")]
+TriedDelta = Annotated[str, typer.Option("--delta", help="Tried besides pure losses; empty for pure losses alone.")]
+Methods = Annotated[str | None, typer.Option(help="Names, separated by commas; else all that fit.")]
+Shapes = Annotated[str | None, typer.Option(help="Names of data, separated by commas; else all.")]
+Questions = Annotated[str | None, typer.Option(help="Names of queries, separated by commas; else all.")]
+Repeats = Annotated[int, typer.Option(help="How often each is run.", min=2)]
+Processes = Annotated[int, typer.Option(help="How many at a time.", min=1)]
+Results = Annotated[Path | None, typer.Option("--out", "-o", help="The folder of results: resumed if it has some.")]
+
+
 @benches.command("histograms")
 def bench_histograms(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of results: resumed if it has some.")] = Path(
-        "bench-histograms"
-    ),
-    scales: Annotated[str, typer.Option(help="Numbers of rows.")] = "1000,10000,100000,1000000,10000000",
-    domains: Annotated[str, typer.Option(help="Numbers of cells.")] = "256,1024,4096",
-    epsilons: Annotated[str, typer.Option(help="Losses.")] = "0.01,0.1,1",
-    methods: Annotated[str | None, typer.Option(help="Names, separated by commas; else all for one dimension.")] = None,
-    shapes: Annotated[str | None, typer.Option(help="Names of data, separated by commas; else all.")] = None,
-    repeats: Annotated[int, typer.Option(help="How often each is run.", min=2)] = 5,
-    processes: Annotated[int, typer.Option(help="How many at a time.", min=1)] = 1,
+    out: Results = None,
+    dimensions: Annotated[int, typer.Option(help="1, or 2 for squares of cells.", min=1, max=2)] = 1,
+    scales: Scales = "1000,10000,100000,1000000,10000000",
+    domains: Annotated[str | None, typer.Option(help="Numbers of cells.")] = None,
+    epsilons: Epsilons = "0.01,0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
     json: Json = False,
 ) -> None:
     """Measure the error of every histogram method; real data from the folder in DITHER_DATA, else generated."""
     from dither.cli import compare
 
-    compare.histograms(
-        out, scales=scales, domains=domains, epsilons=epsilons, methods=methods, shapes=shapes,
-        repeats=repeats, processes=processes, as_json=json,
-    )  # fmt: skip
+    cells = domains or ("256,1024,4096" if dimensions == 1 else "1024,4096,16384")
+    folder = out or Path("bench-histograms" if dimensions == 1 else "bench-histograms-2d")
+    options = (folder, scales, cells, epsilons, delta, methods, shapes, asked, repeats, processes, json)
+    compare.histograms(compare.Asked(*options), dimensions)
+
+
+@benches.command("workloads")
+def bench_workloads(
+    out: Results = None,
+    scales: Scales = "1000,100000,10000000",
+    domains: Domains = "64,256",
+    epsilons: Epsilons = "0.01,0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
+    json: Json = False,
+) -> None:
+    """Compare strategies for batches of queries: expected errors, exact, and measured ones where counts decide."""
+    from dither.cli import compare
+
+    folder = out or Path("bench-workloads")
+    options = (folder, scales, domains, epsilons, delta, methods, shapes, asked, repeats, processes, json)
+    compare.workloads(compare.Asked(*options))
+
+
+@benches.command("marginals")
+def bench_marginals(
+    out: Results = None,
+    scales: Scales = "1000,10000,100000",
+    domains: Annotated[str, typer.Option(help="How many attributes of each table are kept.")] = "8,14",
+    epsilons: Epsilons = "0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
+    json: Json = False,
+) -> None:
+    """Measure how far published marginals of one, two and three attributes are from the true ones."""
+    from dither.cli import compare
+
+    folder = out or Path("bench-marginals")
+    options = (folder, scales, domains, epsilons, delta, methods, shapes, asked, repeats, processes, json)
+    compare.marginals(compare.Asked(*options))
 
 
 books = typer.Typer(help="What was spent, by whom, and whether the books are true.", no_args_is_help=True)

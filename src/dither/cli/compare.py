@@ -1,4 +1,4 @@
-"""``dither bench histograms``: run the comparison, print who stands where, and write a page with plots."""
+"""``dither bench``: run a comparison, print who stands where, and write a page with plots."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import importlib.util
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from rich.progress import Progress
 from rich.table import Table
 
-from dither.bench.comparison import Outcome, Standing, compare, standings, trials
+from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
 from dither.cli.console import console, print_json
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
@@ -22,88 +25,145 @@ from dither.exact import positive, whole
 _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; }}
 td, th {{ padding: .2rem .8rem; text-align: right; }} td:first-child, th:first-child {{ text-align: left; }}
-</style></head><body><h1>{title}</h1><p>{about}</p>{table}{plot}</body></html>
+</style></head><body><h1>{title}</h1><p>{about}</p>{body}</body></html>
 """
+_TITLES = ("method", "median ratio", "worst ratio", "worst to {baseline}", "wins", "settings")
 
 
-def histograms(
-    out: Path,
-    *,
-    scales: str,
-    domains: str,
-    epsilons: str,
-    methods: str | None,
-    shapes: str | None,
-    repeats: int,
-    processes: int,
-    as_json: bool,
-) -> None:
-    """Run what is not yet in the folder, then print a table and write ``index.html``."""
-    wanted = list(
-        trials(
-            [whole("scales", int(text), least=1) for text in _numbers("scales", scales)],
-            [whole("domains", int(text), least=2) for text in _numbers("domains", domains)],
-            [str(positive("epsilons", text)) for text in _words(epsilons)],
-            methods=None if methods is None else _words(methods),
-            names=None if shapes is None else _words(shapes),
-            repeats=repeats,
+@dataclass(frozen=True)
+class Asked:
+    """The options of all comparisons, as they are written."""
+
+    out: Path
+    scales: str
+    domains: str
+    epsilons: str
+    delta: str
+    methods: str | None
+    shapes: str | None
+    asked: str | None
+    repeats: int
+    processes: int
+    as_json: bool
+
+    def grid(self) -> Grid:
+        """Return what they mean, or refuse what is no number."""
+        return Grid(
+            scales=[whole("scales", int(text), least=1) for text in _numbers("scales", self.scales)],
+            domains=[whole("domains", int(text), least=2) for text in _numbers("domains", self.domains)],
+            epsilons=[str(positive("epsilons", text)) for text in _words(self.epsilons)],
+            deltas=["0", *(str(positive("delta", text)) for text in _words(self.delta))],
+            methods=_names(self.methods),
+            shapes=_names(self.shapes),
+            asked=_names(self.asked),
+            repeats=self.repeats,
         )
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    record = out / "results.jsonl"
-    if sys.stderr.isatty() and not as_json:
+
+
+def histograms(asked: Asked, dimensions: int) -> None:
+    """Compare histogram methods, of one dimension or two."""
+    from dither.bench.compared.grids import GRIDS
+    from dither.bench.compared.histograms import HISTOGRAMS
+
+    _show(HISTOGRAMS if dimensions == 1 else GRIDS, asked)
+
+
+def workloads(asked: Asked) -> None:
+    """Compare strategies for batches of queries."""
+    from dither.bench.compared.workloads import WORKLOADS
+
+    _show(WORKLOADS, asked)
+
+
+def marginals(asked: Asked) -> None:
+    """Compare methods for marginals."""
+    from dither.bench.compared.marginals import MARGINALS
+
+    _show(MARGINALS, asked)
+
+
+def _show(comparison: Comparison, asked: Asked) -> None:
+    """Run what is not yet in the folder, then print tables and write ``index.html``."""
+    wanted = comparison.trials(asked.grid())
+    if not wanted:
+        raise InvalidParameter("methods", asked.methods or "all", "such that one fits what is asked")
+    asked.out.mkdir(parents=True, exist_ok=True)
+    record = asked.out / "results.jsonl"
+    options: dict[str, Any] = {"run": comparison.run, "processes": asked.processes}
+    if sys.stderr.isatty() and not asked.as_json:
         with Progress(console=console) as shown:
             task = shown.add_task("trials", total=len(wanted))
-            outcomes = compare(
-                wanted, record, processes=processes, progress=lambda done, _: shown.update(task, completed=done)
-            )
+            outcomes = compare(wanted, record, progress=lambda done, _: shown.update(task, completed=done), **options)
     else:
-        outcomes = compare(wanted, record, processes=processes)
-    found = standings(outcomes)
-    (out / "index.html").write_text(page(outcomes, found), encoding="utf-8")
-    if as_json:
+        outcomes = compare(wanted, record, **options)
+    found = standings(outcomes, baseline=comparison.baseline, choosers=comparison.choosers)
+    (asked.out / "index.html").write_text(page(comparison, outcomes, found), encoding="utf-8")
+    if asked.as_json:
         print_json([asdict(standing) for standing in found])
         return
-    table = Table("method", "median ratio", "worst ratio", "worst to identity", "wins", "settings")
-    for one in found:
-        ratios = (f"{one.median_ratio:.2f}", f"{one.worst_ratio:.2f}", f"{one.to_identity:.2f}")
-        table.add_row(one.method, *ratios, str(one.wins), str(one.settings))
-    console.print(table)
-    console.print(f"wrote {record} and {out / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
+    for title, group in _groups(found):
+        table = Table(title=title, title_justify="left")
+        for place, text in enumerate(_titles(comparison)):
+            table.add_column(text, justify="right" if place else "left", no_wrap=place == 0)
+        for one in group:
+            table.add_row(*_row(one))
+        console.print(table)
+    console.print(f"wrote {record} and {asked.out / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
 
 
-def page(outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
+def page(comparison: Comparison, outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
     """Return the page: standings, and the error of every method over the scale where plots can be drawn."""
-    rows = "".join(
-        f"<tr><td>{one.method}</td><td>{one.median_ratio:.2f}</td><td>{one.worst_ratio:.2f}</td>"
-        f"<td>{one.to_identity:.2f}</td><td>{one.wins}</td><td>{one.settings}</td></tr>"
-        for one in found
-    )
-    head = "<th>method</th><th>median ratio</th><th>worst</th><th>worst to identity</th><th>wins</th><th>settings</th>"
-    about = (
-        "Scaled error per query of all prefix queries, as DPBench has it; ratios to the best single method in "
-        "hindsight of each setting (data, scale, cells, epsilon)."
-    )
-    plot = _plot(outcomes) if importlib.util.find_spec("altair") is not None else ""
-    table = f"<table><tr>{head}</tr>{rows}</table>"
-    return _PAGE.format(title="Histogram methods", about=about, table=table, plot=plot)
+    can_plot = importlib.util.find_spec("altair") is not None
+    parts = []
+    for title, group in _groups(found):
+        head = "".join(f"<th>{escape(text)}</th>" for text in _titles(comparison))
+        rows = ("".join(f"<td>{escape(text)}</td>" for text in _row(one)) for one in group)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        parts.append(f"<h2>{escape(title)}</h2><table><tr>{head}</tr>{body}</table>")
+    if can_plot:
+        parts.append(_plots(outcomes, found))
+    return _PAGE.format(title=escape(comparison.title), about=escape(comparison.about), body="".join(parts))
 
 
-def _plot(outcomes: Sequence[Outcome]) -> str:
+def _groups(found: Sequence[Standing]) -> list[tuple[str, list[Standing]]]:
+    """Return the standings of each kind, which stand together, with a title."""
+    kinds = groupby(found, key=lambda one: (one.asked, one.delta))
+    return [
+        (asked if delta == "0" else f"{asked}, delta {float(Fraction(delta)):g}", list(group))
+        for (asked, delta), group in kinds
+    ]
+
+
+def _titles(comparison: Comparison) -> list[str]:
+    return [title.format(baseline=comparison.baseline) for title in _TITLES]
+
+
+def _row(one: Standing) -> list[str]:
+    ratios = (f"{one.median_ratio:.2f}", f"{one.worst_ratio:.2f}", f"{one.to_baseline:.2f}")
+    return [one.method, *ratios, str(one.wins), str(one.settings)]
+
+
+def _plots(outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
+    """Return one frame with a plot of each kind: they share the script that draws them."""
     altair: Any = importlib.import_module("altair")
-    values = [json.loads(outcome.to_json()) for outcome in outcomes]
-    chart = (
-        altair.Chart(altair.Data(values=values))
-        .mark_line(point=True)
-        .encode(
-            x=altair.X("scale:Q", scale=altair.Scale(type="log")),
-            y=altair.Y("mean(error):Q", scale=altair.Scale(type="log"), title="scaled error per query"),
-            color="method:N",
+    charts = []
+    for title, group in _groups(found):
+        kind = (group[0].asked, group[0].delta)
+        values = [json.loads(one.to_json()) for one in outcomes if (one.trial.asked, one.trial.delta) == kind]
+        lines = (
+            altair.Chart()
+            .mark_line(point=True)
+            .encode(
+                x=altair.X("scale:Q", scale=altair.Scale(type="log")),
+                y=altair.Y("mean(error):Q", scale=altair.Scale(type="log"), title="error"),
+                color="method:N",
+            )
+            .properties(width=220, height=180)
         )
-        .properties(width=220, height=180)
-        .facet(row="cells:N", column="epsilon:N")
-    )
-    return f"<iframe style='border:0;width:100%;height:60rem' srcdoc='{_quoted(chart.to_html(inline=True))}'></iframe>"
+        facets = lines.facet(row="cells:N", column="epsilon:N", data=altair.Data(values=values))
+        charts.append(facets.properties(title=title))
+    drawn = altair.vconcat(*charts).resolve_scale(color="independent").to_html(inline=True)
+    return f"<iframe style='border:0;width:100%;height:80rem' srcdoc='{_quoted(drawn)}'></iframe>"
 
 
 def _quoted(text: str) -> str:
@@ -112,6 +172,10 @@ def _quoted(text: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else _words(text)
 
 
 def _numbers(name: str, text: str) -> list[str]:

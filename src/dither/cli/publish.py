@@ -63,7 +63,7 @@ def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_depende
         result = session.histogram(
             asked.table,
             tuple(columns),
-            _bins(session, asked, columns),
+            bins_of(session, asked.table, asked.bins, columns),
             method=method,
             data_dependent=data_dependent,
             rows=rows,
@@ -79,7 +79,7 @@ def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequ
 
     asked.check()
     with ask.session(asked.home, asked.dataset, asked.analyst) as session:
-        bins = _bins(session, asked, columns)
+        bins = bins_of(session, asked.table, asked.bins, columns)
         shape = cells_of(session.dataset, asked.table, tuple(columns), bins, outside=asked.outside).shape
         if ranges:
             if len(shape) != 1:
@@ -102,7 +102,9 @@ def marginals(asked: Asked, sets: Sequence[str]) -> None:
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
     with ask.session(asked.home, asked.dataset, asked.analyst) as session:
-        found = session.marginals(asked.table, wanted, _bins(session, asked, columns), **asked.release)
+        found = session.marginals(
+            asked.table, wanted, bins_of(session, asked.table, asked.bins, columns), **asked.release
+        )
         _deliver(asked, {"-".join(names): result for names, result in found.items()})
 
 
@@ -124,11 +126,11 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
         console.print(str(result), markup=False, highlight=False, soft_wrap=True)
 
 
-def _bins(session: Session, asked: Asked, columns: Sequence[str]) -> dict[str, Any]:
+def bins_of(session: Session, name_of_table: str, texts: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
     """Return bins by column from "COLUMN=10", "COLUMN=0,18,65,120" or, for one column, without its name."""
-    table = session.dataset.table(asked.table)
+    table = session.dataset.table(name_of_table)
     found: dict[str, Any] = {}
-    for text in asked.bins:
+    for text in texts:
         name, has_name, said = text.partition("=")
         if not has_name:
             if len(columns) != 1:

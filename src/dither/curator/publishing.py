@@ -16,18 +16,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
-from dither.errors import InvalidParameter
-from dither.privacy import Loss
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.privacy import Loss, PureDP
 from dither.publish.choose import Choice, choose
 from dither.publish.counted import CountedCells, counted, per_count
+from dither.publish.counted_marginals import CountedMarginals
+from dither.publish.counted_sparse import CountedSparse
+from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
 from dither.publish.tables import Axis, Cells, cells_of
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 
 AUTO = "auto"
+Counted = CountedCells | CountedMarginals | CountedSparse
 #: Axes up to this length have their strategy searched for in seconds.
 _MOST_SEARCHED = 512
+#: Cells of all marginals together: what is stored of a release is then a hundred megabytes or so.
+_MOST_IN_MARGINALS = 2**20
+#: Cells and columns of a table on which a strategy for marginals is searched for as well.
+_MOST_TABLED, _MOST_AXES = 2**18, 16
+_ONE_SIDED = (
+    "cells were measured together, and how they share their count is not known: such a cell holds from 0 to what the "
+    "cells that show its number may hold together"
+)
 _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
 
@@ -35,7 +47,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 class Planned:
     """A release that is priced and not yet made: the mechanism, and why it was chosen."""
 
-    release: CountedCells
+    release: Counted
     choice: Choice | None = None
 
 
@@ -43,6 +55,8 @@ def plan_histogram(
     cells: Cells, loss: Loss, *, method: str = AUTO, data_dependent: bool = False, rows: int | None = None
 ) -> Planned:
     """Return the release of all cells; ``auto`` takes what errs least, for ranges of cells where they have an order."""
+    if method == SparseHistogram.name:
+        return Planned(CountedSparse.calibrated(loss, cells=cells))
     cells.check_dense()
     if method != AUTO:
         return Planned(counted(cells, loss, lambda each: build_method(method, each, cells.shape)))
@@ -88,8 +102,8 @@ def plan_marginals(
 ) -> tuple[Planned, tuple[tuple[str, ...], ...]]:
     """Return the release of several marginals of one table, and their columns in order.
 
-    The table of all columns together is counted once and the best strategy for these marginals measured on it; it has
-    to have at most 2^24 cells.
+    The columns may have any number of cells together: marginals alone are counted. Under a pure loss, where the table
+    of all columns is small, the strategy that a search finds on it is taken if it errs less.
     """
     wanted = tuple(tuple(names) for names in sets)
     if not wanted or any(not names or len(set(names)) != len(names) for names in wanted):
@@ -98,19 +112,28 @@ def plan_marginals(
         raise InvalidParameter("sets", sets, "sets that differ")
     columns = tuple(dict.fromkeys(itertools.chain.from_iterable(wanted)))
     cells = cells_of(dataset, table, columns, dict(bins or {}), outside=outside)
-    cells.check_dense()
     axes = [tuple(sorted(columns.index(name) for name in names)) for names in wanted]
+    ordered = tuple(tuple(columns[place] for place in part) for part in axes)
+    many = sum(math.prod(cells.shape[place] for place in part) for part in axes)
+    if many > _MOST_IN_MARGINALS:
+        rule = f"at most {_MOST_IN_MARGINALS} cells of all marginals together; ask for fewer columns at a time"
+        raise InvalidParameter("sets", f"{many} cells", rule)
+    release = CountedMarginals.calibrated(loss, cells=cells, marginals=ordered)
+    if not release.loss(1) <= loss:
+        raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {loss}")
+    if not isinstance(loss, PureDP) or math.prod(cells.shape) > _MOST_TABLED or len(columns) > _MOST_AXES:
+        return Planned(release), ordered
     workload = Workload.marginals(cells.shape, axes)
-
-    def build(each: Loss) -> Any:
-        return Hdmm.calibrated(each, sensitivity=1, workload=workload)
-
-    return Planned(counted(cells, loss, build)), tuple(tuple(columns[place] for place in part) for part in axes)
+    tabled = counted(cells, loss, lambda each: Hdmm.calibrated(each, sensitivity=1, workload=workload))
+    is_better = tabled.method.root_mean_square_error**2 < float(release.method.variances.mean())
+    return Planned(tabled if is_better else release), ordered
 
 
 def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_negative: bool) -> QueryResult:
     """Return a row for each cell: where it lies, its count, and the interval of that."""
     release = planned.release
+    if isinstance(release, CountedSparse):
+        return _present_sparse(release, out, confidence)
     cells, flat = release.cells, np.asarray(out, dtype=np.float64)
     keys, labels = _labels(cells.axes)
     shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
@@ -118,6 +141,25 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     if non_negative:
         notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates")
     return _result(release, keys, labels, shown, flat, confidence, notes, at_least_zero=non_negative)
+
+
+def _present_sparse(release: CountedSparse, out: dict[int, int], confidence: Fraction) -> QueryResult:
+    """Return a row for each published cell."""
+    keys, parts = _parts(release.cells.axes)
+    places = np.unravel_index(np.array(list(out), dtype=np.int64), release.cells.shape)
+    labels = [
+        tuple(itertools.chain.from_iterable(part[place] for part, place in zip(parts, cell, strict=True)))
+        for cell in zip(*(axis.tolist() for axis in places), strict=True)
+    ]
+    interval, bound = release.interval(out, confidence), release.error(confidence)
+    low, high = ({}, {}) if interval is None else (interval.low, interval.high)
+    ends = np.array([low[cell] for cell in out], dtype=np.float64), np.array([high[cell] for cell in out], dtype=float)
+    most = math.inf if bound is None else bound.value
+    notes = [
+        f"cells that are not listed count as 0; at this confidence each of them holds at most {most:.0f} rows",
+        f"{release.method.passing_chance * release.method.cells:.3g} empty cells are listed on average",
+    ]
+    return _table(release, keys, labels, np.array(list(out.values()), dtype=np.float64), ends, confidence, notes)
 
 
 def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> QueryResult:
@@ -145,7 +187,7 @@ def present_marginals(
 
 
 def _result(
-    release: CountedCells,
+    release: Counted,
     keys: list[ResultColumn],
     labels: list[tuple[Any, ...]],
     shown: NDArray[np.float64],
@@ -159,6 +201,8 @@ def _result(
     ends = None
     if interval is not None:
         low, high = np.asarray(interval.low).ravel(), np.asarray(interval.high).ravel()
+        if not np.allclose(low + high, 2 * plain.ravel()):
+            notes.append(_ONE_SIDED)
         ends = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if at_least_zero else (low, high)
     else:
         notes.append(f"no intervals: {release.method.no_interval_because}")
@@ -166,7 +210,7 @@ def _result(
 
 
 def _table(
-    release: CountedCells,
+    release: Counted,
     keys: list[ResultColumn],
     labels: list[tuple[Any, ...]],
     values: NDArray[np.float64],
@@ -195,6 +239,12 @@ def _table(
 
 def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[tuple[Any, ...]]]:
     """Return the key columns, and a tuple for each cell: its value, or the ends of its bin."""
+    columns, parts = _parts(axes)
+    return columns, [tuple(itertools.chain.from_iterable(cell)) for cell in itertools.product(*parts)]
+
+
+def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[Any, ...]]]]:
+    """Return the key columns, and for each axis what stands in them for each of its cells."""
     columns: list[ResultColumn] = []
     parts: list[list[tuple[Any, ...]]] = []
     for axis in axes:
@@ -205,7 +255,7 @@ def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[tuple[Any, .
             edges = axis.edges or ()
             columns += [ResultColumn(f"{axis.name}_{end}", _kind(edges[0]), is_key=True) for end in ("from", "to")]
             parts.append(list(itertools.pairwise(edges)))
-    return columns, [tuple(itertools.chain.from_iterable(cell)) for cell in itertools.product(*parts)]
+    return columns, parts
 
 
 def _kind(value: Any) -> str:

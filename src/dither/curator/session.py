@@ -33,6 +33,10 @@ from dither.publish.queries.sql import parse_sql, parse_statement
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.publish.counted import CountedCells
+    from dither.publish.counted_marginals import CountedMarginals
+    from dither.publish.counted_sparse import CountedSparse
+    from dither.publish.synthetic import Constraint, CountedRecords, SyntheticTable
+    from dither.publish.synthetic.quality import Quality
     from dither.publish.tables import Cells
     from dither.publish.workloads import Workload
 
@@ -176,11 +180,12 @@ class Session:
             epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
             delta: the probability outside which the promise holds.
             rho: a loss in zero-concentrated differential privacy.
-            method: one of ``dither.publish.methods``, or "auto" for the least predicted error.
+            method: one of ``dither.publish.methods``, or "auto" for the least predicted error. "sparse-histogram" is
+                for up to 2^50 cells, of which those are shown that seem not to be empty.
             outside: whether values beyond the bins count in the end bins ("ends") or not at all ("drop"); needed only
                 where bins do not hold all that is declared.
             where: a condition in SQL on the rows.
-            data_dependent: whether "auto" may take methods that look at the counts; these have no intervals.
+            data_dependent: whether "auto" may take methods that look at the counts; these have wide intervals or none.
             rows: for these, about how many rows there are, from public knowledge.
             non_negative: whether the nearest counts without negative ones are shown; intervals stay those of the plain
                 estimates.
@@ -288,7 +293,8 @@ class Session:
 
         Args:
             table: a private table.
-            sets: the columns of each marginal; all columns together have at most 2^24 cells.
+            sets: the columns of each marginal. All columns together may have any number of cells, all marginals
+                together have at most 2^20.
             bins: see ``histogram``: a mapping of names.
             epsilon: what all marginals together may lose, alone or with ``delta``; or ``rho`` instead of both.
             delta: the probability outside which the promise holds.
@@ -319,6 +325,86 @@ class Session:
 
         receipt = self._release_counts(request, planned.release, run, key)
         return {tuple(names): _with_receipt(text, receipt) for names, text in json.loads(receipt.answer)}
+
+    def synthesize(
+        self,
+        table: str,
+        columns: Sequence[str] | None = None,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        method: str = "auto",
+        bins: Mapping[str, Any] | None = None,
+        other: Mapping[str, Any] | None = None,
+        constraints: Sequence[Constraint] = (),
+        where: str | None = None,
+        key: str | None = None,
+    ) -> SyntheticTable:
+        """Return a private model of a table, from which any number of synthetic rows can be drawn.
+
+        Args:
+            table: a private table.
+            columns: which columns; all but the privacy id where None.
+            epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+            rho: a loss in zero-concentrated differential privacy.
+            method: one of ``dither.publish.synthetic.METHODS``, or "auto".
+            bins: for numeric columns a number of cells, or their edges.
+            other: for columns with categories, the label of rows whose value is no category; such rows do not count
+                otherwise.
+            constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
+            where: a condition in SQL on the rows.
+            key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
+
+        """
+        from dither.publish.synthetic import SyntheticTable, plan_synthesis
+
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        source = table if where is None else self._rows_where(table, where)
+        planned = plan_synthesis(
+            self.dataset,
+            source,
+            loss,
+            columns=columns,
+            method=method,
+            bins=bins,
+            other=other,
+            constraints=constraints,
+            name=table,
+        )
+        self._refuse_idealised(planned.release.numerics)
+        asked = {
+            "cells": wire.encode(planned.release.cells),
+            "codings": [wire.encode(coding) for coding in planned.codings],
+            "constraints": [wire.encode(constraint) for constraint in planned.constraints],
+            "method": planned.method,
+        }
+        request = Request(self.dataset.name, "synthesis", asked, loss, f"synthetic {table}")
+
+        def run(engine: Engine) -> bytes:
+            return planned.present(perform(planned.release, engine)).to_json().encode()
+
+        receipt = self._release_counts(request, planned.release, run, key)
+        return replace(SyntheticTable.from_json(receipt.answer), receipt=_place_of(receipt))
+
+    def compare_synthetic(
+        self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
+    ) -> Quality:
+        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
+
+        Nothing is charged because nothing here may be published; an analyst must never be shown it.
+
+        Args:
+            synthetic: what ``synthesize`` returned for a table of this data set.
+            where: the condition on the rows that it was made with.
+            target: the column that a classifier is trained to predict.
+
+        """
+        from dither.curator.comparing import compare
+
+        source = synthetic.table if where is None else self._rows_where(synthetic.table, where)
+        return compare(self.open(), self.dataset, source, synthetic, target=target)
 
     def quote(
         self,
@@ -371,9 +457,16 @@ class Session:
             self._engine.close()
             self._engine = None
 
-    def _release_counts(self, request: Request, release: CountedCells, run: Any, key: str | None) -> Receipt:
+    def _release_counts(
+        self,
+        request: Request,
+        release: CountedCells | CountedMarginals | CountedSparse | CountedRecords,
+        run: Any,
+        key: str | None,
+    ) -> Receipt:
         """Release counts of cells; the engine may refuse what it could not be asked, before it costs anything."""
-        self.open().prepare(release.cells.asked)
+        for aggregation in release.aggregations():
+            self.open().prepare(aggregation)
         return self._release(request, release.loss(1), run, key)
 
     def _release(self, request: Request, loss: Loss, run: Any, key: str | None) -> Receipt:
@@ -436,7 +529,12 @@ class Session:
 
 def _with_receipt(text: bytes | str, receipt: Receipt) -> QueryResult:
     """Return the stored result, with the place in the ledger where its charge is written down."""
-    return replace(QueryResult.from_json(text), receipt=f"{receipt.ledger}:{receipt.entry}:{receipt.hash}")
+    return replace(QueryResult.from_json(text), receipt=_place_of(receipt))
+
+
+def _place_of(receipt: Receipt) -> str:
+    """Return where a charge is written down."""
+    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"
 
 
 def _digest_of(record: Any) -> str:

@@ -78,6 +78,8 @@ _ROOMS_ABOVE = (
     "dither.publish.marginals",
     "dither.publish.counted",
     "dither.publish.counted_marginals",
+    "dither.publish.counted_sparse",
+    "dither.publish.synthetic",
 )
 
 

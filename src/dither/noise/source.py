@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, non_negative, positive, whole
 from dither.noise import blocks, cauchy, gaussian, laplace, polyhedral, selection, shaped, spherical
-from dither.noise.chances import RationalChance, exponential, truth
+from dither.noise.chances import Chance, RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
 from dither.noise.laplace import Integers
@@ -49,6 +49,10 @@ class Noise:
         if not 0 <= chance <= 1:
             raise InvalidParameter("p", p, "a number in [0, 1]")
         return flip(self._entropy, RationalChance(chance), _size(size))
+
+    def flip(self, chance: Chance, size: int) -> Bools:
+        """Return coins that show heads with a public probability that is known to any number of bits."""
+        return flip(self._entropy, chance, _size(size))
 
     def bernoulli_exp(self, gamma: Number, size: int) -> Bools:
         """Return coins that show heads with probability e^-gamma."""

@@ -4,13 +4,17 @@ For methods whose noise alone decides (identity, hierarchical, privelet, HDMM) t
 is exact. Of those that look at the counts it depends on the counts: they are tried on public shapes that are generated
 here, at a total that the caller guesses from public knowledge, and the figure says so; without a guess they have none.
 No private number is looked at, so choosing is free.
+
+The error of a pruned histogram depends on the counts as well, but that of its plain estimates is exact, and every cell
+has an interval: where nobody says how many rows there are, it is chosen for ranges unless its plain estimates are much
+worse than the best there are, because with few rows or even counts it errs several times less.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -22,20 +26,25 @@ from dither.exact import Number, positive, whole
 from dither.mechanisms.release import perform
 from dither.privacy import Loss, PureDP, stated_loss
 from dither.publish.counted import per_count
-from dither.publish.histograms import HierarchicalHistogram
-from dither.publish.histograms.common import MOST_CELLS, variance_of
+from dither.publish.histograms import HierarchicalHistogram, PrunedHistogram
+from dither.publish.histograms.common import MOST_CELLS, mean_prefix_variance, variance_of
 from dither.publish.methods import METHODS, Method, build_method
 from dither.publish.workloads import AllRanges, Hdmm, Identity, Kron, Prefixes, Privelet, Strategy, Workload
 from dither.publish.workloads.ranges import Ranges
 from dither.publish.workloads.tails import variance_of_noise
 
 EXACT, TRIED = "exact", "tried on public shapes"
+PLAIN = "exact for plain estimates; less where rows are few or even"
+PRUNED = "pruned"
 #: Beyond these a figure takes longer than it is worth.
 _MOST_SEARCHED: Final = 128
 _MOST_WAVELET: Final = 1024
 _MOST_ROWS: Final = 4096
 _TRIALS: Final = 2
 _CARE: Final = 1.15
+#: From so many cells on, and up to so many times the least error, a pruned histogram is worth its plain estimates.
+_LEAST_PRUNED: Final = 128
+_WORTH: Final = 1.75
 
 
 @dataclass(frozen=True)
@@ -112,14 +121,17 @@ def choose(
         loss: the same as a record.
         target_error: instead of a loss, the root mean square error wanted: then the least epsilon at which a method
             that is exactly predicted has it.
-        data_dependent: whether methods may be chosen that look at the counts. Their cells have no intervals.
-        rows: for these, how many rows there are about, from public knowledge; without it they have no figure.
+        data_dependent: whether methods may be chosen that look at the counts and give no intervals.
+        rows: how many rows there are about, from public knowledge: methods whose error depends on the counts are then
+            tried on public shapes of that size.
 
     >>> found = choose("ranges", 64, epsilon=1)
     >>> found.method, found.candidates[-1].method == found.method
     ('hdmm', False)
     >>> choose("cells", 64, epsilon=1).method
     'identity'
+    >>> choose("ranges", 1024, epsilon=1).method, choose("ranges", 1024, epsilon=1, rows=10**7).method
+    ('pruned', 'hierarchical')
 
     """
     shape = _shape(domain)
@@ -130,25 +142,42 @@ def choose(
             raise InvalidParameter("target_error", target_error, "given without epsilon, rho and loss")
         return _for_error(asked, shape, positive("target_error", target_error))
     stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
-    return _chosen(asked, shape, per_count(stated, Fraction(1)), data_dependent=data_dependent, rows=total)
+    found = _candidates(asked, shape, per_count(stated, Fraction(1)), data_dependent=data_dependent, rows=total)
+    return _pruned_if_worth_it(found, asked)
 
 
-def _chosen(asked: Workload, shape: tuple[int, ...], loss: Loss, *, data_dependent: bool, rows: int | None) -> Choice:
+def _candidates(
+    asked: Workload, shape: tuple[int, ...], loss: Loss, *, data_dependent: bool, rows: int | None
+) -> Choice:
+    """Return all candidates, and of those whose figure says all the best one."""
     found = []
     for method in METHODS.values():
         if method.fits(shape):
             found.append(_candidate(method, asked, shape, loss, data_dependent=data_dependent, rows=rows))
     found.sort(key=lambda one: (one.error is None, one.error or 0.0))
-    # Made-up shapes are no promise, and intervals are lost with them: only a clear gain counts.
-    best = min(
-        found, key=lambda one: math.inf if one.error is None else one.error * (1 if one.basis == EXACT else _CARE)
-    )
-    if best.error is None:
+    known = [one for one in found if one.error is not None and one.basis != PLAIN]
+    if not known:
         raise InvalidParameter("workload", asked.matrix.kind, "one for which some method has a predicted error")
-    second = next((one for one in found if one.error is not None and one is not best), None)
+    # Made-up shapes are no promise: only a clear gain counts.
+    best = min(known, key=lambda one: (one.error or 0.0) * (1 if one.basis == EXACT else _CARE))
+    second = next((one for one in known if one is not best), None)
     beside = "" if second is None else f"; beside it {second.method} with {second.error:.4g}"
     because = f"the least predicted error, {best.error:.4g} a query ({best.basis}){beside}"
     return Choice(best.method, tuple(found), loss, shape, because)
+
+
+def _pruned_if_worth_it(best: Choice, asked: Workload) -> Choice:
+    """Return the choice of a pruned histogram, if its plain estimates are not much worse than the best."""
+    plain = next((one for one in best.candidates if one.method == PRUNED and one.basis == PLAIN), None)
+    if plain is None or plain.error is None or not isinstance(asked.matrix, AllRanges | Prefixes):
+        return best
+    if asked.cells < _LEAST_PRUNED or plain.error > _WORTH * best.error:
+        return best
+    because = (
+        f"few rows or many, it errs little: {plain.error:.4g} a query at most by its noise, and several times less "
+        f"where rows are few or lie evenly; {best.method} has {best.error:.4g} always, and is better with many rows"
+    )
+    return replace(best, method=PRUNED, because=because)
 
 
 def _for_error(asked: Workload, shape: tuple[int, ...], wanted: Fraction) -> Choice:
@@ -157,17 +186,17 @@ def _for_error(asked: Workload, shape: tuple[int, ...], wanted: Fraction) -> Cho
     Errors fall as epsilon grows, so that halving finds it.
     """
     low, high = Fraction(1, 2**20), Fraction(1)
-    found = _chosen(asked, shape, PureDP(high), data_dependent=False, rows=None)
+    found = _candidates(asked, shape, PureDP(high), data_dependent=False, rows=None)
     while found.error > wanted:
         low, high = high, high * 2
         if high > 2**10:
             raise InvalidParameter("target_error", str(wanted), "an error that some epsilon up to 1,024 reaches")
-        found = _chosen(asked, shape, PureDP(high), data_dependent=False, rows=None)
+        found = _candidates(asked, shape, PureDP(high), data_dependent=False, rows=None)
     for _ in range(12):
         if high - low <= low / 1000:
             break
         middle = Fraction(math.sqrt(float(low * high))).limit_denominator(10**6)
-        trial = _chosen(asked, shape, PureDP(middle), data_dependent=False, rows=None)
+        trial = _candidates(asked, shape, PureDP(middle), data_dependent=False, rows=None)
         low, high, found = (low, middle, trial) if trial.error <= wanted else (middle, high, found)
     return found
 
@@ -175,17 +204,18 @@ def _for_error(asked: Workload, shape: tuple[int, ...], wanted: Fraction) -> Cho
 def _candidate(
     method: Method, asked: Workload, shape: tuple[int, ...], loss: Loss, *, data_dependent: bool, rows: int | None
 ) -> Candidate:
-    if method.is_data_dependent:
-        if not data_dependent:
-            return Candidate(method.name, None, "looks at the counts; not allowed here")
-        if rows is None:
-            return Candidate(method.name, None, "depends on the counts; say about how many rows there are")
+    if method.is_data_dependent and not data_dependent:
+        return Candidate(method.name, None, "looks at the counts; not allowed here")
+    if rows is not None and (method.is_data_dependent or method.name == PRUNED):
         try:
             return Candidate(method.name, _tried(method, asked, shape, loss, rows), TRIED)
         except InvalidParameter:
             return Candidate(method.name, None, "is not made for this shape")
+    if method.is_data_dependent:
+        return Candidate(method.name, None, "depends on the counts; say about how many rows there are")
     error = _exact(method.name, asked, shape, loss)
-    return Candidate(method.name, error, EXACT if error is not None else "has no quick figure for this workload")
+    basis = PLAIN if method.name == PRUNED else EXACT
+    return Candidate(method.name, error, basis if error is not None else "has no quick figure for this workload")
 
 
 def _exact(name: str, asked: Workload, shape: tuple[int, ...], loss: Loss) -> float | None:
@@ -193,9 +223,12 @@ def _exact(name: str, asked: Workload, shape: tuple[int, ...], loss: Loss) -> fl
     cells = math.prod(shape)
     if name == "identity":
         noise = variance_of(build_method(name, loss, shape).node)
+        if isinstance(asked.matrix, AllRanges):
+            # The mean length of a range.
+            return math.sqrt(noise * (cells + 2) / 3)
         strategy = Strategy(Identity(cells) if len(shape) == 1 else Kron(tuple(map(Identity, shape))))
         return math.sqrt(noise * asked.total_variance_factor(strategy) / asked.queries)
-    if name == "hierarchical":
+    if name in ("hierarchical", PRUNED):
         return _of_tree(build_method(name, loss, shape), asked)
     if name == "privelet" and cells <= _MOST_WAVELET:
         table: Privelet = build_method(name, loss, shape)
@@ -208,17 +241,17 @@ def _exact(name: str, asked: Workload, shape: tuple[int, ...], loss: Loss) -> fl
     return None
 
 
-def _of_tree(tree: HierarchicalHistogram, asked: Workload) -> float | None:
+def _of_tree(tree: HierarchicalHistogram | PrunedHistogram, asked: Workload) -> float | None:
     matrix = asked.matrix
     if isinstance(matrix, AllRanges):
         return math.sqrt(tree.mean_range_variance)
     if isinstance(matrix, Identity):
         return math.sqrt(float(tree.variances.cells.mean()))
+    if isinstance(matrix, Prefixes):
+        return math.sqrt(mean_prefix_variance(tree.variances))
     if asked.queries > _MOST_ROWS:
         return None
-    if isinstance(matrix, Prefixes):
-        every = [tree.range_variance(0, stop) for stop in range(1, asked.cells + 1)]
-    elif isinstance(matrix, Ranges):
+    if isinstance(matrix, Ranges):
         ends = zip(matrix.first.values.tolist(), matrix.last.values.tolist(), strict=True)
         every = [tree.range_variance(first, last + 1) for first, last in ends]
     elif asked.queries * asked.cells <= _MOST_ROWS**2:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter, NoGuarantee
@@ -52,10 +53,11 @@ def _examples() -> Iterator[Example]:
         yield Example(CountedCells(cells=cells, method=method), data, neighbours_of(cells.dataset))
 
 
-class _CellsField(Field[Cells, Cells]):
+class CellsField(Field[Cells, Cells]):
     """A table of counts."""
 
     def convert(self, name: str, value: Cells) -> Cells:
+        """Return it."""
         if not isinstance(value, Cells):
             raise InvalidParameter(name, value, "Cells")
         return value
@@ -98,7 +100,7 @@ class CountedCells(Composed[Engine, Any]):
     no_error_because: ClassVar[str] = "the method on the counts states none"
     no_interval_because: ClassVar[str] = no_error_because
 
-    cells: _CellsField = _CellsField()
+    cells: CellsField = CellsField()
     method: _Method = _Method()
 
     def __post_init__(self) -> None:
@@ -114,6 +116,10 @@ class CountedCells(Composed[Engine, Any]):
     def stability(self) -> Fraction:
         """How far one unit moves the counts, in the distance of the method."""
         return stability_of(self.cells, self.method)
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return what the engine is asked for."""
+        return (self.cells.asked,)
 
     def plan(self) -> Plan:
         """Use the method once."""

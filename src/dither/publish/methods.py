@@ -32,8 +32,7 @@ class Method:
         name: as the catalogue has it, for the most part.
         build: from a loss for counts 1 apart and a shape to a mechanism.
         dimensions: for how many axes; None for any number.
-        is_data_dependent: whether the counts decide more than the noise: then the error depends on them as well, and
-            cells have no intervals.
+        is_data_dependent: whether the error depends on the counts so that no cell has an interval.
         most_cells: beyond this it takes too long.
 
     """
@@ -69,6 +68,7 @@ _EVERY: Final = (
     Method(
         "hierarchical", lambda loss, shape: histograms.HierarchicalHistogram.calibrated(loss, cells=shape[0]), 1, False
     ),
+    Method("pruned", lambda loss, shape: histograms.PrunedHistogram.calibrated(loss, cells=shape[0]), 1, False),
     Method("privelet", lambda loss, shape: Privelet.calibrated(loss, sensitivity=1, shape=shape), None, False),
     Method("quad-tree", lambda loss, shape: histograms.QuadTree.calibrated(loss, shape=shape), 2, False),
     Method(

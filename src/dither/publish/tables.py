@@ -3,7 +3,7 @@
 An ``Axis`` says into which cell a row falls, by public facts alone: declared categories, declared bounds, bins that the
 request names. ``Cells`` is one or more axes over private rows; it knows its shape and how far its counts move when one
 unit of the data set comes, goes or is replaced, and it has an engine count them. Nothing here adds noise:
-``publish.counted`` does, and is the only caller.
+``publish.counted`` does.
 
 Every value of a column falls into exactly one cell or is dropped, and the request says which: bins neither overlap nor
 leave gaps, and values beyond the bins count in the end bins (``outside="ends"``) or not at all (``"drop"``).
@@ -38,6 +38,7 @@ from dither.data import (
     Limits,
     Literal,
     Name,
+    OneOf,
     Relation,
     Scan,
 )
@@ -59,10 +60,13 @@ from dither.publish.queries.sensitivity import (
 ENDS, DROP = "ends", "drop"
 #: Bins with edges of their own; evenly spaced ones have no such limit.
 _MOST_EDGES: Final = 4096
+#: Lists of values that one statement joins to; engines keep few of them at hand.
+_MOST_LISTS: Final = 4
 _NOTHING: Final = Literal(None, Kind.INTEGER)
 _TOO_MANY = (
     f"at most {MOST_CELLS} cells together, since they are held as one table; for more ask for marginals of the columns "
-    "(session.marginals), which are never written out together, or for groups in SQL that are discovered"
+    "(session.marginals), which are never written out together, for a histogram by the method 'sparse-histogram', or "
+    "for groups in SQL that are discovered"
 )
 
 
@@ -155,7 +159,7 @@ class Cells:
             if axis.is_numbered:
                 relation = Filter(relation, Call("not", (Call("is_null", (axis.value,)),)))
             else:
-                relation = Keep(relation, (axis.value,), tuple((label,) for label in axis.labels or ()))
+                relation = listed_rows(relation, axis, len(self.axes))
         keys = tuple(axis.value for axis in self.axes)
         if self.dataset.protects_persons:
             used = frozenset().union(*map(names_in, keys))
@@ -223,8 +227,21 @@ def cells_of(
         raise InvalidParameter("bins", unknown, f"for columns that are asked for: {', '.join(names)}")
     if outside not in (None, ENDS, DROP):
         raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
-    relation, declared = _source(dataset, table)
+    relation, declared = source_of(dataset, table)
     return Cells(dataset, relation, tuple(axis_of(declared(name), given.get(name), outside) for name in names))
+
+
+def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:
+    """Return the rows whose value is one of the labels of an axis, NULL included; ``lists`` as there are such axes."""
+    labels = axis.labels or ()
+    if lists <= _MOST_LISTS:
+        return Keep(relation, (axis.value,), tuple((label,) for label in labels))
+    kind = kind_of(axis.value, relation.columns)
+    known = tuple(Literal(label, kind) for label in labels if label is not None)
+    is_listed: Expression = OneOf(axis.value, known)
+    if len(known) < len(labels):
+        is_listed = Call("or", (Call("is_null", (axis.value,)), is_listed))
+    return Filter(relation, is_listed)
 
 
 def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axis:
@@ -241,7 +258,8 @@ def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axi
     return _between(column, _edges(column, bins), outside)
 
 
-def _source(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
+def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
+    """Return the private rows that are meant, and what finds the declaration of a column of theirs."""
     if isinstance(table, Relation):
         below = table
         while not isinstance(below, Scan):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dither.bench.workloads import WorkloadFigures, measure_workloads
 from dither.errors import InvalidParameter
-from dither.privacy import L1, L2
+from dither.privacy import L1, L2, Metric
 from dither.publish.workloads import (
     Grouped,
     Identity,
@@ -230,3 +230,12 @@ def test_the_benchmark_prints_what_is_aimed_at() -> None:
 def test_bad_requests_are_refused(build: object) -> None:
     with pytest.raises(InvalidParameter, match="must be"):
         build()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("metric", [L1, L2])
+def test_a_search_that_ends_at_nothing_is_not_taken(metric: Metric) -> None:
+    """Three bits, each by itself: one of the starts shrinks to nothing under L1."""
+    asked = Workload.marginals((2, 2, 2), [(0,), (1,), (2,)])
+    found = opt_marginals(asked.matrix, metric)
+    assert np.isfinite(found.matrix.dense()).all()
+    assert np.abs(found.matrix.dense()).sum() > 0

@@ -19,8 +19,10 @@ from dither.publish.histograms.noise_first import MergedHistogram
 from dither.publish.histograms.partition import LeastCostPartition
 from dither.publish.histograms.php import BisectedHistogram
 from dither.publish.histograms.priv_tree import PrivTree, QuarteringTree
+from dither.publish.histograms.pruned import PrunedHistogram
 from dither.publish.histograms.quad_tree import QuadTree
 from dither.publish.histograms.sorted_histogram import SortedHistogram
+from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.histograms.stability_histogram import StabilityHistogram
 from dither.publish.histograms.structure_first import StructureFirst
 from dither.publish.histograms.uniform import UniformHistogram
@@ -41,9 +43,11 @@ __all__ = [
     "MergedHistogram",
     "MostLikelyHistogram",
     "PrivTree",
+    "PrunedHistogram",
     "QuadTree",
     "QuarteringTree",
     "SortedHistogram",
+    "SparseHistogram",
     "StabilityHistogram",
     "StructureFirst",
     "UniformGrid",

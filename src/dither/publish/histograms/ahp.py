@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Shape
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Shape
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
     NodeField,
     check_cells,
@@ -64,7 +65,6 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a group are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     rough: NodeField = NodeField()
@@ -88,6 +88,10 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
         """Draw all cells, then as many group counts, most of them unused."""
         size = (math.prod(self.shape),)
         return Sequence.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        return interval_of_buckets(out, confidence, self.node, draws=math.prod(self.shape))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return for every cell its group's noisy count divided by the cells of the group."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.tails import gaussian_combination_reach, laplace_combination_reach
+from dither.estimate.trees import TreeVariances
 from dither.exact import Field, Positive, sqrt_up
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -104,6 +105,30 @@ def combination_reach(nodes: Sequence[Node], variance: float, failure: float) ->
     # The bound for Laplace noise is in terms of the continuous law, and holds for Gaussian terms besides.
     wider = max(2 * float(node.scale) ** 2 / variance_of(node) for node in nodes if isinstance(node, Geometric))
     return laplace_combination_reach(variance * wider, failure)
+
+
+def mean_prefix_variance(known: TreeVariances) -> float:
+    """Return the variance of the estimate of a prefix, on average over all prefixes of the cells of one dimension.
+
+    Term by term of the covariance (``estimate.trees``): a node counts with the square of the part of it that a prefix
+    holds, which is all of it once the node has ended. Cost: a pass over the cells for each level.
+
+    >>> round(mean_prefix_variance(TreeVariances.of((4,), [(2,)], [1.0, 1.0])), 6)
+    1.0
+    """
+    cells = known.own[0].size
+    part, ancestor = np.ones(cells), np.arange(cells)
+    total = 0.0
+    for level, (own, below) in enumerate(zip(known.own, known.below, strict=True)):
+        if level:
+            parent = ancestor // known.branchings[level - 1][0]
+            part, ancestor = part * known.own[level - 1][ancestor] / below[parent], parent
+        starts = np.flatnonzero(np.diff(ancestor, prepend=-1))
+        running = np.cumsum(part)
+        inside = running - np.concatenate([[0.0], running])[starts][ancestor]
+        after = cells - np.append(starts[1:], cells)
+        total += float(((own - below) * (np.add.reduceat(inside**2, starts) + after)).sum())
+    return total / cells
 
 
 def split(target: Loss, shares: Sequence[Fraction]) -> tuple[Node, ...]:

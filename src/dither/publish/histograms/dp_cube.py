@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Shape, Whole
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Shape, Whole, probability
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
     NodeField,
     check_cells,
@@ -68,7 +70,6 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     rough: NodeField = NodeField()
@@ -95,6 +96,20 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
         """Draw all cells, then as many boxes, most of them unused."""
         size = (math.prod(self.shape),)
         return Sequence.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        wanted = probability("confidence", confidence, open_below=True)
+        failure = share_of_failure(wanted, 2 * math.prod(self.shape))
+        rough, fresh = float(self.rough.reach(failure)), float(self.node.reach(failure))
+        first, second = variance_of(self.rough), variance_of(self.node)
+
+        def reach(size: int) -> float:
+            # All noise at once: of the cells of a box, whichever box was made of them, and of its own count.
+            trust = size * first / (size * first + second)
+            return (1 - trust) * size * rough + trust * fresh
+
+        return interval_within(out, wanted, reach)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return for every cell the fused count of its box divided by the cells of the box."""

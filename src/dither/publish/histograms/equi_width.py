@@ -5,6 +5,7 @@ For cells that are finer than needed: the noise of a block is that of one cell. 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, level_shapes, spread
-from dither.exact import Shape
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Shape
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
+from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import Node, NodeField, check_cells, counts_of, neighbours, split, whole_shares
 
 
@@ -52,7 +54,6 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the error is how far counts inside a block are from even, which nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     widths: Shape = Shape()
@@ -86,6 +87,12 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """One draw."""
         return Use(self.part)
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        blocks = block_sums(np.ones(self.shape, dtype=np.int64), self.widths)
+        sizes = spread(blocks, self.widths, self.shape).astype(np.int64)
+        return interval_of_buckets(out, confidence, self.node, draws=math.prod(self.blocks), sizes=sizes)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the noisy count of its block divided by the cells of the block, for every cell."""

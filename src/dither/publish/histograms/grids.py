@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import fit_groups
-from dither.exact import Shape
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Shape, probability
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.publish.histograms.buckets import interval_of_buckets, interval_within
 from dither.publish.histograms.common import (
     Counts,
     PureNodeField,
@@ -56,7 +58,6 @@ class _Plane:
     """What both grids share: a plane of cells, and a noisy total."""
 
     no_error_because: ClassVar[str] = "counts inside a block are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     total: PureNodeField = PureNodeField()
@@ -129,6 +130,10 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         """Draw the total, then as many blocks as there are cells."""
         return Sequence.of(Use(self.total), Use(replace(self.node, shape=self.cells)))
 
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        return interval_of_buckets(out, confidence, self.node, draws=self.cells[0])
+
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the noisy count of its block divided by the cells of the block, for every cell."""
         counts = self._counts(data)
@@ -182,6 +187,14 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         return Sequence.of(
             Use(self.total), Use(replace(self.coarse, shape=self.cells)), Use(replace(self.fine, shape=self.cells))
         )
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        wanted = probability("confidence", confidence, open_below=True)
+        failure = share_of_failure(wanted, 2 * self.cells[0])
+        # A fine block is moved by at most an m-th of the coarse count less the sum of its m fine ones.
+        reach = 2 * float(self.fine.reach(failure)) + float(self.coarse.reach(failure))
+        return interval_within(out, wanted, lambda _: reach)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the fitted count of its fine block divided by the cells of the block, for every cell."""

@@ -51,10 +51,11 @@ def _examples() -> Iterator[Example]:
     yield Example(gaussian, np.array([1, 0, 2, 5]), neighbours((4,)))
 
 
-class _Levels(Field[Sequence[Node], tuple[Node, ...]]):
+class LevelsField(Field[Sequence[Node], tuple[Node, ...]]):
     """The noise of one node on each level, cells first."""
 
     def convert(self, name: str, value: Sequence[Node]) -> tuple[Node, ...]:
+        """Return the noise of all levels."""
         if not isinstance(value, tuple | list) or not value or len({type(node) for node in value}) > 1:
             raise InvalidParameter(name, value, "noise of one kind for one node on each level, cells first")
         return tuple(checked_node(name, node) for node in value)
@@ -89,7 +90,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     cells: Whole = Whole(least=1, most=MOST_CELLS)
     branching: Whole = Whole(least=2, most=2**16)
-    levels: _Levels = _Levels()
+    levels: LevelsField = LevelsField()
 
     def __post_init__(self) -> None:
         if len(self.levels) > 1 and self.branching ** (len(self.levels) - 2) >= self.cells:

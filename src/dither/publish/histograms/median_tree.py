@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Shape, Whole, non_negative, whole
-from dither.mechanisms.core import Composed, Numerics, Primitive
+from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use, Within
 from dither.privacy import Sequence as InSequence
+from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import Share, check_cells, counts_of, neighbours, within
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 
@@ -165,7 +166,6 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     epsilon: Positive = Positive()
@@ -197,6 +197,11 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
         """Choose the cuts level by level, then draw the tree."""
         cutting = Within(PureDP(self.share * self.epsilon), (MedianCuts,))
         return InSequence((cutting, Use(self.measuring)))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        bound = self.measuring.error(confidence)
+        return interval_within(out, bound.confidence, lambda _: bound.value)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the estimate of its box divided by the cells of the box, for every cell."""

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.merging import merge_runs
-from dither.exact import Whole
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Whole
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
+from dither.publish.histograms.buckets import interval_of_merged
 from dither.publish.histograms.common import (
     Node,
     NodeField,
@@ -65,7 +66,6 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a run that was merged wrongly is off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     node: NodeField = NodeField()
@@ -88,6 +88,10 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """One draw; what follows reads nothing else."""
         return Use(self.part)
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        return interval_of_merged(out, confidence, self.node, cells=self.cells, most_draws=self.cells)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the means of the merged runs."""

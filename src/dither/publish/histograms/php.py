@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.merging import merge_runs
-from dither.exact import Positive, Whole
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Positive, Whole
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, Within
 from dither.publish.histograms.bisection import Bisection
+from dither.publish.histograms.buckets import interval_of_merged
 from dither.publish.histograms.common import (
     Share,
     counts_of,
@@ -67,7 +68,6 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a part are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     epsilon: Positive = Positive()
@@ -94,6 +94,11 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
         """Choose on each level, in segments that the level before released, then draw for every cell."""
         cutting = Within(PureDP(self.share * self.epsilon), (Bisection,))
         return Sequence.of(cutting, Use(replace(self.node, shape=(self.cells,))))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        most = min(self.cells, 2**self.depth)
+        return interval_of_merged(out, confidence, self.node, cells=self.cells, most_draws=most)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the mean of its merged part for every cell."""

@@ -21,12 +21,13 @@ from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, spread
 from dither.exact import Number, Whole, exp_up, non_negative, round_up
 from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Numerics, Primitive
+from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
+from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import MOST_CELLS, PureNodeField, counts_of, measured, neighbours, within
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     tree: QuarteringTree
     node: PureNodeField = PureNodeField()
@@ -189,6 +189,10 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """Draw the tree, then as many squares as there are cells."""
         return Sequence.of(Use(self.tree), Use(replace(self.node, shape=(self.tree.side**2,))))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        return interval_of_buckets(out, confidence, self.node, draws=self.tree.side**2)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the noisy count of its square divided by the cells of the square, for every cell."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -25,6 +26,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.privacy import Sequence as InSequence
+from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
     Node,
     check_cells,
@@ -81,7 +83,6 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a leaf of several cells are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     levels: _Levels = _Levels()
@@ -136,17 +137,23 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
 
     def error(self, confidence: Number) -> Bound | None:
         """Return how far any cell is off, where leaves are cells."""
-        wanted = probability("confidence", confidence, open_below=True)
-        if self.leaf > 1:
-            return None
-        worst, cells = float(self.variances.cells.max()), self.variances.cells.size
-        reach = combination_reach(self.levels, worst, share_of_failure(wanted, cells))
-        return Bound(reach, wanted, "the largest absolute error of any cell")
+        wanted, reach = self._reach(confidence)
+        return None if self.leaf > 1 else Bound(reach, wanted, "the largest absolute error of any cell")
 
-    def interval(self, out: Any, confidence: Number) -> Interval | None:
-        """Return the error on both sides of every cell, all at once, where leaves are cells."""
-        bound = self.error(confidence)
-        return None if bound is None else Interval(out - bound.value, out + bound.value, bound.confidence)
+    def _reach(self, confidence: Number) -> tuple[Fraction, float]:
+        """Return how far any leaf is off."""
+        wanted = probability("confidence", confidence, open_below=True)
+        worst, leaves = float(self.variances.cells.max()), self.variances.cells.size
+        return wanted, combination_reach(self.levels, worst, share_of_failure(wanted, leaves))
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return the error on both sides of every cell, all at once; where leaves have several, see ``buckets``."""
+        wanted, reach = self._reach(confidence)
+        if self.leaf == 1:
+            return Interval(out - reach, out + reach, wanted)
+        widths = (self.leaf, self.leaf)
+        sizes = spread(block_sums(np.ones(self.shape), widths), widths, self.shape).astype(np.int64)
+        return interval_within(out, wanted, lambda _: reach, sizes=sizes)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the least-squares estimates of the leaves, spread evenly over their cells."""

@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Positive, Whole, whole
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Positive, Whole, whole
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Repeat, Sequence, Use
+from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
     PureNodeField,
     counts_of,
@@ -70,7 +71,6 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a bucket are off by what nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
     buckets: Whole = Whole(least=1, most=_MOST_CELLS)
@@ -116,6 +116,10 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
         """Choose each boundary, then draw for as many buckets as there are cells."""
         boundary, counts = Use(self.chooser, self.stability), Use(replace(self.node, shape=(self.cells,)))
         return Sequence.of(Repeat(boundary, self.buckets - 1), counts)
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        return interval_of_buckets(out, confidence, self.node, draws=self.buckets, are_runs=True)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the noisy mean of its bucket for every cell."""

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Shape
-from dither.mechanisms.core import Composed, Numerics
+from dither.exact import Number, Shape
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
+from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import NodeField, check_cells, counts_of, neighbours, split, whole_shares
 
 
@@ -49,7 +50,6 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the error is how far the counts are from even ones, which nobody knows"
-    no_interval_because: ClassVar[str] = no_error_because
 
     shape: Shape = Shape()
     node: NodeField = NodeField()
@@ -70,6 +70,11 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """One draw."""
         return Use(self.node)
+
+    def interval(self, out: Any, confidence: Number) -> Interval:
+        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        sizes = np.full(self.shape, math.prod(self.shape))
+        return interval_of_buckets(out, confidence, self.node, draws=1, sizes=sizes)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return equal counts."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -75,7 +76,7 @@ class Attributes:
     def axes(self, names: Iterable[str]) -> Axes:
         """Return the numbers of these attributes, in increasing order, or refuse what is unknown or named twice."""
         given = [names] if isinstance(names, str) else list(names)
-        numbers = {name: number for number, name in enumerate(self.names)}
+        numbers = self._numbers
         for name in given:
             if name not in numbers:
                 near = ", ".join(self.names[:5])
@@ -83,6 +84,10 @@ class Attributes:
         if len(set(given)) != len(given) or len(given) > _MOST_TOGETHER:
             raise InvalidParameter("marginals", tuple(given), f"sets of at most {_MOST_TOGETHER} different attributes")
         return tuple(sorted(numbers[name] for name in given))
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
     def named(self, axes: Axes) -> tuple[str, ...]:
         """Return the names of attributes from their numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,10 +18,13 @@ from dither.exact import Field, Number, probability, sqrt_up, whole
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import ROW, ROW_REPLACED, Unit
-from dither.publish.histograms.common import Floats, Node, combination_reach
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.publish.histograms.common import Floats, Node, NodeField, combination_reach
 from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 
+#: Counts a marginal, all of whose attributes are in increasing order.
+Counter = Callable[[Axes], NDArray[np.int64]]
 #: Weights of measurements are whole numbers up to this one.
 MOST_WEIGHT = 2**30
 #: Weights of a plan are rounded to so many parts of the largest.
@@ -149,16 +152,76 @@ class MarginalRelease(Composed[Any, Floats]):
         return Interval(np.asarray(out) - around, np.asarray(out) + around, wanted)
 
 
-def stability_of(node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
+@dataclass(frozen=True, kw_only=True)
+class DrawnMarginals(MarginalRelease):
+    """A release that measures whole numbers made of counted marginals, in one draw."""
+
+    node: NodeField = NodeField()
+
+    @cached_property
+    def counted(self) -> tuple[Axes, ...]:
+        """The marginals of which measurements are made: those that are asked for, unless a method says otherwise."""
+        return self.sets
+
+    @cached_property
+    @abstractmethod
+    def part(self) -> Node:
+        """The noise of all measurements."""
+
+    @abstractmethod
+    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+        """Return how far all measurements move together per unit, in the distance of the noise.
+
+        Args:
+            unit: ROW or ROW_REPLACED.
+            may_vanish: whether what replaces a row may lie in no cell at all. Then every measurement is taken to move
+                by the larger of what a new row and a replaced one do.
+
+        """
+
+    @abstractmethod
+    def measurements(self, count: Counter) -> NDArray[np.int64]:
+        """Return what noise is added to; ``count`` is asked for marginals of ``counted`` alone."""
+
+    @abstractmethod
+    def estimates(self, noisy: NDArray[Any]) -> Floats:
+        """Return the marginals that noisy measurements give, one after the other: post-processing."""
+
+    @cached_property
+    def stability(self) -> Fraction:
+        """How far all measurements move together per unit."""
+        return self.moved(self.unit)
+
+    def plan(self) -> Plan:
+        """One draw for all measurements."""
+        return Use(self.part, self.stability)
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The noise."""
+        return (self.node,)
+
+    def release(self, data: Any, run: Runner) -> Floats:
+        """Return the marginals of records."""
+        codes = self.attributes.codes(data)
+        exact = self.measurements(lambda axes: self.attributes.count(codes, axes))
+        return self.estimates(np.asarray(run(self.part, exact, stability=self.stability)))
+
+
+def stability_of(
+    node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int], *, may_vanish: bool = False
+) -> Fraction:
     """Return how far marginals of so many cells, each times a whole weight, move together per unit.
 
     A row lies in one cell of each marginal; a replaced one leaves a cell and enters another, unless there is only one.
+    Where what replaces a row may lie in no cell, that one cell moves as well, by 1.
     """
     is_l1, replaced = isinstance(node, Geometric), unit == ROW_REPLACED
-    power = 1 if is_l1 else 2
+    power, alone = 1 if is_l1 else 2, 1 if may_vanish else 0
     moved = sum(
-        (0 if replaced and size == 1 else weight**power) for weight, size in zip(weights, sizes, strict=True)
-    ) * (2 if replaced else 1)
+        weight**power * ((alone if size == 1 else 2) if replaced else 1)
+        for weight, size in zip(weights, sizes, strict=True)
+    )
     # Where nothing moves at all any distance will do, and plans have none of 0.
     whole_distance = Fraction(max(moved, 1))
     return whole_distance if is_l1 else sqrt_up(whole_distance)

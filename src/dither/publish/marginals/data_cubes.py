@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, PureDP, Unit
-from dither.publish.histograms.common import Floats, Node, NodeField
+from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
+from dither.publish.histograms.common import Floats, Node
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes, checked_sets
-from dither.publish.marginals.common import MarginalRelease, Names
+from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
 
@@ -50,11 +52,11 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="Differentially Private Data Cubes (Ding, Winslett, Han, Li 2011), sections 3 to 5; Differential Privacy "
-    "and Applications (Zhu et al. 2017), section 5.2.2",
+    source="Differentially Private Data Cubes (Ding, Winslett, Han, Li 2011); Differential Privacy and "
+    "Applications (Zhu et al. 2017), section 5.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class DataCubes(MarginalRelease):
+class DataCubes(DrawnMarginals):
     """Measure a few cuboids, and release all that are asked for from them by least squares.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of cuboids (geometric
@@ -79,14 +81,15 @@ class DataCubes(MarginalRelease):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     cuboids: Names = Names()
-    node: NodeField = NodeField()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         measured = checked_sets(self.attributes, self.cuboids, "cuboids")
         object.__setattr__(self, "cuboids", tuple(self.attributes.named(axes) for axes in measured))
+        orders = {len(axes) for axes in self.sets}
+        held = {axes for cuboid in measured for order in orders for axes in combinations(cuboid, order)}
         for axes in self.sets:
-            if not any(set(axes) <= set(cuboid) for cuboid in measured):
+            if axes not in held:
                 rule = f"such that one of them holds {self.attributes.named(axes)}"
                 raise InvalidParameter("cuboids", self.cuboids, rule)
 
@@ -120,19 +123,24 @@ class DataCubes(MarginalRelease):
         return cls(attributes=attributes, marginals=marginals, unit=unit, cuboids=cuboids, node=node)
 
     @cached_property
+    def counted(self) -> tuple[Axes, ...]:
+        """The cuboids that are measured."""
+        return tuple(self.attributes.axes(names) for names in self.cuboids)
+
+    @cached_property
     def measurement(self) -> Measurement:
         """The one draw."""
-        measured = tuple(self.attributes.axes(names) for names in self.cuboids)
-        return Measurement(self.attributes, measured, (1,) * len(measured), self.node, self.unit)
+        return Measurement(self.attributes, self.counted, (1,) * len(self.counted), self.node, self.unit)
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The noise."""
-        return (self.node,)
+    @cached_property
+    def part(self) -> Node:
+        """The noise of all cells."""
+        return self.measurement.part
 
-    def plan(self) -> Plan:
-        """One draw for all measured cuboids."""
-        return self.measurement.plan()
+    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+        """Return how far all cuboids move together per unit."""
+        weights, sizes = self.measurement.weights, self.measurement.sizes
+        return stability_of(self.node, unit, weights, sizes, may_vanish=may_vanish)
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:
@@ -140,10 +148,14 @@ class DataCubes(MarginalRelease):
         spreads = fitted_spreads(self.attributes, self.measurement.variances)
         return tuple(cell_variance(self.attributes, spreads, axes) for axes in self.sets)
 
-    def release(self, data: Any, run: Runner) -> Floats:
+    def measurements(self, count: Counter) -> NDArray[np.int64]:
+        """Return the counts of all measured cuboids."""
+        return self.measurement.weighted(count)
+
+    def estimates(self, noisy: NDArray[Any]) -> Floats:
         """Return the cuboids that are asked for, which agree with one another."""
-        noisy = self.measurement.draw(data, run)
-        return fit(self.attributes, noisy, self.measurement.variances).flat(self.sets)
+        tables = self.measurement.unweighted(noisy)
+        return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)
 
 
 def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2) -> tuple[Axes, ...]:

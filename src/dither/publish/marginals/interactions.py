@@ -16,7 +16,7 @@ another exactly when their interactions do, and least squares needs no table lar
 - every diagonal entry of C_T is the product of 1 - 1 / n over the attributes of T. So a cell of the marginal on Q has
   the variance: sum over T within Q of u_T / n_(Q - T)^2 times that product.
 
-(ResidualPlanner, Xiao, He, Zhang and Kifer 2023, section 4, for this basis; the average is theirs for one marginal
+(ResidualPlanner, Xiao, He, Zhang and Kifer 2023, for this basis; the average is theirs for one marginal
 a set.) Post-processing only: what is handed over has been released.
 """
 

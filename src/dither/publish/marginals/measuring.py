@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -23,7 +24,7 @@ from dither.privacy import Loss, Plan, PureDP, Unit, Use
 from dither.privacy.calibration import check_target
 from dither.publish.histograms.common import Floats, Node, variance_of
 from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.common import stability_of
+from dither.publish.marginals.common import Counter, stability_of
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,20 @@ class Measurement:
     def draw(self, data: Any, run: Runner) -> dict[Axes, Floats]:
         """Return the noisy marginals of the records, their weights taken out again."""
         codes = self.attributes.codes(data)
+        exact = self.weighted(lambda axes: self.attributes.count(codes, axes))
+        return self.unweighted(np.asarray(run(self.part, exact, stability=self.stability)))
+
+    def weighted(self, count: Counter) -> NDArray[np.int64]:
+        """Return all marginals times their weights, one after the other."""
         counted = []
         for axes, weight in zip(self.sets, self.weights, strict=True):
             # Cutting counts off moves no two tables farther apart, and keeps the product in range.
-            counts = np.minimum(self.attributes.count(codes, axes), LARGEST_VALUE // weight)
-            counted.append(counts.ravel() * weight)
-        noisy = np.asarray(run(self.part, np.concatenate(counted), stability=self.stability), dtype=np.float64)
-        pieces = np.split(noisy, np.cumsum(self.sizes)[:-1])
+            counted.append(np.minimum(count(axes), LARGEST_VALUE // weight).ravel() * weight)
+        return np.concatenate(counted)
+
+    def unweighted(self, noisy: NDArray[Any]) -> dict[Axes, Floats]:
+        """Return the noisy marginals, their weights taken out again."""
+        pieces = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(self.sizes)[:-1])
         return {
             axes: (piece / weight).reshape(self.attributes.shape_of(axes))
             for axes, weight, piece in zip(self.sets, self.weights, pieces, strict=True)

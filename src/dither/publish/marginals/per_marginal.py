@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.exact import Flag
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, PureDP, Unit
-from dither.publish.histograms.common import Floats, Node, NodeField
+from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
+from dither.publish.histograms.common import Floats, Node
 from dither.publish.marginals.attributes import Attributes, checked_sets
-from dither.publish.marginals.common import MarginalRelease, Weights, rounded_weights
+from dither.publish.marginals.common import Counter, DrawnMarginals, Weights, rounded_weights, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
 
@@ -50,10 +51,10 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Differential Privacy and Applications (Zhu et al. 2017), section 5.2; Privacy, Accuracy, and Consistency "
-    "Too (Barak et al. 2007), section 1; ResidualPlanner (Xiao et al. 2023), section 4, for the least squares",
+    "Too (Barak et al. 2007), section 1; ResidualPlanner (Xiao et al. 2023), for the least squares",
 )
 @dataclass(frozen=True, kw_only=True)
-class NoisyMarginals(MarginalRelease):
+class NoisyMarginals(DrawnMarginals):
     """Add noise to every marginal that is asked for, each with a share of the budget.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the sum of the weights (geometric
@@ -80,7 +81,6 @@ class NoisyMarginals(MarginalRelease):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     weights: Weights = Weights()
-    node: NodeField = NodeField()
     agreeing: Flag = Flag(True)
 
     def __post_init__(self) -> None:
@@ -122,14 +122,14 @@ class NoisyMarginals(MarginalRelease):
         """The one draw."""
         return Measurement(self.attributes, self.sets, self.weights, self.node, self.unit)
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The noise."""
-        return (self.node,)
+    @cached_property
+    def part(self) -> Node:
+        """The noise of all cells."""
+        return self.measurement.part
 
-    def plan(self) -> Plan:
-        """One draw for all marginals."""
-        return self.measurement.plan()
+    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+        """Return how far all weighted marginals move together per unit."""
+        return stability_of(self.node, unit, self.weights, self.sizes, may_vanish=may_vanish)
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:
@@ -140,9 +140,13 @@ class NoisyMarginals(MarginalRelease):
         spreads = fitted_spreads(self.attributes, before)
         return tuple(cell_variance(self.attributes, spreads, axes) for axes in self.sets)
 
-    def release(self, data: Any, run: Runner) -> Floats:
-        """Return the noisy marginals."""
-        noisy = self.measurement.draw(data, run)
+    def measurements(self, count: Counter) -> NDArray[np.int64]:
+        """Return all marginals times their weights."""
+        return self.measurement.weighted(count)
+
+    def estimates(self, noisy: NDArray[Any]) -> Floats:
+        """Return the noisy marginals, made to agree."""
+        tables = self.measurement.unweighted(noisy)
         if self.agreeing:
-            return fit(self.attributes, noisy, self.measurement.variances).flat(self.sets)
-        return np.concatenate([noisy[axes].ravel() for axes in self.sets])
+            return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)
+        return np.concatenate([tables[axes].ravel() for axes in self.sets])

@@ -45,8 +45,8 @@ def _examples() -> Iterator[Example]:
 
 @register(
     examples=_examples,
-    source="PriView: Practical Differentially Private Release of Marginal Contingency Tables (Qardaji, Yang, Li 2014), "
-    "section 4; Differential Privacy and Applications (Zhu et al. 2017), section 5.2.2",
+    source="PriView: Practical Differentially Private Release of Marginal Contingency Tables (Qardaji, Yang, Li 2014); "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 5.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
 class PriView(MarginalRelease):

@@ -24,12 +24,11 @@ from dither.exact import Field, Number, positive, sqrt_up
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, Plan, Unit, Use
-from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, Unit
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
-from dither.publish.marginals.common import MarginalRelease, Weights
+from dither.publish.marginals.common import Counter, DrawnMarginals, Weights
 from dither.publish.marginals.interactions import Interactions, cell_variance, centred, centred_share, closure, subsets
 
 #: The largest multiplier of a measurement: fine enough that rounding costs nothing that shows, and counts have room.
@@ -60,10 +59,10 @@ class _GaussianNode(Field[DiscreteGaussian, DiscreteGaussian]):
 @register(
     examples=_examples,
     source="An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss Functions (Xiao, He, Zhang, "
-    "Kifer 2023), sections 4 and 5",
+    "Kifer 2023)",
 )
 @dataclass(frozen=True, kw_only=True)
-class ResidualPlanner(MarginalRelease):
+class ResidualPlanner(DrawnMarginals):
     """Release marginals from noisy interactions, measured as precisely as the marginals that are asked for need them.
 
     Guarantee: records ``d_in`` rows apart lose rho = d_in^2 stability^2 / (2 sigma^2), where stability^2 is the sum
@@ -147,23 +146,13 @@ class ResidualPlanner(MarginalRelease):
         """The noise of all measurements."""
         return replace(self.node, shape=(sum(self.attributes.cells_of(axes) for axes in self.measured),))
 
-    @cached_property
-    def stability(self) -> Fraction:
-        """How far all measurements move together per unit."""
+    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+        """Return how far all measurements move together per unit."""
         squares = (
-            weight**2 * squared_move(self.attributes, axes, self.unit)
+            weight**2 * squared_move(self.attributes, axes, unit, may_vanish=may_vanish)
             for axes, weight in zip(self.measured, self.weights, strict=True)
         )
         return sqrt_up(Fraction(max(sum(squares), 1)))
-
-    def plan(self) -> Plan:
-        """One draw for all measurements."""
-        return Use(self.part, self.stability)
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The noise."""
-        return (self.node,)
 
     @cached_property
     def spreads(self) -> dict[Axes, float]:
@@ -179,20 +168,23 @@ class ResidualPlanner(MarginalRelease):
         """The variance of a cell of each marginal."""
         return tuple(cell_variance(self.attributes, self.spreads, axes) for axes in self.sets)
 
-    def release(self, data: Any, run: Runner) -> Floats:
-        """Return the marginals, which agree with one another."""
-        counted = _Counted(self.attributes, self.attributes.codes(data), self.sets)
+    def measurements(self, count: Counter) -> NDArray[np.int64]:
+        """Return the interactions of all measured sets, times their sizes and weights."""
+        counted = _Counted(self.attributes, count, self.sets)
         taken = []
         for axes, weight in zip(self.measured, self.weights, strict=True):
             # Cutting counts off moves no two tables farther apart, and keeps all products in range.
             counts = np.minimum(counted.table(axes), LARGEST_VALUE // (weight * _reach(self.attributes, axes)))
             taken.append(whole_interaction(counts).ravel() * weight)
-        noisy = np.asarray(run(self.part, np.concatenate(taken), stability=self.stability), dtype=np.float64)
-        pieces = np.split(noisy, np.cumsum([piece.size for piece in taken])[:-1])
+        return np.concatenate(taken)
+
+    def estimates(self, noisy: NDArray[Any]) -> Floats:
+        """Return the marginals, which agree with one another."""
+        sizes = [self.attributes.cells_of(axes) for axes in self.measured]
+        pieces = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(sizes)[:-1])
         tables = {axes: np.zeros(self.attributes.shape_of(axes)) for axes in closure(self.sets)}
-        for axes, weight, piece in zip(self.measured, self.weights, pieces, strict=True):
-            multiplier = weight * self.attributes.cells_of(axes)
-            tables[axes] = centred((piece / multiplier).reshape(self.attributes.shape_of(axes)))
+        for axes, weight, size, piece in zip(self.measured, self.weights, sizes, pieces, strict=True):
+            tables[axes] = centred((piece / (weight * size)).reshape(self.attributes.shape_of(axes)))
         return Interactions(self.attributes, tables).flat(self.sets)
 
 
@@ -239,17 +231,20 @@ def whole_interaction(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return counts
 
 
-def squared_move(attributes: Attributes, axes: Axes, unit: Unit) -> int:
+def squared_move(attributes: Attributes, axes: Axes, unit: Unit, *, may_vanish: bool = False) -> int:
     """Return the square of how far the whole interaction moves per unit, in L2: exact.
 
     A row that comes or goes moves it by the product of n (n - 1). A replaced row moves it farthest when it changes in
-    the attribute of the fewest values alone: by 2 m / (m - 1) times that.
+    the attribute of the fewest values alone: by 2 m / (m - 1) times that, which is never less. The number of rows
+    does not move when rows are replaced, unless what replaces one ``may_vanish``.
     """
     sizes = attributes.shape_of(axes)
     moved = math.prod(size * (size - 1) for size in sizes)
     if unit != ROW_REPLACED:
         return moved
-    return 2 * moved * min(sizes) // (min(sizes) - 1) if sizes else 0
+    if not sizes:
+        return 1 if may_vanish else 0
+    return 2 * moved * min(sizes) // (min(sizes) - 1)
 
 
 def _reach(attributes: Attributes, axes: Axes) -> int:
@@ -258,10 +253,10 @@ def _reach(attributes: Attributes, axes: Axes) -> int:
 
 
 class _Counted:
-    """Marginals of records, each asked one counted once, and their subsets summed from those."""
+    """Marginals, each asked one counted once, and their subsets summed from those."""
 
-    def __init__(self, attributes: Attributes, codes: NDArray[np.int64], sets: Sequence[Axes]) -> None:
-        self._attributes, self._codes = attributes, codes
+    def __init__(self, attributes: Attributes, count: Counter, sets: Sequence[Axes]) -> None:
+        self._count = count
         self._sources: dict[Axes, Axes] = {}
         for axes in sorted(sets, key=attributes.cells_of, reverse=True):
             # The last one to be written has the fewest cells.
@@ -271,7 +266,7 @@ class _Counted:
     def table(self, axes: Axes) -> NDArray[np.int64]:
         source = self._sources[axes]
         if source not in self._tables:
-            self._tables[source] = self._attributes.count(self._codes, source)
+            self._tables[source] = self._count(source)
         dropped = tuple(place for place, axis in enumerate(source) if axis not in axes)
         summed: NDArray[np.int64] = self._tables[source].sum(axis=dropped)
         return summed

@@ -205,7 +205,9 @@ def opt_marginals(
         )
         for start in starts
     ]
-    best = np.maximum(np.asarray(min(tries, key=lambda found: float(found.fun)).x), 0.0)
+    # Errors are those of weights of any size but 0, where a search can end: so they are compared at a sum of 1.
+    ends = [asked, *(np.maximum(np.asarray(found.x), 0.0) for found in tries)]
+    best = min((end / end.sum() for end in ends if end.sum() > 0), key=lambda end: error(end)[0])
     weights = best if power == 1 else np.sqrt(best)
     rounded = np.rint(weights * (2.0**bits / weights.max())).astype(np.int64)
     # Sums over subsets see every set that is asked for, even where rounding took the last set above it away.

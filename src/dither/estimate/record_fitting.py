@@ -1,0 +1,199 @@
+"""Records from tables of pairs: whole records whose pairs of attributes occur as often as wanted tables say.
+
+Objective: minimise the sum over all pairs of attributes, and over the single ones, of w (count - wanted)^2 over their
+cells, where w = 1 / (wanted + 1)^power. No junction tree is needed and all pairs can be kept at once: a record is moved
+from one value of one attribute to another where that lowers the sum, which is computed exactly for one move. Records
+are looked at in blocks; of the moves that would help within a block a random share is made, because all of them
+together would go too far (PrivSyn, Zhang et al. 2021, section 4.3, changes a share of the records for one pair at a
+time; here a move is judged by all pairs of its attribute together). Blocks become smaller from round to round.
+
+What is not wanted is left as it is: records begin as independent draws with the wanted single attributes, and moves
+bring in the pairs, and no more dependence of three attributes than these need.
+
+Cost of a round: records times attributes times the sum of all numbers of values, in few vector steps; memory: the
+square of that sum.
+
+Post-processing only: tables have been released, and the generator protects nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.estimate.public_randomness import Generator
+
+Floats = NDArray[np.float64]
+Single = NDArray[np.float32]
+Codes = NDArray[np.int64]
+#: The numbers of two attributes, the smaller one first.
+Pair = tuple[int, ...]
+
+#: The most values that all attributes may have together: tables of their pairs are held in memory.
+MOST_VALUES: Final = 4096
+#: Gains below this are rounding errors.
+_LEAST_GAIN: Final = 1e-5
+
+
+class Rounds(NamedTuple):
+    """Rounds over all records: in how many blocks, and which share of the helpful moves is made."""
+
+    times: int
+    blocks: int
+    share: float
+
+
+#: From independent records, and from records that fit already but for rounding.
+FROM_NOTHING: Final = (Rounds(2, 50, 0.3), Rounds(3, 160, 0.25), Rounds(4, 250, 0.2))
+TOUCHING_UP: Final = (Rounds(1, 100, 0.25), Rounds(2, 250, 0.25))
+
+
+def shared_out(law: Floats, rows: int, generator: Generator) -> Codes:
+    """Return so many values in random order, each as often as its share of the law says, rounded down or up.
+
+    >>> from dither.estimate.public_randomness import public_generator
+    >>> np.bincount(shared_out(np.array([0.5, 0.25, 0.25]), 8, public_generator())).tolist()
+    [4, 2, 2]
+
+    """
+    total = float(law.sum())
+    shares = law / total if total > 0 else np.full(law.size, 1 / law.size)
+    ends = np.minimum(np.cumsum(shares) * rows, rows)
+    ends[-1] = rows
+    # One random start for all: every value comes as often as its share on average, never off by a whole record.
+    reached = np.floor(ends + float(generator.random())).astype(np.int64)
+    counts = reached - np.concatenate([[0], reached[:-1]])
+    return generator.permutation(np.repeat(np.arange(law.size, dtype=np.int64), counts))
+
+
+class WantedPairs:
+    """Laws of pairs and of single attributes, side by side in one square table.
+
+    Args:
+        singles: for each attribute the law of its values, at least 0.
+        pairs: for pairs of attributes the law of both, at least 0; pairs that are not named are not fitted.
+
+    """
+
+    def __init__(self, singles: Sequence[Floats], pairs: Mapping[Pair, Floats]) -> None:
+        self.sizes = tuple(single.size for single in singles)
+        self.starts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        values = int(self.starts[-1])
+        if values > MOST_VALUES:
+            raise InvalidParameter("singles", f"{values} values", f"at most {MOST_VALUES} values together")
+        self.laws: Single = np.zeros((values, values), dtype=np.float32)
+        self.named = np.zeros((values, values), dtype=bool)
+        for axis, single in enumerate(singles):
+            own = np.arange(self.starts[axis], self.starts[axis + 1])
+            self.laws[own, own] = single / max(float(single.sum()), 1e-300)
+            self.named[own, own] = True
+        for axes, table in pairs.items():
+            first, second = axes
+            place = (self.part(first), self.part(second))
+            law = table / max(float(table.sum()), 1e-300)
+            for block, values_there in ((place, law), (place[::-1], law.T)):
+                self.laws[block], self.named[block] = values_there, True
+
+    def part(self, axis: int) -> slice:
+        """Return where the values of an attribute stand."""
+        return slice(int(self.starts[axis]), int(self.starts[axis + 1]))
+
+    def independent(self, rows: int, generator: Generator) -> Codes:
+        """Return records, a row for each attribute, with the wanted single attributes and no dependence."""
+        laws = [np.diagonal(self.laws[self.part(axis), self.part(axis)]) for axis in range(len(self.sizes))]
+        return np.stack([shared_out(law.astype(np.float64), rows, generator) for law in laws])
+
+
+def fit_records(
+    records: Codes,
+    wanted: WantedPairs,
+    generator: Generator,
+    *,
+    rounds: Sequence[Rounds] = FROM_NOTHING,
+    power: float = 0.5,
+) -> Codes:
+    """Return records moved towards the wanted pairs.
+
+    Args:
+        records: a row for each attribute, a column for each record.
+        wanted: the laws of single attributes and pairs.
+        generator: public randomness.
+        rounds: how often, and in how many blocks, records are looked at.
+        power: how far rare cells count for more: the weight of a cell is 1 / (wanted count + 1)^power.
+
+    """
+    moved = _Fit(records, wanted, power)
+    for each in rounds:
+        for _ in range(each.times):
+            moved.round(each.blocks, each.share, generator)
+    return moved.places.T - wanted.starts[:-1, None]
+
+
+class _Fit:
+    """Records, how far all their pairs are off, and the weights of these errors."""
+
+    def __init__(self, records: Codes, wanted: WantedPairs, power: float) -> None:
+        self._wanted = wanted
+        #: A row for each record: where the value of each attribute stands in the square table.
+        self.places = np.ascontiguousarray(records.T + wanted.starts[:-1])
+        counts = np.zeros(wanted.laws.shape)
+        goal = wanted.laws * np.float32(records.shape[1])
+        self._weights: Single = np.where(wanted.named, (goal + 1) ** np.float32(-power), 0).astype(np.float32)
+        width = self.places.shape[1]
+        for first in range(width):
+            for second in range(first, width):
+                sizes = wanted.sizes[first], wanted.sizes[second]
+                flat = records[first] * sizes[1] + records[second]
+                table = np.bincount(flat, minlength=sizes[0] * sizes[1]).reshape(sizes)
+                counts[wanted.part(first), wanted.part(second)] = table
+                counts[wanted.part(second), wanted.part(first)] = table.T
+        self._errors: Single = np.ascontiguousarray(counts - goal, dtype=np.float32)
+
+    def round(self, blocks: int, share: float, generator: Generator) -> None:
+        """Look at every record once."""
+        from scipy.sparse import csr_array
+
+        width, values = self.places.shape[1], len(self._weights)
+        order = generator.permutation(len(self.places))
+        for rows in np.array_split(order, min(blocks, max(len(order), 1))):
+            block = self.places[rows]
+            ends = np.arange(0, block.size + 1, width)
+            # Adds up, for every record, the rows of a table where the values of all its attributes stand.
+            lookup = csr_array((np.ones(block.size, np.float32), block.ravel(), ends), shape=(len(block), values))
+            for axis in generator.permutation(width):
+                if self._wanted.sizes[axis] > 1 and len(rows):
+                    self._move(block, lookup, int(axis), share, generator)
+            self.places[rows] = block
+
+    def _move(self, block: Codes, lookup: Any, axis: int, share: float, generator: Generator) -> None:
+        """Move a share of the records of a block to the value of one attribute that fits best."""
+        part = self._wanted.part(axis)
+        weights, errors = self._weights[:, part], self._errors[:, part]
+        # (e + 1)^2 - e^2 for the cells that a record enters, (e - 1)^2 - e^2 for those that it leaves.
+        entering, leaving = weights * (2 * errors + 1), weights * (1 - 2 * errors)
+        # A record enters one cell of the attribute alone, wherever it stood before.
+        own_entering, own_leaving = np.diagonal(entering[part]).copy(), np.diagonal(leaving[part]).copy()
+        entering[part] = leaving[part] = 0
+        numbers, here = np.arange(len(block)), block[:, axis] - part.start
+        costs = lookup @ entering + own_entering
+        costs[numbers, here] = np.inf
+        best = costs.argmin(axis=1)
+        spent = costs[numbers, best] + leaving[block, here[:, None]].sum(axis=1) + own_leaving[here]
+        chosen = np.flatnonzero((spent < -_LEAST_GAIN) & (generator.random(len(block)) < share))
+        if len(chosen):
+            there = part.start + best[chosen]
+            self._keep_up(np.delete(block[chosen], axis, axis=1), block[chosen, axis], there)
+            block[chosen, axis] = there
+            lookup.indices.reshape(block.shape)[chosen, axis] = there
+
+    def _keep_up(self, others: Codes, here: Codes, there: Codes) -> None:
+        """Correct the errors for records that leave one value for another, their other values being the same."""
+        values, steps = len(self._errors), np.repeat(np.array([-1, 1], dtype=np.float32), len(here))
+        moved, beside = np.concatenate([here, there]), np.concatenate([others, others])
+        flat = np.concatenate([(beside * values + moved[:, None]), (beside + moved[:, None] * values)], axis=1)
+        cells = np.concatenate([flat.ravel(), moved * (values + 1)])
+        np.add.at(self._errors.reshape(-1), cells, np.concatenate([np.repeat(steps, flat.shape[1]), steps]))

@@ -1,0 +1,266 @@
+"""Margins: many marginals of private rows, counted by an engine without the table of all their columns.
+
+The columns may have any number of cells together. Every row is turned into whole numbers by the engine, one for each
+column, and several of these into one: so an engine groups by a few whole numbers, whatever the columns hold. (A column
+of more than 64 listed values stays as it is, and its values are numbered here.) Which statements are put is a function
+of the request alone:
+
+- marginals that overlap are counted together in *blocks* of at most 2^14 cells, a statement for each block;
+- where that would take more than 64 statements, one statement groups by all columns. It returns a row for each
+  combination that occurs, so never more than there are rows, and the marginals are added up from these.
+
+All statements ask for the same rows: those that lie in a cell of every column, and of each person as many as the limits
+leave. Nothing here adds noise: ``publish.counted_marginals`` does, and is the only caller.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import (
+    Aggregated,
+    Aggregation,
+    Bounded,
+    Call,
+    Case,
+    CountRows,
+    Expression,
+    Filter,
+    Kind,
+    Literal,
+    Name,
+    Project,
+    Relation,
+)
+from dither.data.expressions import Value, kind_of
+from dither.publish.marginals.attributes import Attributes, Axes
+from dither.publish.marginals.covering import merged
+from dither.publish.queries.groups import canonical, first_number
+from dither.publish.tables import Axis, Cells, listed_rows
+
+Codes = NDArray[np.int64]
+
+#: Cells of a block: what one statement returns at most.
+_BLOCK: Final = 2**14
+_MOST_STATEMENTS: Final = 64
+#: Columns of a table from which marginals are added up.
+_WIDEST: Final = 12
+#: Whole numbers of one key stay below this, with room in 64 bits.
+_LARGEST_KEY: Final = 2**62
+#: Listed values of a column that a statement tells apart one by one.
+_MOST_LABELS: Final = 64
+#: No table has more rows; and sums of fewer are exact in doubles.
+_MOST_ROWS: Final = 2**50
+_ALL_AT_ONCE: Final = 256
+_NOTHING: Final = Literal(None, Kind.INTEGER)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that one statement counts together: their places, and how they are packed into keys."""
+
+    axes: Axes
+    keys: tuple[Axes, ...]
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Marginals of private rows.
+
+    Args:
+        cells: the rows, and the cells of each column; any number of them together.
+        sets: the columns of each marginal, as places among those of ``cells``, in increasing order.
+
+    """
+
+    cells: Cells
+    sets: tuple[Axes, ...]
+
+    @cached_property
+    def attributes(self) -> Attributes:
+        """The columns and how many cells each has."""
+        return Attributes(self.cells.names, self.cells.shape)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """What is counted together."""
+        sizes = self.cells.shape
+        found = merged(sizes, self.sets, most_cells=_BLOCK)
+        if len(found) > _MOST_STATEMENTS:
+            found = (tuple(range(len(sizes))),)
+        return tuple(Block(axes, packed(sizes, axes, self._listed)) for axes in found)
+
+    @cached_property
+    def _listed(self) -> frozenset[int]:
+        """The columns whose values are numbered here, not by the engine."""
+        return frozenset(
+            place
+            for place, axis in enumerate(self.cells.axes)
+            if not axis.is_numbered and len(axis.labels or ()) > _MOST_LABELS
+        )
+
+    @cached_property
+    def rows(self) -> Relation:
+        """The rows that count, each as whole numbers: the place of its cell along each column."""
+        axes, relation = self.cells.axes, self.cells.relation
+        for place in self._listed:
+            relation = listed_rows(relation, axes[place], len(self._listed))
+        numbered = [
+            axis.value if place in self._listed else number_of(axis, relation.columns)
+            for place, axis in enumerate(axes)
+        ]
+        names = [_code(place) for place in range(len(axes))]
+        relation = Project(relation, tuple(zip(names, numbered, strict=True)))
+        has_number = [
+            Call("not", (Call("is_null", (Name(name),)),))
+            for place, name in enumerate(names)
+            if place not in self._listed
+        ]
+        if has_number:
+            relation = Filter(relation, _all(has_number))
+        if not self.cells.dataset.protects_persons:
+            return relation
+        # Groups are the cells of all columns, which their packed numbers tell apart.
+        groups = packed(self.cells.shape, tuple(range(len(axes))), self._listed)
+        keys = tuple(_packing(self.cells.shape, key) for key in groups)
+        return Bounded(relation, keys, self.cells.limits, tuple(names))
+
+    @cached_property
+    def asked(self) -> tuple[Aggregation, ...]:
+        """What an engine is asked for, block by block."""
+        return tuple(
+            Aggregation(self.rows, tuple(_packing(self.cells.shape, key) for key in block.keys), (CountRows(),))
+            for block in self.blocks
+        )
+
+    def tables(self, answers: Sequence[Aggregated]) -> dict[Axes, Codes]:
+        """Return the counts of every marginal; odd rows of an answer are as if they were not there."""
+        found: dict[Axes, Codes] = {}
+        for block, answer in zip(self.blocks, answers, strict=True):
+            codes, counts = self._decoded(block, answer)
+            inside = set(block.axes)
+            wanted = {axes for axes in self.sets if axes not in found and inside.issuperset(axes)}
+            orders = sorted({len(axes) for axes in wanted})
+            # Several marginals are added up from one that holds them: rows are gone through less often.
+            for cover in merged(self.cells.shape, tuple(sorted(wanted)), most_cells=_BLOCK // 4, most_axes=_WIDEST):
+                table = self._count(codes, counts, cover)
+                for axes in itertools.chain.from_iterable(itertools.combinations(cover, order) for order in orders):
+                    if axes in wanted:
+                        wanted.remove(axes)
+                        dropped = tuple(place for place, axis in enumerate(cover) if axis not in axes)
+                        found[axes] = table.sum(axis=dropped)
+        return found
+
+    def _count(self, codes: dict[int, Codes], counts: NDArray[np.float64], axes: Axes) -> Codes:
+        places = np.zeros(counts.size, dtype=np.int64)
+        for axis in axes:
+            places = places * self.cells.shape[axis] + codes[axis]
+        summed = np.bincount(places, weights=counts, minlength=self.attributes.cells_of(axes))
+        return summed.astype(np.int64).reshape(self.attributes.shape_of(axes))
+
+    def _decoded(self, block: Block, answer: Aggregated) -> tuple[dict[int, Codes], NDArray[np.float64]]:
+        """Return the places along each column of a block, and how many rows lie there."""
+        readers = [self._reader(key) for key in block.keys]
+        rows = []
+        for key, numbers in zip(answer.keys, answer.measures, strict=False):
+            places = [reader(value) for reader, value in zip(readers, key, strict=False)]
+            if len(key) == len(readers) and None not in places:
+                rows.append((*places, min(max(first_number(numbers), 0), _MOST_ROWS)))
+        found = np.array(rows, dtype=np.int64).reshape(-1, len(readers) + 1)
+        codes: dict[int, Codes] = {}
+        for place, axes in enumerate(block.keys):
+            rest = found[:, place]
+            for axis in reversed(axes):
+                rest, codes[axis] = np.divmod(rest, self.cells.shape[axis])
+        return codes, found[:, -1].astype(np.float64)
+
+    def _reader(self, axes: Axes) -> Callable[[Any], int | None]:
+        """Return what makes of a key its whole number, or None where it is none."""
+        if axes[0] in self._listed:
+            axis = self.cells.axes[axes[0]]
+            kinds = (kind_of(axis.value, self.cells.relation.columns),)
+            known = {canonical((label,), kinds): place for place, label in enumerate(axis.labels or ())}
+
+            def place_of(value: Any) -> int | None:
+                clean = canonical((value,), kinds)
+                return None if clean is None else known.get(clean)
+
+            return place_of
+        limit = math.prod(self.cells.shape[axis] for axis in axes)
+        return lambda value: value if type(value) is int and 0 <= value < limit else None
+
+
+def packed(sizes: Sequence[int], axes: Axes, apart: Collection[int] = ()) -> tuple[Axes, ...]:
+    """Return the axes in order, in groups of a number of cells below 2^62 each; those ``apart`` by themselves.
+
+    >>> packed((2**40, 2**20, 2**30), (0, 1, 2))
+    ((0, 1), (2,))
+    """
+    groups: list[list[int]] = []
+    cells = _LARGEST_KEY
+    for axis in axes:
+        cells *= sizes[axis]
+        if cells >= _LARGEST_KEY or axis in apart:
+            groups.append([])
+            cells = sizes[axis]
+        groups[-1].append(axis)
+        if axis in apart:
+            cells = _LARGEST_KEY
+    return tuple(map(tuple, groups))
+
+
+def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
+    """Return the number of the cell of a row along an axis, from 0; NULL where it has none."""
+    if axis.is_numbered:
+        return axis.value
+    labels = axis.labels or ()
+    kind = kind_of(axis.value, columns)
+    numbered = [(label, place) for place, label in enumerate(labels) if label is not None]
+    if kind is not Kind.BOOLEAN:
+        numbered.sort(key=lambda pair: pair[0])
+    absent = [place for place, label in enumerate(labels) if label is None]
+    missing: Expression = Literal(absent[0], Kind.INTEGER) if absent else _NOTHING
+    found = _searched(axis.value, numbered, kind) if numbered else _NOTHING
+    return Case(((Call("is_null", (axis.value,)), missing),), found)
+
+
+def _searched(value: Expression, numbered: Sequence[tuple[Value, int]], kind: Kind) -> Expression:
+    """Return the number of the label that equals the value, by halving where labels have an order."""
+    if len(numbered) == 1 or kind is Kind.BOOLEAN:
+        equal = [(Call("equal", (value, Literal(label, kind))), _whole(place)) for label, place in numbered]
+        return Case(tuple(equal), _NOTHING)
+    middle = len(numbered) // 2
+    below = Call("less", (value, Literal(numbered[middle][0], kind)))
+    return Case(((below, _searched(value, numbered[:middle], kind)),), _searched(value, numbered[middle:], kind))
+
+
+def _packing(sizes: Sequence[int], axes: Axes) -> Expression:
+    """Return one whole number for the places along several axes: that of the cell in the order of the table."""
+    found: Expression = Name(_code(axes[0]))
+    for axis in axes[1:]:
+        found = Call("add", (Call("multiply", (found, _whole(sizes[axis]))), Name(_code(axis))))
+    return found
+
+
+def _all(conditions: Sequence[Expression]) -> Expression:
+    """Return whether all conditions hold."""
+    while len(conditions) > 1:
+        parts = [conditions[start : start + _ALL_AT_ONCE] for start in range(0, len(conditions), _ALL_AT_ONCE)]
+        conditions = [part[0] if len(part) == 1 else Call("and", tuple(part)) for part in parts]
+    return conditions[0]
+
+
+def _code(place: int) -> str:
+    return f"a{place}"
+
+
+def _whole(value: int) -> Literal:
+    return Literal(value, Kind.INTEGER)

@@ -1,0 +1,213 @@
+"""AIM: marginals are chosen one after the other, where the model is worst and noise would not hide it.
+
+For the best quality that a junction tree can hold, when minutes may be spent. In every round the candidate marginal on
+which the model is farthest off, beyond what its own noise would be, is chosen and measured, and the model fitted again.
+Noise starts high; when a round has taught less than the noise, it is halved, so that the budget sets the number of
+rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are whole numbers with an
+exact sensitivity; the size limit is part of choosing, so it shrinks the model and never fails; the survey of single
+attributes has a share of its own, from which rare values are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dither.estimate.graphical_model import FULL_STEPS
+from dither.exact import Whole
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
+from dither.publish.histograms.common import Share
+from dither.publish.marginals.attributes import Attributes
+from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.synthetic.graphical import GraphicalModel
+from dither.publish.synthetic.measuring import (
+    LARGEST_MODEL,
+    USUAL_MODEL,
+    Candidates,
+    Seen,
+    SpendingField,
+    Survey,
+    amount_of,
+    closure,
+    cost_of,
+    merged_survey,
+    noise_for,
+    picked,
+    scale_for,
+    spending_within,
+    spread_of,
+)
+from dither.publish.synthetic.records import records_of
+
+#: The share of the budget for the single attributes, that of a round for the choice, and how many rounds the first
+#: noise would last for, by attribute. Noise is halved for twice the epsilon but four times the rho, hence two sets.
+_IN_RHO = (Fraction(1, 3), Fraction(1, 10), 16)
+_PURE = (Fraction(1, 6), Fraction(1, 3), 4)
+#: Steps of a fit that the next one goes on from.
+_STEPS_A_ROUND = 50
+
+
+def _examples() -> Iterator[Example]:
+    # The first is run a thousand times by audits: as small as can be.
+    few, table = Attributes.of({"a": 2, "b": 2}), Attributes.of({"a": 2, "b": 2, "c": 2})
+    rows = np.array([[0, 1, 1], [1, 1, 0], [5, -3, 0], [1, 0, 0]])
+    pairs, cut = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1)), rows[:, :2]
+    once = AdaptiveIterative(attributes=few, workload=[["a", "b"]], budget=PureDP(3), rounds=1, survey="1/2")
+    yield Example(once, cut, ((cut, cut[1:], 1), (cut[:0], cut[:1], 1)))
+    yield Example(
+        AdaptiveIterative(
+            attributes=table, workload=[["a", "b", "c"]], budget=ZCDP(2), rounds=2, survey="1/4", largest_model=8
+        ),
+        rows,
+        pairs,
+    )
+
+
+@register(
+    examples=_examples,
+    source="AIM: An Adaptive and Iterative Mechanism for Differentially Private Synthetic Data (McKenna, Mullins, "
+    "Sheldon, Miklau 2022), the algorithm AIM",
+)
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveIterative(Composed[Any, GraphicalModel]):
+    """Choose and measure marginals until the budget is spent, always where the fitted model is worst.
+
+    Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
+    privacy makes of it.
+
+    Args:
+        attributes: names and sizes; public.
+        workload: the marginals that should come out well; public.
+        budget: what is spent, PureDP or ZCDP.
+        rounds: the noise of the first round is such that there could be so many; it falls from there.
+        survey: the share of the budget for the single attributes at the beginning.
+        choice: the share of what a round costs that pays for choosing.
+        largest_model: how many cells the model may have; what is spent so far sets the part that may be used.
+
+    >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
+    >>> AdaptiveIterative.calibrated(PureDP(1), attributes=people).loss(1)
+    PureDP('1')
+
+    """
+
+    name: ClassVar[str] = "aim"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
+    no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
+
+    attributes: AttributesField = AttributesField()
+    workload: Names = Names()
+    budget: SpendingField = SpendingField()
+    rounds: Whole = Whole(least=1, most=2**16)
+    survey: Share = Share()
+    choice: Share = Share(Fraction(1, 10))
+    largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
+
+    def __post_init__(self) -> None:
+        sets = tuple(self.attributes.axes(names) for names in self.workload)
+        object.__setattr__(self, "workload", tuple(self.attributes.named(axes) for axes in sets))
+        _ = self.candidates
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        attributes: Attributes,
+        workload: Several[Several[str]] | None = None,
+        largest_model: int = USUAL_MODEL,
+    ) -> Self:
+        """Return the method that spends ``target`` on records 1 apart.
+
+        Args:
+            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            attributes: names and sizes.
+            workload: the marginals that should come out well; None for all pairs.
+            largest_model: how many cells the model may have.
+
+        """
+        budget, width = spending_within(target), len(attributes.names)
+        survey, choice, rounds = _IN_RHO if budget.pure is None else _PURE
+        return cls(
+            attributes=attributes,
+            workload=attributes.every(min(2, width)) if workload is None else workload,
+            budget=budget,
+            rounds=rounds * width,
+            survey=survey,
+            choice=choice,
+            largest_model=largest_model,
+        )
+
+    @property
+    def distance(self) -> Metric:
+        """Records in one collection and not in the other."""
+        return RECORDS
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """All parts of the workload; a part counts as often as it has attributes in common with the workload."""
+        sets = tuple(dict.fromkeys(self.attributes.axes(names) for names in self.workload))
+        parts = [part for part in closure(sets) if len(part) > 1] or list(closure(sets))
+        common = np.zeros((len(self.attributes.names), len(sets)), dtype=np.int64)
+        for number, axes in enumerate(sets):
+            common[list(axes), number] = 1
+        weights = np.array([int(common[list(part)].sum()) for part in parts])
+        return Candidates(self.attributes, parts, (weights // np.gcd.reduce(weights)).tolist())
+
+    def plan(self) -> Plan:
+        """Whatever is chosen, within the budget."""
+        return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
+
+    def release(self, data: Any, run: Runner) -> GraphicalModel:
+        """Return the model of all measurements."""
+        is_pure = self.budget.pure is not None
+        inner, seen = run.within(), Seen(records_of(self.attributes, data))
+        whole = amount_of(self.budget)
+        first = whole * self.survey
+        survey = Survey(self.attributes, noise_for(first / len(self.attributes.names), is_pure=is_pure))
+        noisy = merged_survey(seen, survey.draw(seen, inner))
+        model = GraphicalModel.fitted(self.attributes, noisy, seen.merging)
+        left = whole - cost_of(survey.part, survey.stability, is_pure=is_pure)
+        each = left / self.rounds
+        struck = np.zeros(len(self.candidates.sets), dtype=bool)
+        is_last = False
+        while not is_last:
+            is_last = left < 2 * each
+            each = left if is_last else each
+            node = noise_for((1 - self.choice) * each, is_pure=is_pure)
+            scale = scale_for(self.choice * each, is_pure=is_pure, sensitivity=self.candidates.stability)
+            chooser = Exponential(candidates=len(self.candidates.sets), scale=scale)
+            limit = self.largest_model * float((whole - left + each) / whole)
+            allowed = self.candidates.allowed(model, limit) & ~struck
+            if not allowed.any():
+                break
+            scores = self.candidates.scores(seen, model, allowed, spread_of(node))
+            number = picked(inner, chooser, scores, self.candidates.stability)
+            left -= cost_of(chooser, self.candidates.stability, is_pure=is_pure)
+            axes = self.candidates.sets[number]
+            if not self.candidates.fits(model, axes, limit):
+                struck[number] = True
+                continue
+            noisy.append(seen.measure(inner, node, axes))
+            left -= cost_of(node, 1, is_pure=is_pure)
+            before = model.merged_table(axes)
+            steps = FULL_STEPS if is_last else _STEPS_A_ROUND
+            model = GraphicalModel.fitted(self.attributes, noisy, seen.merging, start=model, steps=steps)
+            after = model.merged_table(axes)
+            if float(np.abs(after - before).sum()) <= spread_of(node) * after.size:
+                # The model has learnt less than the noise: from here on half of the noise.
+                each *= 2 if is_pure else 4
+        return model

@@ -1,0 +1,226 @@
+"""Columns: from declared columns to codes that a model can learn, and from drawn codes back to values.
+
+A ``Coding`` numbers what a column may hold, by public facts alone: its declared categories, the cells of its declared
+bounds, NULL if it is nullable, and one number for every other value if the request declares one. An engine turns rows
+into codes; a drawn code becomes its value, or a value spread evenly over its cell.
+
+Cells are fine and public. Which of them are told apart is for a method to decide, from counts that it has paid for.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import Call, Case, Column, DataSet, Expression, Kind, Literal, Name, Relation
+from dither.data.expressions import Value
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
+from dither.estimate.public_randomness import Generator
+from dither.publish.marginals.attributes import Attributes
+from dither.publish.margins import number_of
+from dither.publish.tables import ENDS, Axis, Cells, axis_of, source_of
+
+#: Cells of a numeric column, unless told otherwise or there are fewer values.
+USUAL_BINS: Final = 32
+_MOST_CODES: Final = 2**16
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How one column is numbered.
+
+    Args:
+        column: its name.
+        kind: what its values are.
+        labels: the values of single codes, in order, where cells are single values; None stands for NULL.
+        edges: the ends of the cells, where they are ranges; the last cell holds both of its ends.
+        nullable: for ranges, whether one more code stands for NULL.
+        has_other: whether the last label stands for every value that is no category.
+
+    """
+
+    column: str
+    kind: Kind
+    labels: tuple[Value, ...] | None
+    edges: tuple[Value, ...] | None
+    nullable: bool
+    has_other: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many codes there are."""
+        if self.labels is not None:
+            return len(self.labels)
+        return len(self.edges or ()) - 1 + int(self.nullable)
+
+    def values(self, codes: NDArray[np.int64], generator: Generator) -> NDArray[Any]:
+        """Return a value for every code: its label, or one spread evenly over its cell."""
+        if self.labels is not None:
+            return objects_of(self.labels)[codes]
+        edges = self.edges or ()
+        last = len(edges) - 2
+        cells = np.minimum(codes, last)
+        if self.kind is Kind.REAL:
+            ends = np.array(edges, dtype=np.float64)
+            # Between the ends by shares, so that no difference overflows.
+            shares = generator.random(codes.size)
+            drawn = np.clip(ends[cells] * (1 - shares) + ends[cells + 1] * shares, ends[cells], ends[cells + 1])
+            found: NDArray[Any] = drawn.astype(object)
+        else:
+            # A cell holds its lower end and not its upper one, but for the last.
+            numbers = np.array([_number(edge) for edge in edges], dtype=np.int64)
+            numbers[-1] += 1
+            drawn = generator.integers(numbers[cells], numbers[cells + 1])
+            found = drawn.astype(object)
+            if self.kind is not Kind.INTEGER:
+                found = objects_of([_value(number, self.kind) for number in drawn.tolist()])
+        if self.nullable:
+            found[codes > last] = None
+        return found
+
+
+def codings_of(
+    dataset: DataSet,
+    table: str | Relation,
+    columns: Sequence[str] | None = None,
+    *,
+    bins: Mapping[str, Any] | None = None,
+    other: Mapping[str, Value] | None = None,
+) -> tuple[Cells, tuple[Coding, ...]]:
+    """Return the rows of a table as codes, and what the codes mean.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table, or its rows, filtered.
+        columns: which columns; all but the privacy id where None.
+        bins: for numeric columns a number of cells or their edges; otherwise each value is a code where there are
+            few, and there are 32 cells of equal width where there are many.
+        other: for columns with categories, the label of rows whose value is no category. Without one such rows do not
+            count, as in any other request.
+
+    """
+    relation, declared = source_of(dataset, table)
+    names = _names(relation, dataset, columns)
+    for parameter, given in (("bins", bins or {}), ("other", other or {})):
+        if unknown := [name for name in given if name not in names]:
+            raise InvalidParameter(parameter, unknown, f"for columns of the synthetic table: {', '.join(names)}")
+    axes, codings = [], []
+    for name in names:
+        column = declared(name)
+        coding, value = _coded(column, (bins or {}).get(name), relation, other or {})
+        if coding.size > _MOST_CODES:
+            rule = f"at most {_MOST_CODES} categories; declare fewer, or give `other` a label for the rest"
+            raise InvalidParameter(f"categories of {name}", f"{coding.size} values", rule)
+        codings.append(coding)
+        axes.append(Axis(name, value, tuple(range(coding.size)), None, is_numbered=True, is_ordered=False))
+    return Cells(dataset, relation, tuple(axes)), tuple(codings)
+
+
+def cells_for(dataset: DataSet, table: str | Relation, codings: Sequence[Coding]) -> Cells:
+    """Return rows as the codes of codings that exist already."""
+    bins: dict[str, Any] = {}
+    for coding in codings:
+        if coding.edges is not None:
+            bins[coding.column] = list(coding.edges)
+        elif coding.kind not in (Kind.TEXT, Kind.BOOLEAN):
+            values = [label for label in coding.labels or () if label is not None]
+            column = source_of(dataset, table)[1](coding.column)
+            if column.categories is None:
+                bins[coding.column] = len(values)
+    other = {coding.column: (coding.labels or (None,))[-1] for coding in codings if coding.has_other}
+    found, again = codings_of(dataset, table, [coding.column for coding in codings], bins=bins, other=other)
+    if [coding.size for coding in again] != [coding.size for coding in codings]:
+        raise InvalidParameter("synthetic", "a table of other codes", "made from the data set as it is declared now")
+    return found
+
+
+def attributes_of(codings: Sequence[Coding]) -> Attributes:
+    """Return names and numbers of codes: what a method is told."""
+    return Attributes(tuple(coding.column for coding in codings), tuple(coding.size for coding in codings))
+
+
+def _names(relation: Relation, dataset: DataSet, columns: Sequence[str] | None) -> tuple[str, ...]:
+    persons = {table.person for table in dataset.tables if table.person is not None}
+    if columns is None:
+        return tuple(name for name in relation.columns if name not in persons)
+    names = tuple(columns)
+    if isinstance(columns, str) or not names or len(set(names)) != len(names):
+        raise InvalidParameter("columns", columns, "different names of columns, at least one")
+    for name in names:
+        if name in persons:
+            raise InvalidParameter("columns", name, "without the privacy id: it says who a row is about")
+    return names
+
+
+def _coded(column: Column, bins: Any, relation: Relation, other: Mapping[str, Value]) -> tuple[Coding, Expression]:
+    """Return the coding of a column, and the code of a row as an expression; NULL where the row does not count."""
+    is_listed = column.kind in (Kind.TEXT, Kind.BOOLEAN) or (bins is None and column.categories is not None)
+    if is_listed:
+        return _listed(column, bins, relation, other)
+    if column.name in other:
+        raise InvalidParameter("other", column.name, "for columns with categories: numbers are held within bounds")
+    axis = axis_of(column, _usual(column) if bins is None else bins, ENDS)
+    cells = axis.size
+    labels, edges = axis.labels, axis.edges
+    value = axis.value
+    if column.nullable:
+        missing = Call("is_null", (Name(column.name),))
+        value = Case(((missing, Literal(cells, Kind.INTEGER)),), value)
+        labels = None if labels is None else (*labels, None)
+    return Coding(column.name, column.kind, labels, edges, column.nullable and edges is not None), value
+
+
+def _listed(column: Column, bins: Any, relation: Relation, other: Mapping[str, Value]) -> tuple[Coding, Expression]:
+    axis = axis_of(column, bins, None)
+    labels = axis.labels or ()
+    value = number_of(axis, relation.columns)
+    if column.name in other:
+        label = other[column.name]
+        Literal(label, column.kind)
+        if label in labels or label is None:
+            raise InvalidParameter("other", label, f"a label that is no declared value of {column.name}")
+        labels = (*labels, label)
+        missing = Call("and", (Call("is_null", (value,)), Call("not", (Call("is_null", (Name(column.name),)),))))
+        value = Case(((missing, Literal(len(labels) - 1, Kind.INTEGER)),), value)
+    return Coding(column.name, column.kind, labels, None, False, column.name in other), value
+
+
+def _usual(column: Column) -> int | None:
+    """Return how many cells a numeric column has where nothing is said; None for one for each value."""
+    if column.kind is Kind.REAL:
+        return USUAL_BINS
+    values = column.public_values
+    count = len(values) - int(column.nullable) if values is not None else math.inf
+    return None if count <= 2 * USUAL_BINS else USUAL_BINS
+
+
+def objects_of(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values of any kind as one array."""
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def _number(value: Value) -> int:
+    """Return a whole number, the number of a day, or of a microsecond."""
+    if isinstance(value, datetime.datetime):
+        return (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.date):
+        return value.toordinal()
+    return int(value)  # type: ignore[arg-type]
+
+
+def _value(number: int, kind: Kind) -> Value:
+    if kind is Kind.TIMESTAMP:
+        return datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=number)
+    return datetime.date.fromordinal(number) if kind is Kind.DATE else number
+
+
+register_records(Coding)

@@ -1,0 +1,61 @@
+"""Drawing values for records in groups: in each group as many of each value as its law says, rounded down or up.
+
+What remains after rounding down is sampled systematically, with starting points spread evenly over the groups, so that
+sums over many small groups come out right as well. Independent draws would add noise of their own to every marginal.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.estimate.public_randomness import Generator
+from dither.publish.histograms.common import Floats
+
+#: Successive multiples of it, modulo 1, are spread as evenly as can be (Knuth, volume 3, section 6.4).
+_GOLDEN: Final = (math.sqrt(5) - 1) / 2
+_CELLS_AT_A_TIME: Final = 2**22
+
+
+def assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> NDArray[np.int64]:
+    """Return a value for every record: in each group, as many of each value as its law says, rounded down or up.
+
+    Args:
+        groups: the group of each record.
+        law: a row for each group with a weight for each value.
+        generator: public randomness.
+
+    >>> from dither.estimate.public_randomness import public_generator
+    >>> drawn = assigned(np.zeros(8, dtype=np.int64), np.array([[0.75, 0.25]]), public_generator())
+    >>> np.bincount(drawn).tolist()
+    [6, 2]
+
+    """
+    # In random order within each group, so that nothing else that is known of a record decides.
+    shuffled = generator.permutation(groups.size)
+    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    present, sizes = np.unique(groups, return_counts=True)
+    values = np.empty(groups.size, dtype=np.int64)
+    start = float(generator.random())
+    at_a_time = max(1, _CELLS_AT_A_TIME // law.shape[1])
+    done = 0
+    for first in range(0, present.size, at_a_time):
+        block = slice(first, first + at_a_time)
+        weights = law[present[block]]
+        totals = weights.sum(axis=1, keepdims=True)
+        # A group without any mass, by rounding errors alone, gets equal shares.
+        weights = np.where(totals > 0, weights, 1.0)
+        ends = np.cumsum(weights, axis=1)
+        ends *= (sizes[block] / ends[:, -1])[:, None]
+        ends[:, -1] = sizes[block]
+        turns = (start + _GOLDEN * np.arange(first, first + len(ends))) % 1.0
+        whole = np.floor(ends + turns[:, None]).astype(np.int64)
+        counts = whole.copy()
+        counts[:, 1:] -= whole[:, :-1]
+        taken = int(sizes[block].sum())
+        values[order[done : done + taken]] = np.repeat(np.tile(np.arange(law.shape[1]), len(ends)), counts.reshape(-1))
+        done += taken
+    return values

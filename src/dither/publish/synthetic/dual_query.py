@@ -1,0 +1,188 @@
+"""DualQuery: queries are sampled by how badly they are answered; records that answer the sampled ones are collected.
+
+For workloads over more attributes than a table of all cells has room for: what is private is a law over queries, and
+what is hard, finding a record that many sampled queries count, is a public problem that any solver may attack. Cost: a
+sampled query for each of ``samples`` in each of ``rounds`` rounds, and a search for a record a round. Corrections: the
+printed law is over shares of the records, whose sensitivity needs the number of records, which is private when
+records come and go; here it is over counts, and the number of records is measured. All counts move the same way when a
+record comes, so a sampled query costs half of what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.estimate.best_record import best_record
+from dither.exact import Positive, Whole, sqrt_up, whole
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
+from dither.privacy.plans import sequence
+from dither.publish.histograms.common import NodeField
+from dither.publish.marginals.attributes import Attributes
+from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.synthetic.cell_queries import CellQueries, named_sets, rounded_total
+from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within
+from dither.publish.synthetic.records import records_of
+from dither.publish.synthetic.weighted import WeightedRecords
+
+_MOST_ROUNDS: Final = 2**10
+_MOST_SAMPLES: Final = 2**10
+_MOST_QUERIES: Final = 2**18
+#: Of a budget, what the number of records is measured with.
+_FOR_TOTAL: Final = Fraction(1, 20)
+
+
+def _examples() -> Iterator[Example]:
+    table = Attributes.of({"a": 2, "b": 2})
+    rows = np.array([[0, 1], [1, 1], [5, -3], [1, 0]])
+    pairs = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1))
+    made = DualQuery(
+        attributes=table, workload=(("a",), ("a", "b")), total=Geometric(scale=2), scale=4, rounds=3, samples=2
+    )
+    yield Example(made, rows, pairs)
+    yield Example(replace(made, total=DiscreteGaussian(sigma=2), rounds=2, samples=1), rows, pairs)
+
+
+@register(
+    examples=_examples,
+    source="Dual Query: Practical Private Query Release for High Dimensional Data (Gaboardi, Gallego Arias, Hsu, Roth, "
+    "Wu 2014), section 4; Differential Privacy and Applications (Zhu et al. 2017), section 5.4.1",
+)
+@dataclass(frozen=True, kw_only=True)
+class DualQuery(Composed[Any, WeightedRecords]):
+    """Sample queries by how far the records found so far fall short of them, and add a record that they count.
+
+    Guarantee: records ``d_in`` apart lose what ``total`` loses at ``d_in`` and, for each of ``samples`` choices of
+    round t = 2, ..., ``rounds``, epsilon = ``(t - 1) d_in / scale`` and rho = epsilon^2 / 8; all together
+    epsilon = ``samples * rounds * (rounds - 1) / 2 * d_in / scale``.
+
+    Args:
+        attributes: names and sizes; public.
+        workload: marginals, whose cells and their negations are the queries; public.
+        total: the noise of the number of records.
+        scale: how many records a query must fall short of more to be e times as likely.
+        rounds: how many records are found.
+        samples: how many queries a record is found by.
+
+    >>> from dither.privacy import PureDP
+    >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
+    >>> method = DualQuery.calibrated(PureDP(1), attributes=people, rounds=10, samples=5)
+    >>> method.loss(1).epsilon, method.queries.size
+    (Fraction(1, 1), 212)
+
+    """
+
+    name: ClassVar[str] = "dual-query"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well few records answer the queries depends on the records"
+    no_interval_because: ClassVar[str] = "what the found records are off by was never measured"
+
+    attributes: AttributesField = AttributesField()
+    workload: Names = Names()
+    total: NodeField = NodeField()
+    scale: Positive = Positive()
+    rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
+    samples: Whole = Whole(least=1, most=_MOST_SAMPLES)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "workload", named_sets(self.attributes, self.workload))
+        if self.queries.size > _MOST_QUERIES:
+            rule = f"marginals of at most {_MOST_QUERIES} cells together"
+            raise InvalidParameter("workload", f"{self.queries.size} cells", rule)
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        attributes: Attributes,
+        workload: Several[Several[str]] | None = None,
+        rounds: int = 40,
+        samples: int = 12,
+    ) -> Self:
+        """Return the method within ``target`` for records 1 apart; a twentieth of it pays for the number of records.
+
+        Args:
+            target: the loss not to exceed.
+            attributes: names and sizes.
+            workload: marginals, whose cells are the queries; None for all pairs.
+            rounds: how many records are found.
+            samples: how many queries a record is found by.
+
+        """
+        budget = spending_within(target)
+        is_pure, amount = budget.pure is not None, amount_of(budget)
+        times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
+        each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
+        rest = amount * (1 - _FOR_TOTAL)
+        moved = sum(round_ if is_pure else round_**2 for round_ in range(1, times)) * each
+        # Pure: the sum of (t - 1) / scale; in rho: of ((t - 1) / scale)^2 / 8. One round samples nothing.
+        scale = Fraction(moved) / rest if is_pure else sqrt_up(Fraction(moved) / (8 * rest))
+        return cls(
+            attributes=attributes,
+            workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
+            total=noise_for(amount * _FOR_TOTAL, is_pure=is_pure),
+            scale=scale if moved else Fraction(1),
+            rounds=times,
+            samples=each,
+        )
+
+    @property
+    def distance(self) -> Metric:
+        """Records in one collection and not in the other."""
+        return RECORDS
+
+    @cached_property
+    def queries(self) -> CellQueries:
+        """The cells of the workload."""
+        return CellQueries(self.attributes, [self.attributes.axes(names) for names in self.workload])
+
+    @property
+    def sampler(self) -> Exponential:
+        """The choice of one query or negation; all scores move the same way."""
+        return Exponential(candidates=2 * self.queries.size, scale=self.scale, one_way=True)
+
+    def plan(self) -> Plan:
+        """Measure the number of records, then sample in each round but the first, by scores that move ever farther."""
+        rounds = (Repeat(Use(self.sampler, found), self.samples) for found in range(1, self.rounds))
+        return sequence((Use(self.total), *rounds))
+
+    def release(self, data: Any, run: Runner) -> WeightedRecords:
+        """Return the found records."""
+        seen, queries = Seen(records_of(self.attributes, data)), self.queries
+        noisy = int(run(self.total, int(seen.count(()))))
+        total = rounded_total(noisy)
+        counts = queries.counts(seen)
+        # A query and its negation: with a record more, one of the two counts 1 more, and neither counts less.
+        exact = np.concatenate([counts, queries.others(counts)])
+        # The law of the first round is uniform, under which all records are worth the same: one in the middle is taken.
+        found = [tuple(size // 2 for size in self.attributes.sizes)]
+        answered = self._answers(found[0])
+        for number in range(1, self.rounds):
+            scores = number * exact - total * answered
+            drawn = [int(run(self.sampler, scores, stability=number)) for _ in range(self.samples)]
+            weights = np.bincount(drawn, minlength=2 * queries.size).astype(np.float64)
+            # A negation that counts a record is worth as much as the query that does not, taken away.
+            sought = queries.tables(weights[: queries.size] - weights[queries.size :])
+            found.append(best_record(self.attributes.sizes, [one for one in sought if one[1].any()] or sought[:1]))
+            answered = answered + self._answers(found[-1])
+        return WeightedRecords(self.attributes, float(noisy), np.array(found, dtype=np.int64))
+
+    def _answers(self, record: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return 1 for the queries and negations that count a record, 0 for the others."""
+        own = self.queries.of_records(np.array([record], dtype=np.int64))[0]
+        return np.concatenate([own, 1 - own])

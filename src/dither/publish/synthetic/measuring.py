@@ -1,0 +1,270 @@
+"""Select and measure: what synthetic methods share that look at records.
+
+- **Spending.** A method divides a budget into amounts: of rho, or of epsilon where the target is pure. An amount buys
+  noise for the cells of one marginal (``noise_for``) or one choice among candidates (``scale_for``), exactly.
+- **Measuring.** A record lies in one cell of a marginal, so a marginal of records d apart moves by d in L1 and in L2,
+  also after values have been merged.
+- **Scoring.** A candidate is scored by the L1 distance between its marginal and what a released model says of it, in
+  whole steps of 1/64 of a record. A record moves a score by at most 64 steps, times its weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.estimate.graphical_model import NoisyMarginal
+from dither.estimate.junction_tree import model_cells
+from dither.exact import Field, Number, sqrt_up
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.privacy.calibration import check_target, laplace_scale
+from dither.privacy.conversions import zcdp_rho
+from dither.privacy.losses import states_rho
+from dither.privacy.plans import Part
+from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
+from dither.publish.synthetic.graphical import GraphicalModel
+from dither.publish.synthetic.merging import Merging
+from dither.publish.synthetic.records import Records, counts_of
+
+#: Steps of a score per record.
+STEPS: Final = 64
+#: Cells of a model that is fitted, unless told otherwise, and the most that may be asked for.
+USUAL_MODEL: Final = 2**20
+LARGEST_MODEL: Final = 2**24
+#: Cells of counted tables that are remembered while a method looks at the same ones again.
+_REMEMBERED: Final = 2**24
+#: Tables of more attributes have too many candidates to look for the best tree of each.
+_WIDE: Final = 32
+#: What a candidate scores that must not be chosen.
+EXCLUDED: Final = -(2**60)
+
+
+class SpendingField(Field[Loss, Loss]):
+    """A budget that is spent as the answers come: pure, or in rho alone."""
+
+    def convert(self, name: str, value: Loss) -> Loss:
+        """Return the budget."""
+        if not isinstance(value, PureDP | ZCDP) or value.delta or not (value.pure or value.rho):
+            raise InvalidParameter(name, value, "PureDP or ZCDP above 0")
+        return value
+
+
+def spending_within(target: Loss) -> Loss:
+    """Return the budget that a target allows to be spent: its epsilon where it is pure, its rho otherwise.
+
+    >>> from dither.privacy import ApproxDP
+    >>> spending_within(PureDP(1)), spending_within(ApproxDP(1, "1e-9")).rho > 0
+    (PureDP('1'), True)
+
+    """
+    check_target(target)
+    if isinstance(target, PureDP):
+        return PureDP(1 / laplace_scale(target, 1))
+    if isinstance(target, ApproxDP) and not states_rho(target):
+        return ZCDP(zcdp_rho(target.epsilon, target.delta)) if target.delta else PureDP(target.epsilon)
+    return ZCDP(target.rho)
+
+
+def amount_of(budget: Loss) -> Fraction:
+    """Return how much there is to spend: epsilon of a pure budget, rho of any other."""
+    return budget.rho if budget.pure is None else budget.pure
+
+
+def noise_for(amount: Fraction, *, is_pure: bool) -> Node:
+    """Return the noise for a cell of a marginal that costs this amount: geometric or discrete Gaussian."""
+    return Geometric(scale=1 / amount) if is_pure else DiscreteGaussian(sigma=sqrt_up(1 / (2 * amount)))
+
+
+def scale_for(amount: Fraction, *, is_pure: bool, sensitivity: int = STEPS) -> Fraction:
+    """Return the scale of an exponential mechanism that costs this amount, for scores that move by ``sensitivity``."""
+    # Pure: 2 s / scale; in rho: (2 s / scale)^2 / 8.
+    return sensitivity * (2 / amount if is_pure else sqrt_up(1 / (2 * amount)))
+
+
+def cost_of(part: Part, stability: Number, *, is_pure: bool) -> Fraction:
+    """Return what a draw costs, in the currency of the budget."""
+    loss = part.loss(stability)
+    return loss.pure if is_pure and loss.pure is not None else loss.rho
+
+
+def spread_of(node: Node) -> float:
+    """Return the mean absolute noise of a cell."""
+    return float(node.scale) if isinstance(node, Geometric) else math.sqrt(2 / math.pi * variance_of(node))
+
+
+class Seen:
+    """Private records as a method sees them: marginals, counted once and remembered, with values merged.
+
+    Nothing of it is released; whatever leaves is drawn through a runner.
+    """
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._remembered: dict[Axes, NDArray[np.int64]] = {}
+        self._cells = 0
+        self.merging = Merging.none(records.attributes)
+
+    @property
+    def attributes(self) -> Attributes:
+        """Names and sizes."""
+        return self._records.attributes
+
+    def merge(self, merging: Merging) -> None:
+        """From here on count values together; public."""
+        self.merging, self._remembered, self._cells = merging, {}, 0
+
+    def count(self, axes: Axes) -> NDArray[np.int64]:
+        """Return a marginal with merged values."""
+        known = self._remembered.get(axes)
+        if known is not None:
+            return known
+        # Each count is cut off so low that no sum of them overflows; that moves no two tables farther apart.
+        cells = self.attributes.cells_of(axes)
+        counts = np.minimum(counts_of(self._records, axes), LARGEST_VALUE // cells)
+        table = np.asarray(self.merging.merged(counts, axes), dtype=np.int64)
+        if self._cells + table.size <= _REMEMBERED:
+            self._remembered[axes] = table
+            self._cells += table.size
+        return table
+
+    def measure(self, run: Runner, node: Node, axes: Axes) -> NoisyMarginal:
+        """Return a noisy marginal; a record moves it by 1."""
+        counts = self.count(axes)
+        noisy = run(replace(node, shape=(counts.size,)), counts.ravel())
+        return NoisyMarginal(axes, np.asarray(noisy, dtype=np.float64).reshape(counts.shape), variance_of(node))
+
+    def distance(self, axes: Axes, expected: Floats, weight: int = 1) -> int:
+        """Return the L1 distance between a marginal and a public table, in steps, times a whole weight.
+
+        Private. A record moves it by at most ``STEPS * weight``.
+        """
+        counts = self.count(axes)
+        # So low that the sum of all differences, weighed, stays within the range of scores.
+        limit = LARGEST_VALUE // (2 * STEPS * weight * counts.size)
+        public = np.rint(np.minimum(expected, limit) * STEPS).astype(np.int64)
+        return weight * int(np.abs(np.minimum(counts, limit) * STEPS - public).sum())
+
+
+class Survey:
+    """All marginals on one attribute, measured in one draw with the same noise.
+
+    Args:
+        attributes: names and sizes; public.
+        node: the noise of one cell.
+
+    """
+
+    def __init__(self, attributes: Attributes, node: Node) -> None:
+        self._attributes = attributes
+        self.part = replace(node, shape=(sum(attributes.sizes),))
+        width = len(attributes.sizes)
+        #: A record lies in one cell of each.
+        self.stability = Fraction(width) if isinstance(node, Geometric) else sqrt_up(Fraction(width))
+        self._variance = variance_of(node)
+
+    def draw(self, seen: Seen, run: Runner) -> dict[Axes, NoisyMarginal]:
+        """Return the noisy marginals; values are not merged yet."""
+        counts = np.concatenate([seen.count((axis,)) for axis in range(len(self._attributes.sizes))])
+        noisy = np.asarray(run(self.part, counts, stability=self.stability), dtype=np.float64)
+        pieces = np.split(noisy, np.cumsum(self._attributes.sizes)[:-1])
+        return {(axis,): NoisyMarginal((axis,), piece, self._variance) for axis, piece in enumerate(pieces)}
+
+
+def merged_survey(seen: Seen, singles: Mapping[Axes, NoisyMarginal]) -> list[NoisyMarginal]:
+    """Merge what the survey shows to be rare, from here on, and return the survey on merged values."""
+    merging = Merging.of(seen.attributes, singles)
+    seen.merge(merging)
+    return [merging.merged_noisy(one) for one in singles.values()]
+
+
+class Candidates:
+    """Marginals that may be measured next: which of them a model may still take, and how far it is from each.
+
+    Args:
+        attributes: names and sizes; public.
+        sets: the candidates.
+        weights: whole numbers by which distances count.
+
+    """
+
+    def __init__(self, attributes: Attributes, sets: Sequence[Axes], weights: Sequence[int]) -> None:
+        self.attributes, self.sets, self.weights = attributes, tuple(sets), tuple(weights)
+        #: How far a score moves per record.
+        self.stability = STEPS * max(self.weights)
+        #: Which of them are small enough to be counted at all.
+        self.countable = np.array([attributes.cells_of(axes) <= MOST_CELLS for axes in self.sets], dtype=bool)
+
+    def allowed(self, model: GraphicalModel, limit: float) -> NDArray[np.bool_]:
+        """Return which candidates leave a model within so many cells; public.
+
+        In wide tables pairs are judged by an upper bound that is quick to find; ``fits`` has the last word.
+        """
+        sizes, tree = model.merging.sizes, model.law.tree
+        now, is_wide = tree.cells, len(sizes) > _WIDE
+        bounds: dict[int, list[int]] = {}
+        found = []
+        for axes, is_countable in zip(self.sets, self.countable.tolist(), strict=True):
+            if not is_countable or math.prod(sizes[axis] for axis in axes) > limit:
+                found.append(False)
+            elif is_wide and len(axes) == 2:
+                if axes[0] not in bounds:
+                    bounds[axes[0]] = tree.joining(axes[0])
+                found.append(now + bounds[axes[0]][axes[1]] <= limit)
+            else:
+                found.append(self.fits(model, axes, limit))
+        return np.array(found, dtype=bool)
+
+    def fits(self, model: GraphicalModel, axes: Axes, limit: float) -> bool:
+        """Whether the model of one more measurement has at most so many cells; public."""
+        tree = model.law.tree
+        if tree.holding(axes) is not None:
+            return tree.cells <= limit
+        return model_cells(model.merging.sizes, [*model.potentials, axes]) <= limit
+
+    def scores(self, seen: Seen, model: GraphicalModel, allowed: NDArray[np.bool_], spread: float) -> NDArray[np.int64]:
+        """Return how far the model is from each marginal, beyond what noise of this mean size would be. Private."""
+        found = np.full(len(self.sets), EXCLUDED, dtype=np.int64)
+        pairs: dict[int, dict[int, Floats]] = {}
+        for number in np.flatnonzero(allowed).tolist():
+            axes, weight = self.sets[number], self.weights[number]
+            if len(axes) == 2:
+                if axes[0] not in pairs:
+                    pairs[axes[0]] = model.law.pairs_with(axes[0])
+                table = pairs[axes[0]][axes[1]] * model.total
+            else:
+                table = model.merged_table(axes)
+            noise = min(weight * STEPS * spread * table.size, float(LARGEST_VALUE // 2))
+            found[number] = seen.distance(axes, table, weight) - round(noise)
+        return found
+
+
+def picked(run: Runner, chooser: Exponential, scores: NDArray[np.int64], stability: int) -> int:
+    """Return the number of a candidate that is chosen by its score, never one that is excluded."""
+    number = int(run(chooser, scores, stability=stability))
+    # Next to impossible, and then as good as any other: which ones are excluded is public.
+    return number if scores[number] > EXCLUDED else int(np.flatnonzero(scores > EXCLUDED)[0])
+
+
+def closure(sets: Sequence[Axes]) -> tuple[Axes, ...]:
+    """Return all parts of these sets, but for the empty one.
+
+    >>> closure([(0, 1), (1, 2)])
+    ((0,), (1,), (2,), (0, 1), (1, 2))
+
+    """
+    parts = {part for axes in sets for size in range(1, len(axes) + 1) for part in combinations(axes, size)}
+    return tuple(sorted(parts, key=lambda part: (len(part), part)))

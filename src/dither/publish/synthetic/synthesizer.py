@@ -1,0 +1,237 @@
+"""Synthesizers: from a declared table to a synthetic one, by any method of this room.
+
+``plan_synthesis`` needs public facts alone and says what will be released and at what price; ``Synthesizer`` does it
+for a data frame in memory. A curator's rows go through ``session.synthesize``, which charges the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from dither.data import Column, DataSet, Kind, Relation, Table
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Value
+from dither.errors import InvalidParameter, NotFitted
+from dither.exact import Number
+from dither.mechanisms import perform
+from dither.privacy import ROW, Loss, PureDP, Unit, stated_loss
+from dither.publish.marginals.attributes import Attributes
+from dither.publish.synthetic.aim import AdaptiveIterative
+from dither.publish.synthetic.all_pairs import AllPairs
+from dither.publish.synthetic.boosting import BoostedQueries
+from dither.publish.synthetic.columns import Coding, attributes_of, codings_of
+from dither.publish.synthetic.constraints import Constraint, Determined, check_constraints
+from dither.publish.synthetic.copula import GaussianCopula
+from dither.publish.synthetic.counted import CountedRecords, synthesised
+from dither.publish.synthetic.dual_query import DualQuery
+from dither.publish.synthetic.independent import IndependentMarginals
+from dither.publish.synthetic.jtree import JunctionTreeSynthesis
+from dither.publish.synthetic.models import Model
+from dither.publish.synthetic.mst import MaximumSpanningTree
+from dither.publish.synthetic.mwem import Mwem
+from dither.publish.synthetic.mwem_graphical import GraphicalMwem
+from dither.publish.synthetic.privbayes import PrivBayes
+from dither.publish.synthetic.result import Rows, SyntheticTable
+from dither.publish.synthetic.small_database import SmallDatabase
+
+AUTO: Final = "auto"
+_TABLE: Final = "rows"
+
+#: Every method that can be asked for by name; the last two are references for tiny universes.
+METHODS: Final[Mapping[str, Any]] = {
+    method.name: method
+    for method in (
+        AllPairs,
+        AdaptiveIterative,
+        MaximumSpanningTree,
+        PrivBayes,
+        JunctionTreeSynthesis,
+        GraphicalMwem,
+        Mwem,
+        DualQuery,
+        GaussianCopula,
+        IndependentMarginals,
+        SmallDatabase,
+        BoostedQueries,
+    )
+}
+
+
+def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
+    """Return the name of the method that is used: for ``auto`` by public facts alone.
+
+    One column has nothing to go with it. All pairs are best where noise may be Gaussian; without a delta noise on so
+    many cells is too large, and a tree of pairs is better.
+    """
+    if method != AUTO and method not in METHODS:
+        raise InvalidParameter("method", method, f"'{AUTO}' or one of {', '.join(METHODS)}")
+    if method != AUTO:
+        return method
+    if len(attributes.names) == 1:
+        return IndependentMarginals.name
+    return MaximumSpanningTree.name if isinstance(loss, PureDP) else AllPairs.name
+
+
+@dataclass(frozen=True)
+class PlannedSynthesis:
+    """A release that is priced and not yet made."""
+
+    release: CountedRecords
+    codings: tuple[Coding, ...]
+    columns: tuple[tuple[str, Kind], ...]
+    constraints: tuple[Constraint, ...]
+    method: str
+    table: str
+
+    def present(self, model: Model, receipt: str = "unledgered") -> SyntheticTable:
+        """Return a released model with the meaning of its codes."""
+        release = self.release
+        return SyntheticTable(
+            self.table,
+            model,
+            self.codings,
+            self.columns,
+            self.constraints,
+            self.method,
+            release.loss(1),
+            str(release.distance),
+            receipt,
+        )
+
+
+def plan_synthesis(
+    dataset: DataSet,
+    table: str | Relation,
+    loss: Loss,
+    *,
+    columns: Sequence[str] | None = None,
+    method: str = AUTO,
+    bins: Mapping[str, Any] | None = None,
+    other: Mapping[str, Value] | None = None,
+    constraints: Sequence[Constraint] = (),
+    name: str | None = None,
+) -> PlannedSynthesis:
+    """Return the release of a model of a table within ``loss``.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table, or its rows, filtered.
+        loss: what one unit of the data set may lose.
+        columns: which columns; all but the privacy id where None.
+        method: one of ``METHODS``, or "auto".
+        bins: for numeric columns a number of cells, or their edges.
+        other: for columns with categories, the label of rows whose value is no category.
+        constraints: public facts that every row keeps.
+        name: of the table, where its rows are given.
+
+    """
+    _, everything = codings_of(dataset, table, columns, bins=bins, other=other)
+    check_constraints(constraints, {coding.column: coding for coding in everything})
+    follows = {constraint.column for constraint in constraints if isinstance(constraint, Determined)}
+    if unknown := follows - {coding.column for coding in everything}:
+        raise InvalidParameter("constraints", sorted(unknown)[0], "on columns of the synthetic table")
+    measured = [coding.column for coding in everything if coding.column not in follows]
+    kept_bins = {column: value for column, value in (bins or {}).items() if column in measured}
+    kept_other = {column: value for column, value in (other or {}).items() if column in measured}
+    cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other)
+    attributes = attributes_of(codings)
+    used = chosen(method, loss, attributes)
+    release = synthesised(cells, loss, lambda each: METHODS[used].calibrated(each, attributes=attributes))
+    shown = tuple((coding.column, coding.kind) for coding in everything)
+    label = table if isinstance(table, str) else (name or _TABLE)
+    return PlannedSynthesis(release, codings, shown, tuple(constraints), used, label)
+
+
+class Synthesizer:
+    """Learns a model of a data frame under differential privacy, and draws rows like its rows.
+
+    Guarantee: what ``fit`` learns loses at most the stated loss for one row added or removed (or another unit).
+
+    Args:
+        columns: what is public about each column: kind, bounds or categories, nullable.
+        method: one of ``METHODS``, or "auto".
+        epsilon: what the model may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        bins: for numeric columns a number of cells, or their edges.
+        other: for columns with categories, the label of rows whose value is no category.
+        constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.data import Column, Kind
+    >>> people = [Column("sex", Kind.TEXT, categories=("f", "m")), Column("age", Kind.INTEGER, lower=0, upper=99)]
+    >>> rows = [{"sex": "f", "age": 31}, {"sex": "m", "age": 40}] * 50
+    >>> synthesizer = Synthesizer(people, epsilon=1).fit(rows)
+    >>> synthesizer.loss
+    PureDP('1')
+    >>> len(synthesizer.sample(10))
+    10
+
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        method: str = AUTO,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        bins: Mapping[str, Any] | None = None,
+        other: Mapping[str, Value] | None = None,
+        constraints: Sequence[Constraint] = (),
+        unit: Unit = ROW,
+    ) -> None:
+        self._dataset = DataSet("memory", (Table(_TABLE, tuple(columns), source=_TABLE),), unit)
+        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        self.planned = plan_synthesis(
+            self._dataset, _TABLE, loss, method=method, bins=bins, other=other, constraints=constraints
+        )
+        self._fitted: SyntheticTable | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """What ``fit`` costs, each time."""
+        return self.planned.release.loss(1)
+
+    @property
+    def table(self) -> SyntheticTable:
+        """What was released."""
+        if self._fitted is None:
+            raise NotFitted("fit")
+        return self._fitted
+
+    def fit(self, data: Any) -> Self:
+        """Learn from a data frame (pandas, Polars, Arrow) or a list of rows; every call is a release of its own."""
+        engine = self._opened(data)
+        try:
+            engine.check()
+            self._fitted = self.planned.present(perform(self.planned.release, engine))
+        finally:
+            engine.close()
+        return self
+
+    def _opened(self, data: Any) -> Engine:
+        if isinstance(data, list):
+            from dither.data.reference import ReferenceEngine
+
+            return ReferenceEngine(self._dataset, {_TABLE: data})
+        from dither.data.engines import connect
+
+        return connect(self._dataset, frames={_TABLE: data})
+
+    def sample(self, rows: int | None = None) -> Rows:
+        """Return drawn rows; as many as are estimated to be there, unless told otherwise."""
+        return self.table.sample(rows)
+
+    def save(self, path: Path | str) -> Path:
+        """Write what was learned to a file; ``SyntheticTable.load`` reads it."""
+        return self.table.save(path)
+
+    @staticmethod
+    def load(path: Path | str) -> SyntheticTable:
+        """Return what ``save`` wrote."""
+        return SyntheticTable.load(path)

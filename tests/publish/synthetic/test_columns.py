@@ -1,0 +1,113 @@
+"""Columns to codes and back: every declared value survives, whatever engine counts."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.engines import connect
+from dither.data.reference import ReferenceEngine
+from dither.errors import InvalidParameter
+from dither.estimate.public_randomness import public_generator
+from dither.privacy import ROW
+from dither.publish.synthetic.columns import Coding, attributes_of, cells_for, codings_of
+from dither.publish.synthetic.counted import EngineRecords
+
+COLUMNS = (
+    Column("sex", Kind.TEXT, categories=("f", "m"), nullable=True),
+    Column("smokes", Kind.BOOLEAN),
+    Column("children", Kind.INTEGER, lower=0, upper=5, nullable=True),
+    Column("income", Kind.INTEGER, lower=0, upper=99_999),
+    Column("height", Kind.REAL, lower=1.0, upper=2.0, nullable=True),
+    Column("born", Kind.DATE, lower=datetime.date(1950, 1, 1), upper=datetime.date(2009, 12, 31)),
+)
+DATASET = DataSet("people", (Table("rows", COLUMNS, source="rows"),), ROW)
+ROWS: list[dict[str, Any]] = [
+    {"sex": "f", "smokes": True, "children": 2, "income": 0, "height": 1.0, "born": datetime.date(1950, 1, 1)},
+    {"sex": None, "smokes": False, "children": None, "income": 99_999, "height": 2.0, "born": datetime.date(2009, 12, 31)},
+    {"sex": "x", "smokes": False, "children": 9, "income": -7, "height": None, "born": datetime.date(1900, 1, 1)},
+    {"sex": "m", "smokes": None, "children": 1, "income": 5, "height": 1.5, "born": datetime.date(1980, 5, 5)},
+]
+
+
+def coded(other: dict[str, Any] | None = None) -> tuple[Any, tuple[Coding, ...]]:
+    return codings_of(DATASET, "rows", other=other)
+
+
+def test_every_value_within_its_declaration_keeps_its_cell() -> None:
+    cells, codings = coded()
+    assert attributes_of(codings).sizes == (3, 2, 7, 32, 33, 32)
+    engine = ReferenceEngine(DATASET, {"rows": ROWS})
+    places, counts = cells.filled(engine.aggregate(cells.asked))
+    found = {tuple(place): count for place, count in zip(places.tolist(), counts.tolist(), strict=True)}
+    # A value that is no category, and NULL where nothing says that it may be, leave the row out.
+    assert found == {(0, 1, 2, 0, 0, 0): 1, (2, 0, 6, 31, 31, 31): 1}
+
+
+def test_values_that_are_no_category_have_a_label_of_their_own_if_one_is_declared() -> None:
+    cells, codings = coded({"sex": "another"})
+    assert codings[0].labels == ("f", "m", None, "another")
+    engine = ReferenceEngine(DATASET, {"rows": ROWS})
+    places, _ = cells.filled(engine.aggregate(cells.asked))
+    # What lies beyond bounds counts at the bound.
+    assert (3, 0, 5, 0, 32, 0) in set(map(tuple, places.tolist()))
+
+
+def test_engines_count_the_same_records() -> None:
+    pandas = pytest.importorskip("pandas")
+    cells, codings = coded({"sex": "another"})
+    slow = EngineRecords(cells, ReferenceEngine(DATASET, {"rows": ROWS}))
+    engine = connect(DATASET, frames={"rows": pandas.DataFrame(ROWS)})
+    fast = EngineRecords(cells, engine)
+    for axes in [(), (0,), (3,), (0, 2), (4, 5), (0, 1, 2), (1, 3, 5)]:
+        assert fast.count(axes).shape == slow.attributes.shape_of(axes)
+        assert np.array_equal(fast.count(axes), slow.count(axes))
+    assert slow.attributes == attributes_of(codings)
+    engine.close()
+
+
+def test_codes_become_values_of_their_cells() -> None:
+    _, codings = coded({"sex": "another"})
+    engine_of = {coding.column: coding for coding in codings}
+    for column in COLUMNS:
+        coding = engine_of[column.name]
+        codes = np.repeat(np.arange(coding.size), 20)
+        values = coding.values(codes, public_generator()).tolist()
+        cells = cells_for(DATASET, "rows", [coding])
+        rows = [{**ROWS[0], column.name: value} for value in values]
+        places, counts = cells.filled(ReferenceEngine(DATASET, {"rows": rows}).aggregate(cells.asked))
+        # Each value falls into the cell that it was drawn from.
+        assert dict(zip(places[:, 0].tolist(), counts.tolist(), strict=True)) == dict.fromkeys(range(coding.size), 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bins": {"nobody": 3}}, "bins"),
+        ({"other": {"income": 3}}, "other"),
+        ({"other": {"sex": "f"}}, "other"),
+        ({"columns": ["sex", "sex"]}, "columns"),
+        ({"columns": ["nobody"]}, "column"),
+        ({"columns": []}, "columns"),
+        ({"bins": {"income": 0}}, "bins of income"),
+    ],
+)
+def test_what_cannot_be_coded_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        codings_of(DATASET, "rows", options.pop("columns", None), **options)
+
+
+def test_columns_without_a_domain_are_refused() -> None:
+    free = DataSet("free", (Table("rows", (Column("words", Kind.TEXT),), source="rows"),), ROW)
+    with pytest.raises(InvalidParameter, match="words"):
+        codings_of(free, "rows")
+    boundless = DataSet("free", (Table("rows", (Column("size", Kind.REAL),), source="rows"),), ROW)
+    with pytest.raises(InvalidParameter, match="bins of size"):
+        codings_of(boundless, "rows")
+    many = Column("id", Kind.TEXT, categories=tuple(map(str, range(70_000))))
+    with pytest.raises(InvalidParameter, match="categories of id"):
+        codings_of(DataSet("many", (Table("rows", (many,), source="rows"),), ROW), "rows")
