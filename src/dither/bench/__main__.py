@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import histograms, inference, marginals, queries, rival_histograms, spark, workloads
+from dither.bench import histograms, inference, marginals, queries, rival_histograms, spark, synthetic, workloads
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.environments import environment
@@ -164,6 +164,12 @@ def show_histograms(console: Console, given: argparse.Namespace, rival: Path | N
         console.print(line, highlight=False, markup=False)
 
 
+def show_synthetic(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure synthetic tables."""
+    for line in synthetic.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -174,6 +180,7 @@ SECTIONS = {
     "histograms": show_histograms,
     "marginals": show_marginals,
     "rival-histograms": show_rival_histograms,
+    "synthetic": show_synthetic,
     "ledger": show_ledger,
 }
 

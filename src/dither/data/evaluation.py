@@ -30,6 +30,7 @@ from dither.data.expressions import (
     kind_of,
 )
 from dither.data.expressions import Value as Value
+from dither.data.portable_reals import PORTABLE
 from dither.errors import InvalidParameter
 
 _INTEGER: Final = re.compile(r" *([+-]?[0-9]+)(?:\.0+)? *")
@@ -224,16 +225,8 @@ def _divide(first: float, second: float) -> float | None:
     return None if second == 0 else float(first) / float(second)
 
 
-def _or_null(function: Callable[..., float]) -> Callable[..., float | None]:
-    """Return the function with NULL wherever there is no finite real."""
-
-    def total(*values: float) -> float | None:
-        try:
-            return function(*(float(value) for value in values))
-        except (ValueError, OverflowError):
-            return None
-
-    return total
+def _of_reals(function: Callable[..., float | None]) -> Callable[..., float | None]:
+    return lambda *values: function(*(float(value) for value in values))
 
 
 def _like(text: str, pattern: str) -> bool:
@@ -313,10 +306,9 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "floor": math.floor,
     "ceiling": math.ceil,
     "shift_right": lambda a, b: a >> b if 0 <= b <= 62 else None,
-    "square_root": _or_null(math.sqrt),
-    "exponential": _or_null(math.exp),
-    "logarithm": _or_null(math.log),
-    "power": _or_null(math.pow),
+    "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
+    # To the last bit what engines compute in portable mode; otherwise they are a few units in the last place off.
+    **{name: _of_reals(function) for name, function in PORTABLE.items()},
     "equal": lambda a, b: a == b,
     "unequal": lambda a, b: a != b,
     "less": lambda a, b: a < b,

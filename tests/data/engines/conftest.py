@@ -49,7 +49,8 @@ def arrow_table(table: Table, rows: Rows) -> Any:
 def duckdb_engine(dataset: DataSet, tables: Mapping[str, Rows], *, portable: bool = False) -> Engine:
     """Return DuckDB over Arrow tables."""
     frames = {table.name: arrow_table(table, tables[table.name]) for table in dataset.tables}
-    return DuckDBEngine(dataset, frames=frames, portable=portable, threads=2)
+    # With few rows a second thread only waits.
+    return DuckDBEngine(dataset, frames=frames, portable=portable, threads=1)
 
 
 _SERVERS = ExitStack()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dither.data import Aggregation, Column, CountRows, DataSet, Kind, Name, Scan, Sum, Table
+from dither.data import Aggregation, Column, CountRows, DataSet, Keep, Kind, Name, Relation, Scan, Sum, Table
 from dither.data.engines import connect
 from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.evaluation import cell
@@ -380,3 +380,15 @@ def test_names_in_a_path_are_no_columns(tmp_path: Path) -> None:
     for name in ("odd.parquet", "odd.csv"):
         with DuckDBEngine(dataset(f"row=7/{name}", columns), folder=tmp_path) as engine:
             assert cells_of(engine) == {1: ("a",)}
+
+
+def test_one_statement_may_name_more_lists_than_are_kept() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = [f"c{number}" for number in range(12)]
+    table = Table("wide", tuple(Column(name, Kind.INTEGER) for name in names), "wide")
+    engine = connect(DataSet("wide", (table,), ROW), frames={"wide": pandas.DataFrame(dict.fromkeys(names, [1, 2]))})
+    rows: Relation = Scan(table)
+    for place, name in enumerate(names):
+        rows = Keep(rows, (Name(name),), ((1,), (100 + place,)))
+    assert engine.aggregate(Aggregation(rows, (), (CountRows(),))).measures[0][0] == 1
+    engine.close()

@@ -351,9 +351,9 @@ def test_every_combination_of_limits_leaves_the_rows_of_the_reference(open_engin
         for number in range(person)
     ]
     tables = {"visits": rows, "stays": [], "regions": [], "levels": []}
-    some = (None, 1, 2, 3)
+    some = ((None, 1, 4), (None, 1, 2), (None, 1, 2))
     with open_engine(DATASET, tables, portable=True) as engine:
-        for limits in (Limits(*three) for three in itertools.product(some, some, some)):
+        for limits in (Limits(*three) for three in itertools.product(*some)):
             for wanted in ((Name("region"),), ()):
                 bounded = Bounded(Scan(VISITS), wanted, limits, ("id", "region", "n"))
                 kept = Aggregation(bounded, tuple(map(Name, bounded.order)), (CountRows(),))

@@ -60,7 +60,7 @@ class DuckDBEngine(Engine):
         dataset: the schema.
         folder: relative paths of sources start here.
         frames: rows given as pandas or Polars frames or Arrow tables, by table.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
         memory: how much memory queries may use before they spill to disk, such as "4GB"; DuckDB's own share if None.
         threads: how many threads work; all processors if None.
 
@@ -90,7 +90,10 @@ class DuckDBEngine(Engine):
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
-        self._opened()
+        connection = self._opened()
+        # Before the statement is written, so that none of its own lists goes while it names more.
+        while len(self._lists) >= _MOST_LISTS:
+            connection.execute(f"DROP TABLE {self._lists.pop(next(iter(self._lists)))}")
         return DuckDBEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
     def prepare(self, aggregation: Aggregation) -> None:
@@ -233,8 +236,6 @@ class DuckDBEngine(Engine):
         key = (tuple(kinds), tuple(values))
         if key not in self._lists:
             connection = self._opened()
-            while len(self._lists) >= _MOST_LISTS:
-                connection.execute(f"DROP TABLE {self._lists.pop(next(iter(self._lists)))}")
             name = f"l{next(self._numbers)}"
             types = [DuckDBEmitter.types[kind] for kind in kinds]
             outputs = ", ".join(f"unnest(CAST(? AS {kind}[])) AS k{place}" for place, kind in enumerate(types))

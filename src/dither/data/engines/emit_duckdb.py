@@ -35,13 +35,17 @@ def _wide(operation: str) -> str:
     return f"TRY_CAST({operation} AS BIGINT)"
 
 
+def _record(columns: Sequence[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f"'{name}': {sql}" for name, sql in columns) + "}"
+
+
 class DuckDBEmitter(Emitter):
     """Prints one aggregation for DuckDB.
 
     Args:
         sources: for every table what stands after FROM, and the types of its columns.
         make_list: puts a public list into a table and returns that table's name.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 
@@ -96,6 +100,18 @@ class DuckDBEmitter(Emitter):
         super().__init__(portable=portable)
         self._sources = sources
         self._make_list = make_list
+
+    def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Return a list of one record."""
+        return f"[{_record(columns)}]"
+
+    def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
+        """Return the list with its record made anew."""
+        return f"list_transform({below}, lambda {alias}: {_record(columns)})"
+
+    def last_level(self, below: str, alias: str, value: str) -> str:
+        """Return what the one record is made into."""
+        return f"list_transform({below}, lambda {alias}: {value})[1]"
 
     def source(self, table: Table) -> str:
         """Return the reader of the table."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from dither.data.engines.emit_portable import Levels
 from dither.data.expressions import (
     Call,
     Case,
@@ -34,6 +35,7 @@ from dither.data.expressions import (
     Value,
     kind_of,
 )
+from dither.data.portable_reals import PORTABLE
 from dither.errors import InvalidParameter
 
 #: Longer SQL for one expression is refused: tests repeat their operand, and nesting them multiplies the length.
@@ -62,7 +64,7 @@ class Scope:
     growths: Mapping[str, int] = field(default_factory=dict)
 
 
-class ExpressionEmitter:
+class ExpressionEmitter(Levels):
     """Prints expressions of one dialect.
 
     ``templates`` has one entry for each function, found as ``"function:kind"`` (the kind of the first argument, after
@@ -132,6 +134,9 @@ class ExpressionEmitter:
     tested_functions: ClassVar[frozenset[str]] = frozenset(
         ("add", "subtract", "multiply", "divide", "square_root", "exponential", "logarithm", "power")
     )
+
+    #: Whether functions are printed such that all engines agree to the last bit.
+    portable: bool = False
 
     # Names and constants.
 
@@ -256,6 +261,8 @@ class ExpressionEmitter:
             return self.concatenate(printed), True
         if len(arguments) == 1 and function in ("least", "greatest", "coalesce"):
             return printed[0], True
+        if self.portable and function in PORTABLE:
+            return self.portable_function(function, printed), True
         sql = self.filled(f"{function}:{first.value}", printed)
         if kind_of(call, scope.columns) is not Kind.REAL:
             return sql, True

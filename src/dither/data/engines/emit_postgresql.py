@@ -39,6 +39,10 @@ _STAND_IN: Final = MappingProxyType(
 )
 
 
+def _outputs(columns: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{sql} AS {name}" for name, sql in columns)
+
+
 @dataclass(frozen=True)
 class Source:
     """Where a declared table is: what stands after FROM, and for each declared column its name there and its type."""
@@ -52,7 +56,7 @@ class PostgreSQLEmitter(Emitter):
 
     Args:
         sources: where the declared tables are.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 
@@ -194,6 +198,18 @@ class PostgreSQLEmitter(Emitter):
     def substring(self, sql: str, start: int, length: int) -> str:
         """Return ``length`` code points from position ``start`` >= 1; no text has 10^9 of them."""
         return f"substring({sql}, {min(start, 10**9)}, {min(length, 10**9)})"
+
+    def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Return a subquery that the planner may not dissolve."""
+        return f"SELECT {_outputs(columns)} OFFSET 0"
+
+    def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
+        """Return a subquery over the one below."""
+        return f"SELECT {_outputs(columns)} FROM ({below}) AS {alias} OFFSET 0"  # noqa: S608 - printed here
+
+    def last_level(self, below: str, alias: str, value: str) -> str:
+        """Return the value that a subquery has."""
+        return f"(SELECT {value} FROM ({below}) AS {alias})"  # noqa: S608 - printed here
 
     # Tables.
 

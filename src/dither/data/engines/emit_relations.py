@@ -8,7 +8,7 @@ no harm. A printed relation may have columns beyond those it lists; whoever sele
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -62,11 +62,11 @@ class Printed:
         return ", ".join(names) if names else "1"
 
 
-class RelationEmitter(ExpressionEmitter, ABC):
+class RelationEmitter(ExpressionEmitter):
     """Prints relations of one dialect.
 
     Args:
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 

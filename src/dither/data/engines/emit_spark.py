@@ -8,6 +8,7 @@ SQL grows in proportion to the tree. Timestamps have no zone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -27,6 +28,8 @@ _FIRST_MOMENT = "TIMESTAMP_NTZ '0001-01-01 00:00:00'"
 _LAST_MOMENT = "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
 #: Spark plans for minutes over what other engines read at once: longer SQL for one expression is refused.
 _LONGEST_EXPRESSION: Final = 30_000
+#: What a column may be called: read twice, it costs nothing.
+_COLUMN: Final = re.compile(r"[A-Za-z]\w*|`[^`]+`")
 #: An operand of more characters is computed once where a form reads it several times.
 _LONG: Final = 240
 
@@ -38,6 +41,10 @@ def _matching(pattern: str, value: str) -> str:
 
 def _rounded(function: str) -> str:
     return f"(CASE WHEN {{0}} >= -{_TWO_63} AND {{0}} < {_TWO_63} THEN {function}({{0}}) END)"
+
+
+def _record(columns: Sequence[tuple[str, str]]) -> str:
+    return "named_struct(" + ", ".join(f"'{name}', {sql}" for name, sql in columns) + ")"
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class SparkEmitter(Emitter):
     Args:
         sources: where the declared tables are.
         make_list: puts a public list into a view and returns that view's name.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 
@@ -131,7 +138,10 @@ class SparkEmitter(Emitter):
         return f"({value!r}D)" if value < 0 else f"{value!r}D"
 
     def finite(self, sql: str) -> str:
-        """Return the real value, or NULL if it is NaN or infinite; the operand is read once."""
+        """Return the real value, or NULL if it is NaN or infinite; all but a column is read once."""
+        if _COLUMN.fullmatch(sql):
+            # The same in cheap operations: 0 times a finite number is 0, and NaN with anything else.
+            return f"nanvl((({sql} * 0.0D) + {sql}), CAST(NULL AS DOUBLE))"
         return f"nanvl(mod({sql}, CAST('Infinity' AS DOUBLE)), CAST(NULL AS DOUBLE))"
 
     def filled(self, key: str, arguments: Sequence[str]) -> str:
@@ -159,15 +169,13 @@ class SparkEmitter(Emitter):
 
     def clamped(self, sql: str, lower: str, upper: str) -> str:
         """Return the value moved into a range; NULL stays NULL."""
-        return self._bound(
-            [sql], [True], lambda names: f"if({names[0]} IS NULL, NULL, least(greatest({names[0]}, {lower}), {upper}))"
-        )
+        return self._bound([sql], [True], lambda names: super(SparkEmitter, self).clamped(names[0], lower, upper))
 
     def grid(self, sql: str, grid: Grid) -> str:
         """Return the steps from the origin to a real that is clamped, as an integer that is clamped."""
 
         def form(names: Sequence[str]) -> str:
-            moved = f"least(greatest({names[0]}, {self.real(float(grid.lower))}), {self.real(float(grid.upper))})"
+            moved = self.clamped(names[0], self.real(float(grid.lower)), self.real(float(grid.upper)))
             if grid.origin:
                 moved = f"({moved} - {self.real(float(grid.origin))})"
             if grid.exponent:
@@ -176,7 +184,7 @@ class SparkEmitter(Emitter):
             steps = f"floor({moved})"
             if grid.origin:
                 steps = f"least(greatest({steps}, {self.integer(grid.least)}), {self.integer(grid.most)})"
-            return f"if({names[0]} IS NULL, NULL, {steps})"
+            return f"if({names[0]} IS NULL, NULL, {steps})" if grid.origin else steps
 
         return self._bound([sql], [True], form)
 
@@ -188,6 +196,18 @@ class SparkEmitter(Emitter):
     def substring(self, sql: str, start: int, length: int) -> str:
         """Return ``length`` code points from position ``start`` >= 1; no text has 10^9 of them."""
         return f"substring({sql}, {min(start, 10**9)}, {min(length, 10**9)})"
+
+    def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Return a list of one record."""
+        return f"array({_record(columns)})"
+
+    def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
+        """Return the list with its record made anew."""
+        return f"transform({below}, {alias} -> {_record(columns)})"
+
+    def last_level(self, below: str, alias: str, value: str) -> str:
+        """Return what the one record is made into."""
+        return f"element_at(transform({below}, {alias} -> {value}), 1)"
 
     # Tables.
 

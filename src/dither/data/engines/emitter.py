@@ -97,7 +97,7 @@ class Emitter(RelationEmitter):
     """Prints one aggregation of one dialect.
 
     Args:
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 

@@ -52,7 +52,7 @@ class PostgreSQLEngine(Engine):
         dataset: the schema; its ``engine`` is the URL of the database.
         folder: not used, since tables are named and not files.
         frames: refused: rows given as objects have no place in a database.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 

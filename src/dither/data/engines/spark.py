@@ -81,7 +81,7 @@ class SparkEngine(Engine):
         dataset: the schema; its ``engine`` names the master.
         folder: relative paths of sources start here.
         frames: rows given as pandas or Polars frames or Arrow tables, by table.
-        portable: whether rows are chosen by the hash that is the same on all engines.
+        portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
 
