@@ -386,7 +386,9 @@ def test_one_statement_may_name_more_lists_than_are_kept() -> None:
     pandas = pytest.importorskip("pandas")
     names = [f"c{number}" for number in range(12)]
     table = Table("wide", tuple(Column(name, Kind.INTEGER) for name in names), "wide")
-    engine = connect(DataSet("wide", (table,), ROW), frames={"wide": pandas.DataFrame(dict.fromkeys(names, [1, 2]))})
+    engine = connect(
+        DataSet("wide", (table,), ROW), frames={"wide": pandas.DataFrame({name: [1, 2] for name in names})}
+    )
     rows: Relation = Scan(table)
     for place, name in enumerate(names):
         rows = Keep(rows, (Name(name),), ((1,), (100 + place,)))

@@ -26,9 +26,10 @@ COLUMNS = (
     Column("born", Kind.DATE, lower=datetime.date(1950, 1, 1), upper=datetime.date(2009, 12, 31)),
 )
 DATASET = DataSet("people", (Table("rows", COLUMNS, source="rows"),), ROW)
+LAST = datetime.date(2009, 12, 31)
 ROWS: list[dict[str, Any]] = [
     {"sex": "f", "smokes": True, "children": 2, "income": 0, "height": 1.0, "born": datetime.date(1950, 1, 1)},
-    {"sex": None, "smokes": False, "children": None, "income": 99_999, "height": 2.0, "born": datetime.date(2009, 12, 31)},
+    {"sex": None, "smokes": False, "children": None, "income": 99_999, "height": 2.0, "born": LAST},
     {"sex": "x", "smokes": False, "children": 9, "income": -7, "height": None, "born": datetime.date(1900, 1, 1)},
     {"sex": "m", "smokes": None, "children": 1, "income": 5, "height": 1.5, "born": datetime.date(1980, 5, 5)},
 ]

@@ -1,4 +1,4 @@
-"""Synthesizers end to end: what is drawn keeps the declarations, the constraints and, with much budget, the marginals."""
+"""Synthesizers end to end: what is drawn keeps declarations, constraints and, with much budget, marginals."""
 
 from __future__ import annotations
 
@@ -135,7 +135,9 @@ def test_bad_requests_are_refused_before_any_row_is_read() -> None:
         synthesizer().fit(people(3)).sample(-1)
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{}", '{"synthetic": 2}', '{"synthetic": 1}', '{"synthetic": 1, "codings": 3}'])
+@pytest.mark.parametrize(
+    "damage", ["", "[]", "{}", '{"synthetic": 2}', '{"synthetic": 1}', '{"synthetic": 1, "codings": 3}']
+)
 def test_damaged_tables_are_refused(damage: str) -> None:
     with pytest.raises(DitherError):
         SyntheticTable.from_json(damage)
