@@ -78,6 +78,33 @@ def test_marginals_agree_with_each_other(session: Session) -> None:
     assert near(by_ward[0], truth(0, 101, "heart"))
 
 
+def test_marginals_of_columns_whose_table_is_too_large(session: Session) -> None:
+    cells = {"waited": 2**13, "note": [f"n{number}" for number in range(2**11)]}
+    sets = [("ward",), ("note", "ward"), ("waited",)]
+    found = session.marginals("visits", sets, cells, outside="drop", epsilon=8)
+    assert [len(table.rows) for table in found.values()] == [2, 2**12, 2**13]
+    alone = list(found["ward",].column("count"))
+    # Noise of scale 2 * 3 / 8 in each cell, and sums of thousands agree: beyond 30 standard deviations.
+    assert near(alone[0], truth(0, 101, "heart"), within=400)
+    together = found["ward", "note"] if ("ward", "note") in found else found["note", "ward"]
+    by_ward = [sum(row[-1] for row in together.rows if ward in row) for ward in ("heart", "skin")]  # type: ignore[misc]
+    assert by_ward == pytest.approx(alone)
+    assert all(low <= high for low, high in together.interval("count"))  # type: ignore[operator]
+
+
+def test_a_histogram_over_more_cells_than_could_be_held(session: Session) -> None:
+    cells = {"waited": 2**16, "note": [f"n{number}" for number in range(2**9)]}
+    with pytest.raises(InvalidParameter, match="sparse-histogram"):
+        session.histogram("visits", ("waited", "note"), cells, outside="drop", epsilon=9)
+    asked: dict[str, Any] = {"outside": "drop", "epsilon": 9, "method": "sparse-histogram"}
+    found = session.histogram("visits", ("waited", "note"), cells, **asked)
+    assert found.names == ("waited_from", "waited_to", "note", "count")
+    assert any("not listed" in note for note in found.notes)
+    for row, (low, high) in zip(found.rows, found.interval("count"), strict=True):
+        assert 0 <= low <= row[3] <= high  # type: ignore[operator]
+    assert session.balance().spent.pure == Fraction(9)
+
+
 @pytest.mark.parametrize("loss", [PureDP("1/3"), ZCDP("1/8"), ApproxDP(1, "1e-6")], ids=str)
 def test_plans_keep_to_every_kind_of_loss(session: Session, loss: Loss) -> None:
     cells = cells_of(session.dataset, "visits", "waited", 12)
@@ -119,6 +146,8 @@ def test_bad_workloads_and_marginals_cost_nothing(session: Session) -> None:
     for sets in ([], [()], [("ward", "ward")], [("ward",), ("ward",)], [("note",)]):
         with pytest.raises(DitherError):
             session.marginals("visits", sets, epsilon=1)
+    with pytest.raises(InvalidParameter, match="cells of all marginals"):
+        session.marginals("visits", [("waited", "ward")], {"waited": 2**20}, epsilon=1)
     assert session.balance().releases == 0
 
 

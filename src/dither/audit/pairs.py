@@ -19,7 +19,7 @@ import numpy as np
 from dither.exact import sqrt_up
 from dither.mechanisms import Example, InteractivePrimitive, Primitive
 from dither.mechanisms.values import Category, IntegerArray, RealArray
-from dither.privacy import L2, LARGEST, ONE_WAY, Distance, Unit
+from dither.privacy import L2, LARGEST, ONE_WAY, RECORDS, Distance, Unit
 from dither.testing import hostile
 
 Vector = list[Fraction]
@@ -60,7 +60,7 @@ def pairs_of(example: Example) -> list[Pair]:
         found += _categories(mechanism.domain.count)
     elif isinstance(mechanism, Primitive) and isinstance(mechanism.domain, IntegerArray | RealArray):
         found += _arrays(mechanism, mechanism.domain, example.data)
-    elif isinstance(mechanism.distance, Unit):
+    elif isinstance(mechanism.distance, Unit) or mechanism.distance is RECORDS:
         found += [
             Pair(f"hostile pair {number}", here, there, Fraction(apart))
             for number, (here, there, apart) in enumerate(hostile.pairs(mechanism, example.data))

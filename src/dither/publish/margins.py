@@ -228,8 +228,27 @@ def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
         numbered.sort(key=lambda pair: pair[0])
     absent = [place for place, label in enumerate(labels) if label is None]
     missing: Expression = Literal(absent[0], Kind.INTEGER) if absent else _NOTHING
-    found = _searched(axis.value, numbered, kind) if numbered else _NOTHING
+    found: Expression = _NOTHING
+    if _is_run(numbered, kind):
+        # Whole numbers without a gap: counted from the first, which is far shorter than a search.
+        (first, start), (last, _) = numbered[0], numbered[-1]
+        outside = Call(
+            "or", (Call("less", (axis.value, Literal(first, kind))), Call("more", (axis.value, Literal(last, kind))))
+        )
+        found = Case(((outside, _NOTHING),), Call("subtract", (axis.value, _whole(int(first) - start))))  # type: ignore[arg-type]
+    elif numbered:
+        found = _searched(axis.value, numbered, kind)
     return Case(((Call("is_null", (axis.value,)), missing),), found)
+
+
+def _is_run(numbered: Sequence[tuple[Value, int]], kind: Kind) -> bool:
+    """Return whether values and their places are whole numbers that go up one by one together."""
+    if kind is not Kind.INTEGER or not numbered:
+        return False
+    return all(
+        isinstance(label, int) and label - place == numbered[0][0] - numbered[0][1]  # type: ignore[operator]
+        for label, place in numbered
+    )
 
 
 def _searched(value: Expression, numbered: Sequence[tuple[Value, int]], kind: Kind) -> Expression:

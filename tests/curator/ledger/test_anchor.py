@@ -417,6 +417,7 @@ def test_an_overspent_chain_is_found_even_if_every_hash_is_right(file_home) -> N
         page.keep_dataset("visits", unit, purse.pay(charge))
         page.keep_analyst(ANA, page.analyst(ANA).pay(charge))
         page.reserve(ANA, "big", "d", charge)
+        page.flush()
     (problem,) = ledger.verify().problems
     assert "overspend" in problem
     with pytest.raises(BudgetExceeded):

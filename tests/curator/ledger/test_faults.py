@@ -20,7 +20,8 @@ def test_no_kill_loses_or_invents_anything(folder: Path) -> None:
     assert {name: tally[name] for name in wrong} == dict.fromkeys(wrong, 0)
     assert tally["trials"] == 50
     assert tally["releases"] == 500
-    # The harness has power only if it killed, everywhere and often. Victims are drawn by lot: a point is missed with a
-    # probability of at most 6e-6, three of the twelve with 5e-14; about 210 are killed, give or take 12.
+    # The harness has power only if it killed, everywhere and often. Of those who carry out what others ask all are
+    # killed in one trial; elsewhere victims are drawn by lot, in two trials of sixteen clients at least: a point that
+    # all of them come to is missed with a probability of 2e-6, three such points with 7e-16.
     assert len(set(POINTS) - {point for point, kills in tally["kills_at"].items() if kills}) <= 2
     assert tally["kills"] > 100

@@ -1,4 +1,4 @@
-"""First come, first served; and nobody waits for the dead."""
+"""First come, first served; several at once; and nobody waits for the dead."""
 
 from __future__ import annotations
 
@@ -9,36 +9,71 @@ import subprocess
 import sys
 import threading
 
-from dither.curator.ledger.queue import Tickets, Turns
+import pytest
 
-#: Waits for a turn, says so, and holds it until it is told to go on or killed.
+from dither.curator.ledger import queue
+from dither.curator.ledger.queue import Rounds, Turns
+
+#: Waits for a round, or for somebody's service if asked to, says so, and holds it until it is told to go on or killed.
 CLIENT = """
-import pathlib, sys
-from dither.curator.ledger.queue import Tickets
-tickets = Tickets(pathlib.Path(sys.argv[1]))
-draw = tickets._draw
-def announced():
-    ticket = draw()
-    print("drawn", flush=True)
-    return ticket
-tickets._draw = announced
-with tickets.turn():
-    print("in", flush=True)
-    sys.stdin.readline()
+import pathlib, runpy, sys
+path = pathlib.Path(sys.argv[1])
+rounds = runpy.run_path(sys.argv[3])["Rounds"](path)
+claim = rounds._claim
+def announced(latest):
+    is_claimed = claim(latest)
+    if is_claimed:
+        print("claimed", flush=True)
+    return is_claimed
+rounds._claim = announced
+await_end = rounds._await_end
+def waiting(number):
+    if not rounds._mine:
+        print("waits", flush=True)
+    await_end(number)
+rounds._await_end = waiting
+letter = path.with_name(sys.argv[2])
+def post():
+    letter.touch()
+    return True
+if sys.argv[2] == "alone":
+    with rounds.turn():
+        print("in", flush=True)
+        sys.stdin.readline()
+else:
+    with rounds.turn_or_service(post, lambda: not letter.exists()) as is_ours:
+        print("in" if is_ours else "served", flush=True)
+        if is_ours:
+            sys.stdin.readline()
+            rounds.begin()
+            print("begun", flush=True)
+            sys.stdin.readline()
+            for other in path.parent.glob("letter*"):
+                other.unlink()
 """
 
 
-def start(path) -> subprocess.Popen[str]:
-    client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert client.stdout.readline() == "drawn\n"
+def start(path, letter: str = "alone", says: str = "claimed") -> subprocess.Popen[str]:
+    # The module alone, without the package around it: there is nothing else to wait for.
+    command = [sys.executable, "-S", "-c", CLIENT, str(path), letter, queue.__file__]
+    client = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert client.stdout.readline() == says + "\n"
     return client
 
 
 def is_silent(client: subprocess.Popen[str]) -> bool:
     """Whether the client has said nothing more."""
     return not select.select([client.stdout], [], [], 0)[0]
+
+
+def go_on(client: subprocess.Popen[str]) -> None:
+    client.stdin.write("go on\n")
+    client.stdin.flush()
+
+
+def kill(client: subprocess.Popen[str]) -> None:
+    os.kill(client.pid, signal.SIGKILL)
+    client.communicate()
 
 
 def end(client: subprocess.Popen[str]) -> None:
@@ -50,12 +85,10 @@ def test_processes_are_served_in_order_and_the_dead_are_passed_over(tmp_path) ->
     path = tmp_path / "queue"
     first, second, third, fourth, fifth = (start(path) for _ in range(5))
     assert first.stdout.readline() == "in\n"
-    os.kill(third.pid, signal.SIGKILL)
-    third.communicate()
+    kill(third)
     # The third is dead before its turn: the fourth must still wait, for the first and the second.
     assert is_silent(fourth)
-    os.kill(first.pid, signal.SIGKILL)
-    first.communicate()
+    kill(first)
     assert second.stdout.readline() == "in\n"
     assert is_silent(fourth)
     end(second)
@@ -65,14 +98,64 @@ def test_processes_are_served_in_order_and_the_dead_are_passed_over(tmp_path) ->
     end(fifth)
 
 
-def test_a_spoilt_counter_only_begins_again(tmp_path) -> None:
+def test_who_comes_before_a_round_begins_is_served_by_it(tmp_path) -> None:
+    """The second is let in by the end of the first, and serves the third and the fourth without a round of theirs."""
     path = tmp_path / "queue"
-    path.write_bytes(b"\xff" * 8)
-    tickets = Tickets(path)
+    first = start(path, "letter 1")
+    assert first.stdout.readline() == "in\n"
+    # Its round has not begun: who comes now is served by it.
+    second = start(path, "letter 2", "waits")
+    go_on(first)
+    assert first.stdout.readline() == "begun\n"
+    # Now it has, and who comes takes the next, which has not.
+    third = start(path, "letter 3")
+    fourth = start(path, "letter 4", "waits")
+    assert is_silent(second)
+    end(first)
+    assert second.stdout.readline() == "served\n"
+    assert third.stdout.readline() == "in\n"
+    assert is_silent(fourth)
+    go_on(third)
+    assert third.stdout.readline() == "begun\n"
+    end(third)
+    assert fourth.stdout.readline() == "served\n"
+    for client in (second, fourth):
+        assert client.wait() == 0
+        client.communicate()
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["before it begins", "before it serves"])
+def test_who_waits_for_a_round_whose_holder_dies_takes_the_next(tmp_path, is_begun) -> None:
+    path = tmp_path / "queue"
+    first = start(path, "letter 1")
+    assert first.stdout.readline() == "in\n"
+    second = start(path, "letter 2", "waits")
+    if is_begun:
+        go_on(first)
+        assert first.stdout.readline() == "begun\n"
+    kill(first)
+    assert second.stdout.readline() == "claimed\n"
+    assert second.stdout.readline() == "in\n"
+    third = start(path, "letter 3", "waits")
+    go_on(second)
+    assert second.stdout.readline() == "begun\n"
+    end(second)
+    assert third.communicate()[0] == "served\n"
+
+
+@pytest.mark.parametrize(
+    "spoilt", [b"\xff" * 16, b"\xff" * 8, b"\x07" + b"\xff" * 7 + b"\x01", b"\0" * 8 + b"\xff" * 8]
+)
+def test_spoilt_numbers_only_begin_again(tmp_path, spoilt) -> None:
+    path = tmp_path / "queue"
+    path.write_bytes(spoilt)
+    rounds = Rounds(path)
     for _ in range(3):
-        with tickets.turn():
-            pass
-    tickets.close()
+        with rounds.turn():
+            rounds.begin()
+        with rounds.turn_or_service(lambda: True, lambda: False) as is_ours:
+            assert is_ours
+    rounds.close()
 
 
 def test_threads_are_served_in_the_order_in_which_they_came() -> None:

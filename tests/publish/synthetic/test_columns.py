@@ -112,3 +112,22 @@ def test_columns_without_a_domain_are_refused() -> None:
     many = Column("id", Kind.TEXT, categories=tuple(map(str, range(70_000))))
     with pytest.raises(InvalidParameter, match="categories of id"):
         codings_of(DataSet("many", (Table("rows", (many,), source="rows"),), ROW), "rows")
+
+
+@pytest.mark.parametrize("categories", [(3, 4, 5), (5, 4, 3), (3, 5, 9), (-1, 0, 1)])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_listed_whole_numbers_with_and_without_gaps(categories: tuple[int, ...], nullable: bool) -> None:
+    column = Column("grade", Kind.INTEGER, categories=categories, nullable=nullable)
+    grades = DataSet("grades", (Table("rows", (column,), source="rows"),), ROW)
+    cells, (coding,) = codings_of(grades, "rows", other={"grade": 77})
+    values = [*range(-3, 12), None, 2**62]
+    rows = [{"grade": value} for value in values]
+    found = EngineRecords(cells, ReferenceEngine(grades, {"rows": rows})).count((0,)).tolist()
+    labels = list(coding.labels or ())
+    expected = [0] * len(labels)
+    for value in values:
+        if value in labels:
+            expected[labels.index(value)] += 1
+        elif value is not None:
+            expected[-1] += 1
+    assert found == expected

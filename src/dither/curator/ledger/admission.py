@@ -3,8 +3,10 @@
 Whether a release fits depends on the totals alone, and a filter that admits some totals admits all smaller ones: each
 of its conditions bounds a sum from above. So what was admitted once is a certificate for every total below it. A miss
 asks the filter, and asks at once for room for many more such releases, so that writers, who wait for one another,
-seldom wait for exact arithmetic. (A rho that follows from an epsilon is rounded up in its thirtieth digit, so that two
-totals that near to a limit may be told apart by one and not by the other; both keep to the limit.)
+seldom wait for exact arithmetic; how many is doubled and redoubled while there is room, since others spend of the
+same budget meanwhile, and falls as the limit comes near. (A rho that follows from an epsilon is rounded up in its
+thirtieth digit, so that two totals that near to a limit may be told apart by one and not by the other; both keep to
+the limit.)
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ from dither.privacy import Filter, Loss
 #: The share of a budget's delta that converts zCDP. Fixed for ever: a filter is valid for the share it began with, and
 #: every ledger began with this one.
 _CONVERSION = Fraction(1, 2)
-#: How many further releases of the same size a certificate is asked for.
+#: How many releases of the same size a certificate is asked for: at first, at most, and what changes it.
 _AHEAD = 64
+_FARTHEST = 2**18
+_STRIDE = 8
 
 
 @functools.lru_cache(maxsize=256)
@@ -48,6 +52,7 @@ class Certificates:
 
     def __init__(self) -> None:
         self._known: dict[str, Amount] = {}
+        self._ahead: dict[str, int] = {}
 
     def admits(self, limit: str, spent: Amount, charge: Amount) -> bool:
         """Whether the filter of ``limit`` admits ``charge`` when ``spent`` is spent."""
@@ -56,8 +61,14 @@ class Certificates:
         if known is not None and total <= known:
             return True
         counted = filter_at(limit, spent)
+        ahead = self._ahead.get(limit, _AHEAD)
+        many = charge.times(ahead)
+        if many.is_loss and counted.admits(many.loss()):
+            self._ahead[limit] = min(ahead * _STRIDE, _FARTHEST)
+            self._known[limit] = spent + many
+            return True
+        self._ahead[limit] = max(ahead // _STRIDE, 1)
         if not counted.admits(charge.loss()):
             return False
-        many = charge.times(_AHEAD)
-        self._known[limit] = spent + many if many.is_loss and counted.admits(many.loss()) else total
+        self._known[limit] = total
         return True

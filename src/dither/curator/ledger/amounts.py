@@ -10,6 +10,7 @@ Guarantee: an amount is never less than the loss it stands for, and exceeds it b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,19 +43,11 @@ class Amount:
         >>> thirds[0] + thirds[1] + thirds[2] <= Amount.of(PureDP(1))
         True
         """
-        checked_loss(parameter, loss)
-        epsilon = None if loss.pure is None else _round_up(loss.pure)
-        return cls(epsilon, _round_up(loss.rho), _round_up(loss.delta))
+        return _covering(checked_loss(parameter, loss))
 
     def loss(self) -> Loss:
         """Return the amount as a loss."""
-        # Two histories that were joined may have lost more than everything; a delta this near to 1 says the same.
-        delta = Fraction(min(self.delta, UNITS - 1), UNITS)
-        rho = Fraction(self.rho, UNITS)
-        if self.epsilon is None:
-            return ZCDP(rho, delta)
-        epsilon = Fraction(self.epsilon, UNITS)
-        return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
+        return _loss(self)
 
     def __add__(self, other: Amount) -> Amount:
         is_pure = self.epsilon is not None and other.epsilon is not None
@@ -103,6 +96,24 @@ class Amount:
 
 
 ZERO = Amount(0, 0, 0)
+
+
+# Releases of one size come often, and exact fractions take their time.
+@functools.lru_cache(maxsize=1024)
+def _covering(loss: Loss) -> Amount:
+    epsilon = None if loss.pure is None else _round_up(loss.pure)
+    return Amount(epsilon, _round_up(loss.rho), _round_up(loss.delta))
+
+
+@functools.lru_cache(maxsize=1024)
+def _loss(amount: Amount) -> Loss:
+    # Two histories that were joined may have lost more than everything; a delta this near to 1 says the same.
+    delta = Fraction(min(amount.delta, UNITS - 1), UNITS)
+    rho = Fraction(amount.rho, UNITS)
+    if amount.epsilon is None:
+        return ZCDP(rho, delta)
+    epsilon = Fraction(amount.epsilon, UNITS)
+    return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
 
 
 def checked_loss(parameter: str, loss: Loss) -> Loss:

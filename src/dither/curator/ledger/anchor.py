@@ -7,13 +7,14 @@ entries than its anchor, or another entry at the same number, is refused.
 Lines are only ever appended, and what the file says is the join of its lines: the highest number, the largest sums. So
 the order in which processes append does not matter, a torn line is a line that is not there, and nothing can make an
 anchor go back. A line is written after the commit it tells of and is not waited for: if the machine loses power, the
-anchor may miss the last entries (at most ``SYNC_EVERY`` of a process), never name one that the ledger has not.
+anchor may miss the last entries (about ``SYNC_EVERY`` of a process at most), never name one that the ledger has not.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -29,7 +30,7 @@ from dither.curator.ledger.chain import canonical
 #: A process forces its lines to disk after this many, and when it closes the ledger.
 SYNC_EVERY = 64
 #: A file longer than this is rewritten: one line for each account, the latest hashes, and every so many-th older one.
-LONGEST_FILE = 2**18
+LONGEST_FILE = 2**16
 LATEST_HASHES = 1000
 EVERY_HASH = 64
 _CHECK_SIGNS = 16
@@ -49,6 +50,8 @@ class Holding:
 
     def join(self, other: Holding) -> Holding:
         """Return the later terms and the larger sums."""
+        if self.seq <= other.seq and self.spent <= other.spent and self.releases <= other.releases:
+            return other
         later = max(self, other, key=lambda holding: holding.seq)
         return Holding(later.seq, later.terms, self.spent.join(other.spent), max(self.releases, other.releases))
 
@@ -95,9 +98,9 @@ class Memory:
             kept = (seq for seq in self.hashes if seq > latest or seq % EVERY_HASH == 0)
             yield _line({"hashes": [[seq, self.hashes[seq]] for seq in sorted(kept)]})
         for name, holding in sorted(self.datasets.items()):
-            yield _line({"dataset": name} | _written(holding))
+            yield _holding_line(name, None, holding)
         for (dataset, analyst), holding in sorted(self.analysts.items()):
-            yield _line({"dataset": dataset, "analyst": analyst} | _written(holding))
+            yield _holding_line(dataset, analyst, holding)
 
     def read(self, text: str) -> None:
         """Learn from one line; one that is torn says nothing."""
@@ -129,6 +132,7 @@ class Anchor:
         self.path = folder / f"{ledger}.anchor"
         self._place = folder / f"{ledger}.place"
         self._guard = os.open(folder / f"{ledger}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file: int | None = None
         self._unforced = 0
         self._short_size = 0
 
@@ -145,20 +149,34 @@ class Anchor:
 
     def append(self, memory: Memory) -> None:
         """Add what is known now; on return another process can read it."""
+        # The first line end closes a line that a dying process may have left open.
+        text = "\n" + "\n".join(memory.lines()) + "\n"
         with self._held(fcntl.LOCK_SH):
-            file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            try:
-                # The first line end closes a line that a dying process may have left open.
-                _write_all(file, "\n" + "\n".join(memory.lines()) + "\n")
-                self._unforced += 1
-                if self._unforced >= SYNC_EVERY:
-                    os.fsync(file)
-                    self._unforced = 0
-                is_long = os.fstat(file).st_size > max(LONGEST_FILE, 2 * self._short_size)
-            finally:
-                os.close(file)
-        if is_long:
+            file, size = self._open()
+            _write_all(file, text)
+            self._unforced += max(1, len(memory.hashes))
+            if self._unforced >= SYNC_EVERY:
+                os.fsync(file)
+                self._unforced = 0
+        if size + len(text) > max(LONGEST_FILE, 2 * self._short_size):
             self._shorten()
+
+    def _open(self) -> tuple[int, int]:
+        """Return the file as it is under its name now, and its size; to be called with the guard held."""
+        if self._file is not None:
+            found = os.fstat(self._file)
+            try:
+                named = os.stat(self.path)
+                is_same = (found.st_ino, found.st_dev) == (named.st_ino, named.st_dev)
+            except FileNotFoundError:
+                is_same = False
+            if is_same:
+                return self._file, found.st_size
+            # It was shortened, replaced or removed.
+            os.close(self._file)
+            self._file = None
+        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return self._file, os.fstat(self._file).st_size
 
     def replace(self, memory: Memory) -> None:
         """Forget everything and remember this instead; for a restored ledger alone."""
@@ -179,6 +197,9 @@ class Anchor:
             finally:
                 os.close(file)
         self._unforced = 0
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
         os.close(self._guard)
 
     def _shorten(self) -> None:
@@ -231,13 +252,20 @@ def once_kept_at(folder: Path, place: str) -> Path | None:
     return None
 
 
-def _written(holding: Holding) -> dict[str, Any]:
-    return {
-        "at": holding.seq,
-        "terms": dict(holding.terms),
-        "spent": holding.spent.to_json(),
-        "releases": holding.releases,
-    }
+def _holding_line(dataset: str, analyst: str | None, holding: Holding) -> str:
+    """Return the line of an account; what stays the same from line to line is not written anew each time."""
+    names, terms = _same(dataset, analyst, tuple(sorted(holding.terms.items())))
+    epsilon, rho, delta = holding.spent.epsilon, holding.spent.rho, holding.spent.delta
+    spent = f'{{"delta":"{delta}","rho":"{rho}","epsilon":'
+    spent += "null}" if epsilon is None else f'"{epsilon}"}}'
+    body = f'{{"at":{holding.seq},{names},"releases":{holding.releases},"spent":{spent},"terms":{terms}}}'
+    return f"{_check(body)} {body}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _same(dataset: str, analyst: str | None, terms: tuple[tuple[str, Any], ...]) -> tuple[str, str]:
+    names = {"dataset": dataset} if analyst is None else {"analyst": analyst, "dataset": dataset}
+    return canonical(names)[1:-1], canonical(dict(terms))
 
 
 def _write_all(file: int, text: str) -> None:

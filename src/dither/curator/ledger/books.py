@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,6 +35,7 @@ from dither.curator.ledger.interface import (
     checked_name,
     checked_text,
 )
+from dither.curator.ledger.orders import Answer, Debit, Decision, Order, decide
 from dither.curator.ledger.page import Page, Purse, Request, Rows, limit_text
 from dither.curator.ledger.queue import Turns
 from dither.curator.ledger.replay import Replay
@@ -50,18 +52,33 @@ from dither.errors import (
     LedgerUnavailable,
     QuotaExceeded,
     RequestSealed,
+    UnknownDataset,
 )
 from dither.privacy import ZCDP, Loss, PureDP
 
 Result = TypeVar("Result")
 
-_MOMENTS = ("asked", "written", "committed", "anchored")
-#: The points of a release at which a process may die. Whoever makes a ledger may be told when each is reached.
+_MOMENTS = ("asked", "posted", "written", "committed", "anchored", "told")
+#: The points of a release at which a process may die. Whoever makes a ledger may be told when each is reached. Who
+#: carries requests out for others reaches what lies between ``posted`` and ``told`` for them.
 STEPS = tuple(f"{verb}: {moment}" for verb in ("reserve", "complete") for moment in _MOMENTS)
+#: How many requests of one process, and how many bytes, are carried out together.
+MOST_TOGETHER = 8
+MOST_BYTES_TOGETHER = 2**20
 
 
 def ignore_step(step: str) -> None:
     """Do nothing at a step."""
+
+
+class _Asked:
+    """A request of one thread, and what became of it."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.decision: Decision | None = None
+        #: Whether it failed in company, and is tried on its own now.
+        self.is_alone = False
 
 
 class Books(Ledger):
@@ -95,6 +112,8 @@ class Books(Ledger):
         self._id = ""
         self._anchor: Anchor | None = None
         self._certificates = Certificates()
+        self._asked: list[_Asked] = []
+        self._asked_guard = threading.Lock()
 
     # What a kind of database brings.
 
@@ -105,6 +124,10 @@ class Books(Ledger):
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Rows]:
         """Begin a transaction that sees one durable state."""
+
+    def _turn(self) -> AbstractContextManager[None]:
+        """Wait for one's turn among processes, where the database itself does not see to that."""
+        return nullcontext()
 
     @abstractmethod
     def _damages(self, rows: Rows) -> list[str]:
@@ -163,9 +186,10 @@ class Books(Ledger):
     def _accept(self, memory: Memory, problem: str | None, reason: str) -> None:
         if problem is None or self._anchor is None:
             raise InvalidParameter("ledger", self._where, "behind its anchor; this one is not, and needs no acceptance")
-        with self._turns.turn(), self._writing() as rows:
+        with self._turns.turn(), self._turn(), self._writing() as rows:
             page = Page(rows, self._clock)
             restore(page, memory, problem, reason)
+            page.flush()
             whole = page.whole_memory()
         self._highest_seen = page.seq
         self._anchor.replace(whole)
@@ -197,21 +221,84 @@ class Books(Ledger):
     def _change(self, verb: str, work: Callable[[Page], Result]) -> Result:
         """Run ``work`` in a transaction of its own: undone if it raises, durable when this returns."""
         self._check_usable()
-        self._reach(f"{verb}: asked")
-        with self._turns.turn():
-            if self._is_anchor_late:
-                self._catch_up()
-            with self._writing() as rows:
-                page = Page(rows, self._clock)
-                if page.seq < self._highest_seen:
-                    raise LedgerBehindAnchor(self._where, f"entry {self._highest_seen} was there and is gone")
-                result = work(page)
-                self._reach(f"{verb}: written")
-            self._highest_seen = page.seq
-            self._reach(f"{verb}: committed")
-            self._tell_anchor(page.memory)
-        self._reach(f"{verb}: anchored")
+        with self._turns.turn(), self._turn():
+            return self._transact({verb}, work)
+
+    def _transact(self, verbs: Collection[str], work: Callable[[Page], Result]) -> Result:
+        """Do the same when one's turn has come."""
+        if self._is_anchor_late:
+            self._catch_up()
+        with self._writing() as rows:
+            page = Page(rows, self._clock)
+            self._check_not_behind(page, self._highest_seen)
+            result = work(page)
+            page.flush()
+            self._reach_all(verbs, "written")
+        self._highest_seen = page.seq
+        self._reach_all(verbs, "committed")
+        self._tell_anchor(page.memory)
+        self._reach_all(verbs, "anchored")
         return result
+
+    def _check_not_behind(self, page: Page, seen: int) -> None:
+        if page.seq < seen:
+            raise LedgerBehindAnchor(self._where, f"entry {seen} was there and is gone")
+
+    def _reach_all(self, verbs: Collection[str], moment: str) -> None:
+        for verb in verbs:
+            self._reach(f"{verb}: {moment}")
+
+    def _ask(self, order: Order) -> Decision:
+        """Have a step of a release carried out, together with what other threads and processes ask for."""
+        self._check_usable()
+        self._reach(f"{order.verb}: asked")
+        mine = _Asked(order)
+        with self._asked_guard:
+            self._asked.append(mine)
+        try:
+            with self._turns.turn():
+                if mine.decision is None:
+                    self._settle_with(mine)
+        finally:
+            with self._asked_guard:
+                if mine in self._asked:
+                    self._asked.remove(mine)
+        if mine.decision is None:
+            raise LedgerUnavailable(self._where, "a request was given up")
+        self._reach(f"{order.verb}: told")
+        return mine.decision
+
+    def _settle_with(self, mine: _Asked) -> None:
+        """Settle a thread's request, and those of the threads that wait behind it."""
+        together = [mine]
+        with self._asked_guard:
+            size = mine.order.size
+            for other in () if mine.is_alone else self._asked:
+                size += other.order.size
+                if len(together) == MOST_TOGETHER or size > MOST_BYTES_TOGETHER:
+                    break
+                if other is not mine and not other.is_alone:
+                    together.append(other)
+            for one in together:
+                self._asked.remove(one)
+        try:
+            decisions = self._settle([one.order for one in together])
+        except BaseException:
+            with self._asked_guard:
+                for one in together[1:]:
+                    one.is_alone = True
+                    self._asked.append(one)
+            raise
+        for one, decision in zip(together, decisions, strict=True):
+            one.decision = decision
+
+    def _settle(self, orders: Sequence[Order]) -> Sequence[Decision]:
+        """Carry orders out, durably; if this raises, none of them is decided."""
+        with self._turn():
+            return self._transact(
+                {order.verb for order in orders},
+                lambda page: [decide(page, order, self._certificates) for order in orders],
+            )
 
     def _tell_anchor(self, memory: Memory) -> None:
         """Append to the anchor; what fails here is made good before the next change."""
@@ -306,67 +393,54 @@ class Books(Ledger):
         checked_name("request_digest", request_digest)
         checked_text("description", description)
         charge = Amount.of(loss)
-        charged = charge.loss()
+        try:
+            decision = self._ask(Debit(account, key, request_digest, charge, description))
+        except LedgerUnavailable:
+            # What was answered can be told again even where nothing can be written.
+            stored = self._stored(account, key, request_digest)
+            if stored is None:
+                raise
+            return stored
+        if decision.kind == "reserved" and decision.charge is not None:
+            debited = decision.charge.loss()
+            return Reservation(account, key, request_digest, debited, decision.attempt, decision.entry, decision.hash)
+        if decision.kind == "answered":
+            stored = self._stored(account, key, request_digest)
+            if stored is None:
+                raise LedgerCorrupted(self._where, "an answered request is gone")
+            return stored
+        raise self._refusal(decision, account, key, loss)
 
-        def again(page: Page, known: Request) -> Reservation | Stored | DitherError:
-            if known.digest != request_digest:
+    def _refusal(self, decision: Decision, account: Account, key: str, loss: Loss | None = None) -> DitherError:
+        """Return why nothing was done, now that whatever led to it is durable."""
+        spent = (decision.charge or ZERO).loss
+        limit = PureDP(0) if decision.limit is None else limit_of(decision.limit)
+        match decision.kind:
+            case "unknown":
+                return UnknownDataset(account.dataset)
+            case "reused":
                 return KeyReused(key)
-            if known.state == "answered":
-                return Stored(self._receipt(page, account, key, known))
-            if known.state == "sealed":
+            case "sealed":
                 return RequestSealed(key, MOST_ATTEMPTS)
-            if not charge <= known.charge:
-                # The same request may be priced anew after an upgrade; what was debited must still cover it.
-                rule = f"at most what key {key!r} was debited, {known.charge.loss()}; a new key is a new request"
+            case "dearer":
+                rule = f"at most what key {key!r} was debited, {spent()}; a new key is a new request"
                 return InvalidParameter("loss", loss, rule)
-            if known.attempts >= MOST_ATTEMPTS:
-                page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
-                page.seal(account, key)
-                return RequestSealed(key, MOST_ATTEMPTS)
-            attempt = known.attempts + 1
-            page.enter("renew", dataset=account.dataset, analyst=account.analyst, key=key, attempt=attempt)
-            page.renew(account, key)
-            digest = page.hash_of(known.reserved) or ""
-            return Reservation(account, key, known.digest, known.charge.loss(), attempt, known.reserved, digest)
+            case "budget":
+                return BudgetExceeded(loss, spent(), limit)
+            case "quota":
+                return QuotaExceeded(loss, spent(), limit, account.analyst)
+            case _:
+                return InvalidParameter("reservation", key, "one that this ledger holds")
 
-        def work(page: Page) -> Reservation | Stored | DitherError:
-            known = page.request(account, key)
-            if known is not None:
-                return again(page, known)
-            unit, purse = page.dataset(account.dataset)
-            mine = page.analyst(account)
-            if not purse.admits(charge, self._certificates):
-                return BudgetExceeded(loss, purse.spent.loss(), _limit(purse))
-            if not mine.admits(charge, self._certificates):
-                return QuotaExceeded(loss, mine.spent.loss(), _limit(mine), account.analyst)
-            page.enter(
-                "reserve",
-                dataset=account.dataset,
-                analyst=account.analyst,
-                key=key,
-                digest=request_digest,
-                charge=charge.to_json(),
-                description=description,
-            )
-            page.keep_dataset(account.dataset, unit, purse.pay(charge))
-            page.keep_analyst(account, mine.pay(charge))
-            page.reserve(account, key, request_digest, charge)
-            return Reservation(account, key, request_digest, charged, 1, page.seq, page.hash)
+    def _stored(self, account: Account, key: str, request_digest: str) -> Stored | None:
+        """Return the answer that is stored for a request, if there is one; waits for no writer."""
 
-        def stored(page: Page) -> Stored | None:
+        def work(page: Page) -> Stored | None:
             known = page.request(account, key)
             is_answer = known is not None and known.state == "answered" and known.digest == request_digest
             return Stored(self._receipt(page, account, key, known)) if known is not None and is_answer else None
 
-        # A retry of an answered request waits for no writer.
-        found = self._look(stored)
-        if found is not None:
-            return found
-        outcome = self._change("reserve", work)
-        if isinstance(outcome, DitherError):
-            # Decided inside the transaction, raised now that what led to it is durable.
-            raise outcome
-        return outcome
+        return self._look(work)
 
     def complete(self, reservation: Reservation, answer: bytes) -> Receipt:
         """Store the answer durably, before it is sent."""
@@ -377,28 +451,20 @@ class Books(Ledger):
             # The answer is not shown: until it is stored it is nobody's.
             raise InvalidParameter("answer", type(answer), rule)
         account, key = reservation.account, reservation.key
-
-        def work(page: Page) -> Receipt | DitherError:
-            known = page.request(account, key)
-            is_ours = known is not None and known.reserved == reservation.entry
-            if known is None or not is_ours or page.hash_of(known.reserved) != reservation.hash:
-                # As after a restore: a debit that the ledger has forgotten pays for nothing.
-                return InvalidParameter("reservation", key, "one that this ledger holds")
-            if known.state == "sealed":
-                return RequestSealed(key, MOST_ATTEMPTS)
-            if known.state == "answered":
-                return self._receipt(page, account, key, known)
-            digest = answer_digest(answer)
-            page.enter("answer", dataset=account.dataset, analyst=account.analyst, key=key, answer=digest)
-            page.answer(account, key, answer)
-            loss = known.charge.loss()
-            return Receipt(self._id, account, key, known.digest, loss, page.seq, page.hash, digest, answer)
-
-        outcome = self._change("complete", work)
-        if isinstance(outcome, DitherError):
-            # Decided inside the transaction, raised now that what led to it is durable.
-            raise outcome
-        return outcome
+        decision = self._ask(
+            Answer(account, key, reservation.request_digest, reservation.entry, reservation.hash, answer)
+        )
+        if decision.kind == "stored" and decision.charge is not None:
+            loss, digest = decision.charge.loss(), answer_digest(answer)
+            return Receipt(
+                self._id, account, key, reservation.request_digest, loss, decision.entry, decision.hash, digest, answer
+            )
+        if decision.kind == "answered":
+            stored = self._stored(account, key, reservation.request_digest)
+            if stored is None:
+                raise LedgerCorrupted(self._where, "an answered request is gone")
+            return stored.receipt
+        raise self._refusal(decision, account, key)
 
     def _receipt(self, page: Page, account: Account, key: str, known: Request) -> Receipt:
         entry, answer = known.answered, known.answer
@@ -418,7 +484,8 @@ class Books(Ledger):
         def work(page: Page) -> Balance:
             unit, purse = page.dataset(dataset)
             mine = purse if account is None else page.analyst(account)
-            left, share = purse.room(), mine.room()
+            left = purse.room()
+            share = left if mine is purse else mine.room()
             if left is None or (share is not None and not left <= share):
                 left = share or PureDP(0)
             waiting = page.waiting(dataset, analyst)

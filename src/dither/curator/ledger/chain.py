@@ -11,10 +11,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
 
 def canonical(record: Mapping[str, Any]) -> str:
     """Return the one text of a record: sorted keys, no spaces, ASCII."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(record)
 
 
 def first_link(ledger: str) -> str:

@@ -1,21 +1,26 @@
 """One transaction on a ledger's tables: what it reads, what it writes, and what the anchor is told of it.
 
+A page may hold several requests. What they write is kept in memory, where later ones of the same page read it, and
+``flush`` sends it to the database once: an account that ten requests debit is read once and written once.
+
 Every statement is a constant; names, keys and texts are only ever parameters.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
-from dither.curator.ledger.amounts import UNITS, Amount
+from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
 from dither.curator.ledger.chain import canonical, link
 from dither.curator.ledger.interface import Account
@@ -39,6 +44,10 @@ class Rows(ABC):
     @abstractmethod
     def do(self, statement: str, *values: Any) -> None:
         """Run a statement that gives no rows."""
+
+    @abstractmethod
+    def each(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement that gives no rows, once for every tuple of values."""
 
     def one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         """Return the first row, if there is any."""
@@ -68,7 +77,7 @@ class Purse:
 
     def pay(self, charge: Amount) -> Purse:
         """Return the purse with one more release."""
-        return replace(self, spent=self.spent + charge, releases=self.releases + 1)
+        return Purse(self.limit, self.spent + charge, self.releases + 1)
 
     def room(self) -> Loss | None:
         """Return the largest single loss, in whole units, that would be admitted; None without a limit."""
@@ -99,6 +108,8 @@ class Request:
 
     digest: str
     reserved: int
+    #: The hash of the entry ``reserved``, or None where that entry is missing.
+    hash: str | None
     charge: Amount
     attempts: int
     state: str
@@ -123,33 +134,85 @@ def guarded(
     return checked
 
 
+_ENTER = "INSERT INTO entries (seq, dataset, record, hash) VALUES (?, ?, ?, ?)"
+_KEEP_DATASET = (
+    "INSERT INTO datasets (name, unit, budget, epsilon, rho, delta, releases) VALUES (?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET budget = excluded.budget, epsilon = excluded.epsilon, "
+    "rho = excluded.rho, delta = excluded.delta, releases = excluded.releases"
+)
+_KEEP_ANALYST = (
+    "INSERT INTO analysts (dataset, analyst, quota, epsilon, rho, delta, releases) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (dataset, analyst) DO UPDATE SET quota = excluded.quota, "
+    "epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta, releases = excluded.releases"
+)
+_RESERVE = (
+    "INSERT INTO requests (dataset, analyst, key, digest, reserved, epsilon, rho, delta, attempts, state) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 'reserved')"
+)
+_RENEW = "UPDATE requests SET attempts = attempts + 1 WHERE dataset = ? AND analyst = ? AND key = ?"
+_SEAL = "UPDATE requests SET state = 'sealed' WHERE dataset = ? AND analyst = ? AND key = ?"
+_ANSWER = (
+    "UPDATE requests SET state = 'answered', answered = ?, answer = ? WHERE dataset = ? AND analyst = ? AND key = ?"
+)
+
+
 class Page:
-    """Reads and writes within one transaction, and gathers what the anchor should remember of it."""
+    """Reads and writes within one transaction, and gathers what the anchor should remember of it.
+
+    Nothing is written before ``flush``, which whoever makes a page calls last.
+    """
 
     def __init__(self, rows: Rows, clock: Callable[[], float]) -> None:
         self.rows = rows
         self.memory = Memory()
         self._clock = clock
+        self._moment: str | None = None
         head = rows.one("SELECT ledger, seq, hash FROM head")
         if head is None:
             raise LedgerCorrupted(rows.place, "its head is missing")
         self.ledger, self.seq, self.hash = str(head[0]), int(head[1]), str(head[2])
+        # What was read or written in this transaction.
+        self._datasets: dict[str, tuple[str, Purse]] = {}
+        self._analysts: dict[Account, Purse] = {}
+        self._requests: dict[tuple[Account, str], Request] = {}
+        # What is still to be written.
+        self._new_entries: list[tuple[int, str | None, str, str]] = []
+        self._changed_datasets: set[str] = set()
+        self._changed_analysts: set[Account] = set()
+        self._changes: list[tuple[str, tuple[Any, ...]]] = []
 
     def enter(self, kind: str, *, seq: int | None = None, **fields: Any) -> int:
         """Append an entry to the chain and return its number."""
+        if self._moment is None:
+            self._moment = moment(self._clock)
         self.seq = self.seq + 1 if seq is None else seq
-        text = canonical({"seq": self.seq, "kind": kind, "time": moment(self._clock)} | fields)
+        text = canonical({"seq": self.seq, "kind": kind, "time": self._moment} | fields)
         self.hash = link(self.hash, text)
-        self.rows.do(
-            "INSERT INTO entries (seq, dataset, record, hash) VALUES (?, ?, ?, ?)",
-            self.seq,
-            fields.get("dataset"),
-            text,
-            self.hash,
-        )
-        self.rows.do("UPDATE head SET seq = ?, hash = ?", self.seq, self.hash)
+        self._new_entries.append((self.seq, fields.get("dataset"), text, self.hash))
         self.memory.learn(self.seq, self.hash)
         return self.seq
+
+    def flush(self) -> None:
+        """Write what was entered and changed, each account once, in the order that the tables' references ask for."""
+        if self._new_entries:
+            self.rows.each(_ENTER, self._new_entries)
+            self.rows.do("UPDATE head SET seq = ?, hash = ?", self.seq, self.hash)
+            self._new_entries = []
+        for name in sorted(self._changed_datasets):
+            unit, purse = self._datasets[name]
+            self.rows.do(_KEEP_DATASET, name, unit, purse.limit, *purse.spent.texts(), purse.releases)
+            self.memory.learn_dataset(name, self._holding(purse, unit=unit))
+        purses = [(account, self._analysts[account]) for account in self._changed_analysts]
+        if purses:
+            self.rows.each(
+                _KEEP_ANALYST,
+                [(one.dataset, one.analyst, mine.limit, *mine.spent.texts(), mine.releases) for one, mine in purses],
+            )
+        for account, mine in purses:
+            self.memory.learn_analyst(account.dataset, account.analyst, self._holding(mine))
+        for statement, changes in itertools.groupby(self._changes, key=operator.itemgetter(0)):
+            self.rows.each(statement, [values for _, values in changes])
+        self._changed_datasets, self._changed_analysts, self._changes = set(), set(), []
 
     def dataset(self, name: str) -> tuple[str, Purse]:
         """Return the unit and the purse of a data set."""
@@ -161,53 +224,45 @@ class Page:
     @guarded
     def find_dataset(self, name: str) -> tuple[str, Purse] | None:
         """Return the unit and the purse of a data set, if it is registered."""
+        known = self._datasets.get(name)
+        if known is not None:
+            return known
         row = self.rows.one("SELECT unit, budget, epsilon, rho, delta, releases FROM datasets WHERE name = ?", name)
         if row is None:
             return None
         limit_of(row[1])
-        return str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
+        found = str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
+        self._datasets[name] = found
+        return found
 
     @guarded
     def analyst(self, account: Account) -> Purse:
         """Return the purse of an analyst, empty and without a quota where there is none yet."""
+        known = self._analysts.get(account)
+        if known is not None:
+            return known
         row = self.rows.one(
             "SELECT quota, epsilon, rho, delta, releases FROM analysts WHERE dataset = ? AND analyst = ?",
             account.dataset,
             account.analyst,
         )
         if row is None:
-            return Purse(None, Amount(0, 0, 0), 0)
+            return Purse(None, ZERO, 0)
         if row[0] is not None:
             limit_of(row[0])
-        return Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
+        found = Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
+        self._analysts[account] = found
+        return found
 
     def keep_dataset(self, name: str, unit: str, purse: Purse) -> None:
-        """Write the account of a data set."""
-        self.rows.do(
-            "INSERT INTO datasets (name, unit, budget, epsilon, rho, delta, releases) VALUES (?, ?, ?, ?, ?, ?, ?) "
-            "ON CONFLICT (name) DO UPDATE SET budget = excluded.budget, epsilon = excluded.epsilon, "
-            "rho = excluded.rho, delta = excluded.delta, releases = excluded.releases",
-            name,
-            unit,
-            purse.limit,
-            *purse.spent.texts(),
-            purse.releases,
-        )
-        self.memory.learn_dataset(name, self._holding(purse, unit=unit))
+        """Change the account of a data set."""
+        self._datasets[name] = unit, purse
+        self._changed_datasets.add(name)
 
     def keep_analyst(self, account: Account, purse: Purse) -> None:
-        """Write the account of an analyst."""
-        self.rows.do(
-            "INSERT INTO analysts (dataset, analyst, quota, epsilon, rho, delta, releases) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (dataset, analyst) DO UPDATE SET quota = excluded.quota, "
-            "epsilon = excluded.epsilon, rho = excluded.rho, delta = excluded.delta, releases = excluded.releases",
-            account.dataset,
-            account.analyst,
-            purse.limit,
-            *purse.spent.texts(),
-            purse.releases,
-        )
-        self.memory.learn_analyst(account.dataset, account.analyst, self._holding(purse))
+        """Change the account of an analyst."""
+        self._analysts[account] = purse
+        self._changed_analysts.add(account)
 
     def _holding(self, purse: Purse, **terms: str) -> Holding:
         return Holding(self.seq, {"limit": purse.limit} | terms, purse.spent, purse.releases)
@@ -215,65 +270,58 @@ class Page:
     @guarded
     def request(self, account: Account, key: str) -> Request | None:
         """Return what is known of a request, if it was ever made."""
+        known = self._requests.get((account, key))
+        if known is not None:
+            return known
         row = self.rows.one(
-            "SELECT digest, reserved, epsilon, rho, delta, attempts, state, answered, answer FROM requests "
-            "WHERE dataset = ? AND analyst = ? AND key = ?",
+            "SELECT requests.digest, reserved, hash, epsilon, rho, delta, attempts, state, answered, answer "
+            "FROM requests LEFT JOIN entries ON seq = reserved "
+            "WHERE requests.dataset = ? AND analyst = ? AND key = ?",
             account.dataset,
             account.analyst,
             key,
         )
         if row is None:
             return None
-        answer = None if row[8] is None else bytes(row[8])
-        return Request(str(row[0]), int(row[1]), Amount.from_texts(*row[2:5]), int(row[5]), str(row[6]), row[7], answer)
+        digest, reserved, link_hash, epsilon, rho, delta, attempts, state, answered, answer = row
+        return Request(
+            str(digest),
+            int(reserved),
+            link_hash,
+            Amount.from_texts(epsilon, rho, delta),
+            int(attempts),
+            str(state),
+            answered,
+            None if answer is None else bytes(answer),
+        )
 
     def hash_of(self, seq: int) -> str | None:
         """Return the hash of an entry."""
         row = self.rows.one("SELECT hash FROM entries WHERE seq = ?", seq)
-        return None if row is None else str(row[0])
+        if row is not None:
+            return str(row[0])
+        return next((digest for number, _, _, digest in self._new_entries if number == seq), None)
 
     def reserve(self, account: Account, key: str, digest: str, charge: Amount) -> None:
-        """Write a new request, whose entry was just made."""
-        self.rows.do(
-            "INSERT INTO requests (dataset, analyst, key, digest, reserved, epsilon, rho, delta, attempts, state) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 'reserved')",
-            account.dataset,
-            account.analyst,
-            key,
-            digest,
-            self.seq,
-            *charge.texts(),
-        )
+        """Make a new request, whose entry was just made."""
+        values = (account.dataset, account.analyst, key, digest, self.seq, *charge.texts())
+        self._changes.append((_RESERVE, values))
+        self._requests[account, key] = Request(digest, self.seq, self.hash, charge, 1, "reserved", None, None)
 
-    def renew(self, account: Account, key: str) -> None:
+    def renew(self, account: Account, key: str, known: Request) -> None:
         """Count one more attempt."""
-        self.rows.do(
-            "UPDATE requests SET attempts = attempts + 1 WHERE dataset = ? AND analyst = ? AND key = ?",
-            account.dataset,
-            account.analyst,
-            key,
-        )
+        self._changes.append((_RENEW, (account.dataset, account.analyst, key)))
+        self._requests[account, key] = replace(known, attempts=known.attempts + 1)
 
-    def seal(self, account: Account, key: str) -> None:
+    def seal(self, account: Account, key: str, known: Request) -> None:
         """Give a request up for ever."""
-        self.rows.do(
-            "UPDATE requests SET state = 'sealed' WHERE dataset = ? AND analyst = ? AND key = ?",
-            account.dataset,
-            account.analyst,
-            key,
-        )
+        self._changes.append((_SEAL, (account.dataset, account.analyst, key)))
+        self._requests[account, key] = replace(known, state="sealed")
 
-    def answer(self, account: Account, key: str, answer: bytes) -> None:
+    def answer(self, account: Account, key: str, known: Request, answer: bytes) -> None:
         """Store the answer, whose entry was just made."""
-        self.rows.do(
-            "UPDATE requests SET state = 'answered', answered = ?, answer = ? "
-            "WHERE dataset = ? AND analyst = ? AND key = ?",
-            self.seq,
-            answer,
-            account.dataset,
-            account.analyst,
-            key,
-        )
+        self._changes.append((_ANSWER, (self.seq, answer, account.dataset, account.analyst, key)))
+        self._requests[account, key] = replace(known, state="answered", answered=self.seq, answer=answer)
 
     @guarded
     def waiting(self, dataset: str, analyst: str | None) -> list[tuple[str, Amount]]:

@@ -8,7 +8,7 @@ opening.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,11 @@ class PostgresRows(Rows):
         """Run a statement that gives no rows."""
         # Without parameters nothing is substituted, so that a statement may contain any sign.
         self._connection.execute(_marked(statement), values or None)
+
+    def each(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement that gives no rows, once for every tuple of values."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_marked(statement), rows)
 
 
 class PostgresLedger(Books):

@@ -1,12 +1,17 @@
-"""First come, first served, among threads and among processes.
+"""First come, first served, among threads and among processes; and several at once where that is possible.
 
 A database that is waited for by trying again serves whoever happens to try at the right moment: measured, single
-processes wait for seconds while others pass. Here every client draws a number and waits until all lower numbers are
-gone. A number is a lock on one byte of a small file: the system drops it when its holder dies, wherever in the queue
-that was, so that nobody waits for the dead.
+processes wait for seconds while others pass. Here writers go in numbered rounds. A round belongs to one process, which
+holds a lock on the byte of its number and begins when a shared lock on all lower bytes is granted. The system drops the
+locks of a process that dies, wherever in the queue that was, so that nobody waits for the dead.
 
-The queue is for fairness alone. That two writers never meet is the database's own lock's promise; where the queue
-cannot work, everybody is still safe.
+Who holds a round may also serve others. A round is open until it begins: a process that leaves its request where the
+holder will find it, and then sees the round still open, only needs to wait for the end of that round. When a round ends
+everybody who waited for it wakes at once, and nobody wants that byte again: those who are done are not held up by the
+next round.
+
+The queue is for speed and fairness alone. That two writers never meet is the database's own lock's promise; where the
+queue cannot work, everybody is still safe.
 """
 
 from __future__ import annotations
@@ -15,20 +20,26 @@ import collections
 import errno
 import fcntl
 import os
+import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-#: Byte 0 guards the counter, which is kept in bytes 0 to 7; the byte of ticket t is TICKETS + t.
-_COUNTER_BYTES = 8
-_TICKETS = 64
+#: The file holds two numbers: the latest round that somebody holds, and the latest that has begun. The lock of round r
+#: is on byte ROUNDS + r.
+_NUMBERS = struct.Struct("<QQ")
+_ROUNDS = 64
 _HIGHEST = 2**62
 #: What the system says when it will not queue; one then goes on unqueued.
 _GIVES_UP = (errno.EDEADLK, errno.ENOLCK)
+#: What the system says when somebody else holds a lock.
+_IS_HELD = (errno.EACCES, errno.EAGAIN)
+#: After so many rounds in which one was not served, something is amiss with the queue: one goes on unqueued.
+_MOST_WAITS = 16
 
 
-class Turns:
+class Turns(AbstractContextManager[None]):
     """A lock that serves the threads of one process in the order in which they came."""
 
     def __init__(self) -> None:
@@ -36,14 +47,15 @@ class Turns:
         self._is_busy = False
         self._waiting: collections.deque[threading.Lock] = collections.deque()
 
-    @contextmanager
-    def turn(self) -> Iterator[None]:
+    def turn(self) -> AbstractContextManager[None]:
         """Wait for one's turn, and pass it on at the end."""
+        return self
+
+    def __enter__(self) -> None:
         self._take()
-        try:
-            yield
-        finally:
-            self._pass_on()
+
+    def __exit__(self, *raised: object) -> None:
+        self._pass_on()
 
     def _take(self) -> None:
         with self._guard:
@@ -73,8 +85,8 @@ class Turns:
                 self._is_busy = False
 
 
-class Tickets:
-    """A queue of processes, in a file of their own beside what they wait for.
+class Rounds:
+    """A queue of processes, in a file of their own beside what they wait for; for one thread at a time.
 
     Args:
         path: the file; made if it is not there, readable by its owner alone.
@@ -83,41 +95,115 @@ class Tickets:
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._mine = 0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait for one's turn; to be called by one thread at a time."""
+        """Wait for a round of one's own, in which nobody else expects to be served."""
         try:
-            ticket = self._draw()
-            # First for the one before, whom nobody else waits for: a lock on all lower bytes alone would wake everybody
-            # whenever anybody is done.
-            fcntl.lockf(self._file, fcntl.LOCK_SH, 1, _TICKETS + ticket - 1)
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _TICKETS + ticket - 1)
-            # A shared lock on all lower bytes is granted once no lower ticket is held. Nobody else wants those bytes.
-            fcntl.lockf(self._file, fcntl.LOCK_SH, ticket, _TICKETS)
-            fcntl.lockf(self._file, fcntl.LOCK_UN, ticket, _TICKETS)
-        except OSError as error:
-            # The system counts locks by process: two queues in each of two processes can look like a deadlock to it.
-            if error.errno not in _GIVES_UP:
-                raise
-        try:
+            self._await_turn()
+            self.begin()
             yield
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 0, 0)
+            self._end()
 
-    def _draw(self) -> int:
-        """Return a number above all that were drawn, whose byte is locked."""
-        # Held for two system calls, so that the order in which this lock is granted hardly matters.
-        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, 0)
+    @contextmanager
+    def turn_or_service(self, post: Callable[[], bool], is_served: Callable[[], bool]) -> Iterator[bool]:
+        """Wait until another's round has served one, or for a round of one's own: yield whether it is one's own.
+
+        Args:
+            post: leaves the request where whoever holds a round finds it, and says whether that was possible; called
+                once at most, and only when others are there.
+            is_served: whether the request was served; asked after each round that might have.
+
+        """
         try:
-            last = int.from_bytes(os.pread(self._file, _COUNTER_BYTES, 0), "little")
-            ticket = last + 1 if last < _HIGHEST else 1
-            os.pwrite(self._file, ticket.to_bytes(_COUNTER_BYTES, "little"), 0)
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, _TICKETS + ticket)
+            yield self._await_turn_or_service(post, is_served)
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, 0)
-        return ticket
+            self._end()
+
+    def begin(self) -> None:
+        """Say that one's round has begun: who comes from now on may find it too late."""
+        if self._mine:
+            os.pwrite(self._file, self._mine.to_bytes(8, "little"), 8)
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+
+    def _await_turn(self) -> None:
+        while not self._claim(self._latest()[0]):
+            pass
+        self._await_begin()
+
+    def _await_turn_or_service(self, post: Callable[[], bool], is_served: Callable[[], bool]) -> bool:
+        latest, begun = self._latest()
+        if latest <= begun and self._claim(latest):
+            self._await_begin()
+            return True
+        # Left before the numbers are read again: a round that is seen open afterwards will find it.
+        if not post():
+            self._await_turn()
+            return True
+        waited_for = -1
+        for _ in range(_MOST_WAITS):
+            latest, begun = self._latest()
+            if latest <= begun or latest == waited_for:
+                # The latest round has begun, or its holder died before it did.
+                if self._claim(latest):
+                    self._await_begin()
+                    return not is_served()
+                latest += 1
+            waited_for = latest
+            self._await_end(latest)
+            if is_served():
+                return False
+        return True
+
+    def _latest(self) -> tuple[int, int]:
+        latest, begun = _NUMBERS.unpack(os.pread(self._file, _NUMBERS.size, 0).ljust(_NUMBERS.size, b"\0"))
+        return (latest, begun) if latest < _HIGHEST else (0, 0)
+
+    def _claim(self, latest: int) -> bool:
+        """Take the round after the latest, unless another was quicker."""
+        mine = latest + 1
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _ROUNDS + mine)
+        except OSError as error:
+            if error.errno in _IS_HELD:
+                return False
+            if error.errno in _GIVES_UP:
+                return True
+            raise
+        # Who was slow to get here may have taken a round that is long over. Nobody else changes the number now.
+        if self._latest()[0] != latest:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _ROUNDS + mine)
+            return False
+        os.pwrite(self._file, mine.to_bytes(8, "little"), 0)
+        self._mine = mine
+        return True
+
+    def _await_begin(self) -> None:
+        """Wait until every lower round is over."""
+        if self._mine:
+            # First for the one before, whom no other holder waits for: a lock on all lower bytes alone would wake
+            # every holder whenever any round ends.
+            self._await_end(self._mine - 1)
+            self._await_bytes(_ROUNDS, self._mine)
+
+    def _await_end(self, number: int) -> None:
+        """Wait until a round is over, or its holder dead."""
+        self._await_bytes(_ROUNDS + number, 1)
+
+    def _await_bytes(self, start: int, count: int) -> None:
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_SH, count, start)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, count, start)
+        except OSError as error:
+            # The system counts locks by process: two queues in each of two processes can look like a deadlock to it.
+            if error.errno not in _GIVES_UP:
+                raise
+
+    def _end(self) -> None:
+        self._mine = 0
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 0, 0)

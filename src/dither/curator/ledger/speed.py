@@ -1,7 +1,8 @@
 """``python -m dither.curator.ledger.speed``: how many releases a second the ledger of this machine's disk keeps.
 
-A release is two durable commits, so the disk's own rate is the measure. Both are taken in turns, a second each, because
-disks that are shared change their speed by factors within minutes. Prints one line of JSON.
+A release is two durable commits, which clients may share, so the disk's own rate is the measure. Both are taken in
+turns, a second each, because disks that are shared change their speed by factors within minutes. Prints one line of
+JSON.
 """
 
 from __future__ import annotations
@@ -134,6 +135,8 @@ def _client(place: str, anchors: str, number: int, pipe: Connection[Any, Any]) -
     account, count = Account(_DATASET, f"client {number}"), 0
     loss, answer = PureDP("1/100000"), b"0" * 200
     with open_ledger(place, anchors=anchors) as ledger:
+        # The first release of a process computes what the filter of this budget needs; it is not measured.
+        ledger.would_admit(account, loss)
         pipe.send("ready")
         while (until := pipe.recv()) is not None:
             taken = []

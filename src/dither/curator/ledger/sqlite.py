@@ -2,25 +2,38 @@
 
 The file is in write-ahead mode with ``synchronous = FULL``: a commit returns when it is on the disk, and what other
 processes can see is on the disk. Both are checked on opening. The file is readable by its owner alone. Writers queue in
-the order in which they came.
+the order in which they came, and whoever's round it is carries out what all others have asked meanwhile: the disk is
+waited for once for many. Two files beside the ledger, ``-queue`` and ``-post``, serve that; nothing is lost with them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from dither.curator.ledger import schema
+from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.books import Books, ignore_step
 from dither.curator.ledger.migrate import apply_versions
-from dither.curator.ledger.page import Rows
-from dither.curator.ledger.queue import Tickets
-from dither.errors import LedgerCorrupted, LedgerUnavailable
+from dither.curator.ledger.orders import (
+    Decision,
+    Order,
+    decide,
+    read_decisions,
+    read_orders,
+    write_decisions,
+    write_orders,
+)
+from dither.curator.ledger.page import Page, Rows
+from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
+from dither.curator.ledger.queue import Rounds
+from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.
 _PATIENCE_SECONDS = 30
@@ -46,6 +59,10 @@ class SqliteRows(Rows):
     def do(self, statement: str, *values: Any) -> None:
         """Run a statement that gives no rows."""
         self._connection.execute(statement, values)
+
+    def each(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Run a statement that gives no rows, once for every tuple of values."""
+        self._connection.executemany(statement, rows)
 
 
 class SqliteLedger(Books):
@@ -74,7 +91,8 @@ class SqliteLedger(Books):
         self._path = path.absolute()
         super().__init__(str(self._path), anchors, clock=clock, reach=reach)
         self._checkpoint_pages = checkpoint_pages
-        self._tickets: Tickets | None = None
+        self._rounds: Rounds | None = None
+        self._post: Post | None = None
         self._connection: sqlite3.Connection | None = None
         try:
             self._open()
@@ -87,12 +105,13 @@ class SqliteLedger(Books):
         self._refuse_foreign()
         try:
             self._make_private()
-            self._tickets = Tickets(self._path.with_name(self._path.name + "-queue"))
+            self._rounds = Rounds(self._path.with_name(self._path.name + "-queue"))
+            with self._turn(), self._explained():
+                self._connection = self._connect()
+                self._migrate()
+            self._post = Post(self._path.with_name(self._path.name + "-post"), self._inode)
         except OSError as error:
             raise LedgerUnavailable(self._path, error.strerror or "the file cannot be opened") from None
-        with self._tickets.turn(), self._explained():
-            self._connection = self._connect()
-            self._migrate()
 
     def _make_private(self) -> None:
         """Make the file, or check that it may be written, and see that nobody else may read it.
@@ -149,21 +168,24 @@ class SqliteLedger(Books):
         """Turn what SQLite says into an error of ours; its own texts are about files, never about data."""
         try:
             yield
-        except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-            kind = LedgerCorrupted if code in _IS_DAMAGE else LedgerUnavailable
-            raise kind(self._path, f"{error} ({name})") from None
-        except UnicodeDecodeError:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._explanation(error) from None
+
+    def _explanation(self, error: Exception) -> DitherError:
+        if isinstance(error, UnicodeDecodeError):
             # SQLite quotes what it found in a damaged file.
-            raise LedgerCorrupted(self._path, "it is damaged: a text in it is no text") from None
+            return LedgerCorrupted(self._path, "it is damaged: a text in it is no text")
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        name = getattr(error, "sqlite_errorname", "") or type(error).__name__
+        kind = LedgerCorrupted if code in _IS_DAMAGE else LedgerUnavailable
+        return kind(self._path, f"{error} ({name})")
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Rows]:
         if self._connection is None:
             raise LedgerUnavailable(self._path, "it is closed")
         connection = self._connection
-        with self._explained():
+        try:
             connection.execute(begin)
             try:
                 yield SqliteRows(connection, self.place)
@@ -172,20 +194,79 @@ class SqliteLedger(Books):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._explanation(error) from None
 
-    @contextmanager
-    def _writing(self) -> Iterator[Rows]:
-        if self._tickets is None:
+    def _turn(self) -> AbstractContextManager[None]:
+        if self._rounds is None:
             raise LedgerUnavailable(self._path, "it is closed")
-        with self._tickets.turn():
-            self._refuse_moved()
-            with self._transaction("BEGIN IMMEDIATE") as rows:
-                yield rows
+        return self._rounds.turn()
 
-    @contextmanager
-    def _reading(self) -> Iterator[Rows]:
-        with self._transaction("BEGIN") as rows:
-            yield rows
+    def _settle(self, orders: Sequence[Order]) -> list[Decision]:
+        """Carry orders out together with those of other processes, or have another process do so."""
+        rounds, post = self._rounds, self._post
+        if rounds is None or post is None:
+            raise LedgerUnavailable(self._path, "it is closed")
+
+        def leave_letter() -> bool:
+            # Whoever owes the anchor a line goes itself, and pays first. What is long would only be copied about.
+            if self._is_anchor_late or sum(order.size for order in orders) > LONGEST_LETTER:
+                return False
+            is_left = post.put(write_orders(orders), self._highest_seen)
+            self._reach_all({order.verb for order in orders}, "posted")
+            return is_left
+
+        try:
+            with rounds.turn_or_service(leave_letter, post.is_answered) as is_ours:
+                if is_ours:
+                    return self._lead(orders, rounds, post)
+                outcome = post.outcome()
+        finally:
+            post.withdraw()
+        if outcome is None:
+            raise LedgerUnavailable(self._path, "what became of a request was lost on the way; ask with the same key")
+        self._highest_seen = max(self._highest_seen, outcome.entry)
+        decisions = read_decisions(outcome.text)
+        for place, decision in enumerate(decisions):
+            if decision.kind == "long":
+                with rounds.turn():
+                    (decisions[place],) = self._lead([orders[place]], rounds, post)
+        return decisions
+
+    def _lead(self, orders: Sequence[Order], rounds: Rounds, post: Post) -> list[Decision]:
+        """Carry out one's own orders and all letters in one transaction; if that fails, one's own alone."""
+        round_of = _Round(orders, post, self._certificates)
+
+        def work(page: Page) -> list[Decision]:
+            rounds.begin()
+            for letter in round_of.read_letters():
+                self._check_not_behind(page, letter.seen)
+            return round_of.carry_out(page)
+
+        try:
+            decisions = self._transact(round_of.verbs, work)
+        except (DitherError, OSError):
+            if not round_of.has_company:
+                raise
+            # Whatever is wrong with another's request is the other's to hear; it will, when its own round has come.
+            round_of = _Round(orders, post, self._certificates)
+            return self._transact(round_of.verbs, round_of.carry_out)
+        if round_of.was_interrupted and not self._is_anchor_late:
+            self._is_anchor_late = True
+            # The one that died may not have told the anchor. What is durable is told all the same.
+            with contextlib.suppress(LedgerUnavailable):
+                self._catch_up()
+        for letter, verbs in round_of.outcomes:
+            post.confirm(letter)
+            self._reach_all(verbs, "told")
+        return decisions
+
+    def _writing(self) -> AbstractContextManager[Rows]:
+        self._refuse_moved()
+        return self._transaction("BEGIN IMMEDIATE")
+
+    def _reading(self) -> AbstractContextManager[Rows]:
+        return self._transaction("BEGIN")
 
     def _refuse_moved(self) -> None:
         """Refuse to write into a file that is no longer the one under this name."""
@@ -207,9 +288,67 @@ class SqliteLedger(Books):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        if self._tickets is not None:
-            self._tickets.close()
-            self._tickets = None
+        for one in (self._rounds, self._post):
+            if one is not None:
+                one.close()
+        self._rounds = self._post = None
+
+
+class _Round:
+    """What one process carries out in one transaction, for itself and for others."""
+
+    def __init__(self, orders: Sequence[Order], post: Post, certificates: Certificates) -> None:
+        self._orders, self._post, self._certificates = orders, post, certificates
+        self._letters: list[Letter] = []
+        #: What is asked, by oneself and by others; grows as letters are read.
+        self.verbs = {order.verb for order in orders}
+        #: The letters to confirm, and what each asks.
+        self.outcomes: list[tuple[Letter, set[str]]] = []
+        #: Whether a writer died after its commit and before it told everybody.
+        self.was_interrupted = False
+
+    @property
+    def has_company(self) -> bool:
+        """Whether others' letters were found."""
+        return bool(self._letters)
+
+    def read_letters(self) -> list[Letter]:
+        """Find what others ask."""
+        self._letters = self._post.letters()
+        return self._letters
+
+    def carry_out(self, page: Page) -> list[Decision]:
+        """Decide everything, and write down what is to be told to others once it is durable."""
+        mine: list[Decision] | None = None
+        written: list[tuple[Letter, bytes]] = []
+        for letter in self._letters:
+            decisions = self._decisions_of_the_dead(page, letter)
+            if self._post.is_own(letter):
+                mine = decisions
+                continue
+            orders = read_orders(letter.text)
+            if decisions is None:
+                decisions = self._decide(page, orders)
+                written.append((letter, write_decisions(decisions, LONGEST_OUTCOME)))
+            verbs = {order.verb for order in orders}
+            self.verbs |= verbs
+            self.outcomes.append((letter, verbs))
+        if mine is None:
+            mine = self._decide(page, self._orders)
+        for letter, text in written:
+            self._post.write_down(letter, text, page.seq, page.hash)
+        return mine
+
+    def _decide(self, page: Page, orders: Sequence[Order]) -> list[Decision]:
+        return [decide(page, order, self._certificates) for order in orders]
+
+    def _decisions_of_the_dead(self, page: Page, letter: Letter) -> list[Decision] | None:
+        """Return what a writer decided that died before it could say so, if the chain shows that it committed."""
+        found = letter.outcome
+        if found is None or page.hash_of(found.entry) != found.hash:
+            return None
+        self.was_interrupted = True
+        return read_decisions(found.text)
 
 
 def _file_system(path: Path) -> str:

@@ -17,7 +17,7 @@ from dither.data.expressions import Value
 from dither.errors import InvalidParameter, NotFitted
 from dither.exact import Number
 from dither.mechanisms import perform
-from dither.privacy import ROW, Loss, PureDP, Unit, stated_loss
+from dither.privacy import ROW, Loss, Unit, stated_loss
 from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
@@ -29,6 +29,7 @@ from dither.publish.synthetic.counted import CountedRecords, synthesised
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.jtree import JunctionTreeSynthesis
+from dither.publish.synthetic.measuring import spending_within
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.mst import MaximumSpanningTree
 from dither.publish.synthetic.mwem import Mwem
@@ -72,7 +73,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
         return method
     if len(attributes.names) == 1:
         return IndependentMarginals.name
-    return MaximumSpanningTree.name if isinstance(loss, PureDP) else AllPairs.name
+    return AllPairs.name if spending_within(loss).pure is None else MaximumSpanningTree.name
 
 
 @dataclass(frozen=True)
