@@ -10,6 +10,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -80,6 +81,7 @@ _ROOMS_ABOVE = (
     "dither.publish.counted_marginals",
     "dither.publish.counted_sparse",
     "dither.publish.synthetic",
+    "dither.publish.microdata",
 )
 
 
@@ -101,7 +103,8 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Calla
         known = _entries.get(name)
         if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:
             raise InvalidParameter("name", name, f"new, and not that of {known.mechanism.__qualname__}")
-        _entries[name] = Entry(mechanism, examples, source)
+        # Made once: some search for a strategy, and many checks ask for them.
+        _entries[name] = Entry(mechanism, cache(lambda: tuple(examples())), source)
         return mechanism
 
     return add
