@@ -39,20 +39,18 @@ def cell_coefficients(law: Floats) -> Floats:
     [[0.5, 0.5], [-0.3989, 0.3989]]
 
     """
-    from scipy.special import ndtri
+    from scipy.special import eval_hermitenorm, gammaln, ndtri
 
     cuts = ndtri(np.clip(np.cumsum(law)[:-1], 0.0, 1.0))
     inside = np.isfinite(cuts)
     at = np.where(inside, cuts, 0.0)
     density = np.where(inside, np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi), 0.0)
-    found = np.empty((_TERMS, law.size))
-    found[0] = law
-    before, now = np.zeros(at.size), np.ones(at.size)
-    for power in range(1, _TERMS):
-        edges = np.concatenate([[0.0], now * density, [0.0]])
-        found[power] = (edges[:-1] - edges[1:]) / math.sqrt(power)
-        before, now = now, (at * now - math.sqrt(power - 1) * before) / math.sqrt(power)
-    return found
+    powers = np.arange(1, _TERMS)
+    # Of unit length: divided by the root of (k - 1)!, and by that of k from the integral.
+    lengths = np.exp(-gammaln(powers) / 2) / np.sqrt(powers)
+    edges = np.zeros((_TERMS - 1, law.size + 1))
+    edges[:, 1:-1] = eval_hermitenorm(powers[:, None] - 1, at) * density * lengths[:, None]
+    return np.concatenate([law[None, :], edges[:, :-1] - edges[:, 1:]])
 
 
 def pair_law(first: Floats, second: Floats, correlation: float) -> Floats:

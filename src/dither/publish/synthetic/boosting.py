@@ -44,8 +44,7 @@ _MOST_SAMPLES: Final = 2**8
 #: Of a budget, what the number of records is measured with, and what queries are sampled with.
 _FOR_TOTAL: Final = Fraction(1, 20)
 _FOR_SAMPLING: Final = Fraction(2, 5)
-#: Passes over the answers of one fit.
-_PASSES: Final = 30
+_USUAL_PASSES: Final = 30
 
 
 def _examples() -> Iterator[Example]:
@@ -62,6 +61,7 @@ def _examples() -> Iterator[Example]:
         ramp=2,
         rounds=2,
         samples=1,
+        passes=1,
     )
     yield Example(made, rows, pairs)
     gaussian = DiscreteGaussian(sigma=2)
@@ -91,6 +91,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         ramp: errors of so many records more count as bad.
         rounds: how many tables are fitted.
         samples: how many queries each is fitted to.
+        passes: over the answers of one fit; free.
 
     >>> from dither.privacy import PureDP
     >>> bits = Attributes.of({"a": 2, "b": 2, "c": 2})
@@ -115,6 +116,7 @@ class BoostedQueries(Composed[Any, FullTable]):
     ramp: Whole = Whole(least=1, most=2**40)
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     samples: Whole = Whole(least=1, most=_MOST_SAMPLES)
+    passes: Whole = Whole(_USUAL_PASSES, least=1, most=2**10)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "workload", named_sets(self.attributes, self.workload))
@@ -132,8 +134,8 @@ class BoostedQueries(Composed[Any, FullTable]):
     ) -> Self:
         """Return the method within ``target`` for records 1 apart.
 
-        A twentieth pays for the number of records and two fifths for sampling. Errors within the noise of an answer
-        count as good, errors beyond three times that as bad.
+        A twentieth pays for the number of records and at most two fifths for sampling. Errors within the noise of an
+        answer count as good, errors beyond three times that as bad.
 
         Args:
             target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -155,6 +157,8 @@ class BoostedQueries(Composed[Any, FullTable]):
             # Pure: the sum of 4 (t - 1) / scale; in rho: of (4 (t - 1) / scale)^2 / 8.
             scale = Fraction(moved) / for_sampling if is_pure else sqrt_up(Fraction(moved) / (8 * for_sampling))
         reach = min(max(1, round(spread_of(single))), 2**39)
+        # Sharper would be worse: one bad table would make a query e^(1/2) times as likely already.
+        scale = max(scale, Fraction(4 * reach))
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
@@ -207,7 +211,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         middle = np.median(np.stack(answers), axis=0)
         start = np.full(self.attributes.sizes, total / self.attributes.cells)
         return FullTable(
-            self.attributes, float(noisy), learned_from_all(start, queries.tables(middle), total, passes=_PASSES)
+            self.attributes, float(noisy), learned_from_all(start, queries.tables(middle), total, passes=self.passes)
         )
 
     def moved(self, exact: NDArray[np.int64], answers: Floats) -> NDArray[np.int64]:
@@ -231,4 +235,4 @@ class BoostedQueries(Composed[Any, FullTable]):
         known = np.where(times > 0, sums / np.maximum(times, 1), np.nan)
         asked = [(axes, table) for axes, table in self.queries.tables(known) if not np.isnan(table).all()]
         start = np.full(self.attributes.sizes, total / self.attributes.cells)
-        return learned_from_all(start, asked, total, passes=_PASSES)
+        return learned_from_all(start, asked, total, passes=self.passes)

@@ -4,8 +4,8 @@ For workloads over more attributes than a table of all cells has room for: what 
 what is hard, finding a record that many sampled queries count, is a public problem that any solver may attack. Cost: a
 sampled query for each of ``samples`` in each of ``rounds`` rounds, and a search for a record a round. Corrections: the
 printed law is over shares of the records, whose sensitivity needs the number of records, which is private when
-records come and go; here it is over counts, and the number of records is measured. All counts move the same way when a
-record comes, so a sampled query costs half of what is printed.
+records come and go; here it is over counts, and the number of records is measured. A record that comes is counted by a
+query or by its negation, so scores that are balanced between the two move half as far as is printed.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class DualQuery(Composed[Any, WeightedRecords]):
         *,
         attributes: Attributes,
         workload: Several[Several[str]] | None = None,
-        rounds: int = 40,
-        samples: int = 12,
+        rounds: int = 20,
+        samples: int = 16,
     ) -> Self:
         """Return the method within ``target`` for records 1 apart; a twentieth of it pays for the number of records.
 
@@ -153,8 +153,8 @@ class DualQuery(Composed[Any, WeightedRecords]):
 
     @property
     def sampler(self) -> Exponential:
-        """The choice of one query or negation; all scores move the same way."""
-        return Exponential(candidates=2 * self.queries.size, scale=self.scale, one_way=True)
+        """The choice of one query or negation; its scores are twice the records that a query falls short of."""
+        return Exponential(candidates=2 * self.queries.size, scale=2 * self.scale)
 
     def plan(self) -> Plan:
         """Measure the number of records, then sample in each round but the first, by scores that move ever farther."""
@@ -167,8 +167,9 @@ class DualQuery(Composed[Any, WeightedRecords]):
         noisy = int(run(self.total, int(seen.count(()))))
         total = rounded_total(noisy)
         counts = queries.counts(seen)
-        # A query and its negation: with a record more, one of the two counts 1 more, and neither counts less.
-        exact = np.concatenate([counts, queries.others(counts)])
+        # Records that a query counts less those that it does not: with a record more, every one moves by 1, up or down.
+        balance = counts - queries.others(counts)
+        exact = np.concatenate([balance, -balance])
         # The law of the first round is uniform, under which all records are worth the same: one in the middle is taken.
         found = [tuple(size // 2 for size in self.attributes.sizes)]
         answered = self._answers(found[0])
@@ -183,6 +184,6 @@ class DualQuery(Composed[Any, WeightedRecords]):
         return WeightedRecords(self.attributes, float(noisy), np.array(found, dtype=np.int64))
 
     def _answers(self, record: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return 1 for the queries and negations that count a record, 0 for the others."""
-        own = self.queries.of_records(np.array([record], dtype=np.int64))[0]
-        return np.concatenate([own, 1 - own])
+        """Return 1 for the queries and negations that count a record, -1 for the others."""
+        own = 2 * self.queries.of_records(np.array([record], dtype=np.int64))[0] - 1
+        return np.concatenate([own, -own])

@@ -32,6 +32,7 @@ from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.measuring import amount_of, spending_within
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.mst import MaximumSpanningTree
+from dither.publish.synthetic.small_database import SmallDatabase
 
 #: The name of the attribute that says how many children a parent has.
 NUMBER: Final = "number of children"
@@ -209,13 +210,10 @@ def _examples() -> Iterator[Example]:
     alone = Families([[1]], [[1], [1], [0], [2**40]], [0, 0, 0, 0])
     pairs = ((house, fewer, 1), (fewer, house, 1), (nobody, alone, 1))
     parents, children = Attributes.of({"a": 2, NUMBER: 3}), Attributes.of({"a": 2, "b": 2})
-    made = ParentChild(
-        parents=IndependentMarginals(attributes=parents, single=Geometric(scale=2)),
-        children=IndependentMarginals(attributes=children, single=Geometric(scale=4)),
-        most=2,
-    )
+    net = SmallDatabase(attributes=parents, workload=parents.every(1), size=1, total=Geometric(scale=2), choice=4)
+    made = ParentChild(parents=net, children=replace(net, attributes=children, workload=children.every(1)), most=2)
     yield Example(made, house, pairs)
-    gaussian = replace(made.children, single=DiscreteGaussian(sigma=4))
+    gaussian = IndependentMarginals(attributes=children, single=DiscreteGaussian(sigma=4))
     yield Example(replace(made, children=gaussian), house, pairs)
 
 
@@ -225,8 +223,8 @@ def _tree(loss: Loss, attributes: Attributes) -> Any:
 
 @register(
     examples=_examples,
-    source="PrivLava: Synthesizing Relational Data with Foreign Keys under Differential Privacy (Cai, Xiao, Cormode 2023), "
-    "for the setting",
+    source="PrivLava: Synthesizing Relational Data with Foreign Keys under Differential Privacy (Cai, Xiao, Cormode "
+    "2023), for the setting",
 )
 @dataclass(frozen=True, kw_only=True)
 class ParentChild(Composed[Families, FamilyModel]):

@@ -174,9 +174,12 @@ class PrivBayes(Composed[Any, Model]):
         noise = max(spread_of(noise_for((rest - for_network) / width, is_pure=is_pure)), _LEAST_NOISE)
         limit = min(self.largest_table, int(max(float(total.values), 1.0) / (float(self.usefulness) * noise)))
         network: list[Candidate] = [(0, ())]
+        # Scores do not change from round to round.
+        scored: dict[Candidate, int] = {}
         while len(network) < width:
             candidates = self.candidates([axis for axis, _ in network], limit)
-            scores = np.array([self.score(seen, *one) for one in candidates], dtype=np.int64)
+            scored |= {one: self.score(seen, *one) for one in candidates if one not in scored}
+            scores = np.array([scored[one] for one in candidates], dtype=np.int64)
             scale = scale_for(for_network / (width - 1), is_pure=is_pure, sensitivity=SCORE_STABILITY)
             chooser = Exponential(candidates=len(candidates), scale=scale)
             network.append(candidates[int(inner(chooser, scores, stability=SCORE_STABILITY))])
