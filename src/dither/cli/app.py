@@ -67,6 +67,20 @@ def audit(
 
 
 @app.command()
+def specimens(
+    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands."""
+    from dither.cli import specimens as verb
+
+    raise typer.Exit(verb.show(name, samples=samples, as_json=json))
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path("dither-demo.html"),
     json: Json = False,
@@ -75,6 +89,22 @@ def demo(
     from dither.cli.demo import run
 
     run(out, as_json=json)
+
+
+@app.command()
+def attack(
+    name: Annotated[str, typer.Argument(help="The name of an attack, 'list', or 'all'.")] = "list",
+    targets: Annotated[int | None, typer.Option(help="About how many guesses are made.", min=1)] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
+    json: Json = False,
+) -> None:
+    """Attack generated data, and say what was recovered without protection and with it."""
+    from dither.cli import attack as attack_verb
+
+    attack_verb.run(name, targets=targets, epsilon=epsilon, out=out, as_json=json)
 
 
 Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]

@@ -197,6 +197,8 @@ def _learning(
         return [(name, None, "not measured: no column of few values to predict")]
     try:
         trees: Any = importlib.import_module("sklearn.ensemble")
+        # One thread: on few rows most of the work of several is waiting for each other.
+        limits: Any = importlib.import_module("threadpoolctl").threadpool_limits
     except ImportError:
         return [(name, None, "not measured: it needs scikit-learn, pip install 'dither[ml]'")]
     features = [axis for axis in range(len(attributes.sizes)) if axis != label]
@@ -206,8 +208,9 @@ def _learning(
     for said, rows in ((name, drawn), ("train on real, test on real", rest)):
         value: float | None = None
         if len(test) and len(np.unique(rows[:, label])) > 1:
-            model = trees.HistGradientBoostingClassifier(max_iter=50).fit(rows[:, features], rows[:, label])
-            value = float((model.predict(test[:, features]) == test[:, label]).mean())
+            with limits(1):
+                model = trees.HistGradientBoostingClassifier(max_iter=50).fit(rows[:, features], rows[:, label])
+                value = float((model.predict(test[:, features]) == test[:, label]).mean())
         found.append((said, value, f"accuracy of predicting {attributes.names[label]}"))
     common = float(np.bincount(test[:, label]).max() / len(test)) if len(test) else None
     found.append(("most common value", common, f"accuracy of always saying the same {attributes.names[label]}"))
