@@ -72,7 +72,7 @@ def test_the_price_is_the_budget() -> None:
     method = AdaptiveIterative.calibrated(ApproxDP(1, "1e-9"), attributes=TABLE)
     assert Fraction(999, 1000) < method.loss(1).to_approx("1e-9").epsilon <= 1
     assert AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE).loss(3).epsilon == 3
-    assert AdaptiveIterative.calibrated(ZCDP(1), attributes=TABLE).loss(3).rho == 9
+    assert 9 * (1 - Fraction(1, 2**20)) < AdaptiveIterative.calibrated(ZCDP(1), attributes=TABLE).loss(3).rho <= 9
 
 
 @pytest.mark.parametrize("limit", [1, 9, 12, 30, 10**6])

@@ -11,7 +11,8 @@ import pytest
 
 from dither.data import Column, Kind
 from dither.errors import DitherError, InvalidParameter, NotFitted
-from dither.privacy import ROW_REPLACED, PureDP
+from dither.privacy import ROW_REPLACED, ZCDP, ApproxDP, PureDP
+from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import METHODS, Determined, Impossible, Synthesizer, SyntheticTable
 from dither.publish.synthetic.quality import compare_with_real, quality_of
 from dither.publish.synthetic.report import write_report
@@ -194,3 +195,11 @@ def test_figures_against_themselves_are_perfect() -> None:
         value = figures.value(f"total variation, {order}-way")
         assert value is not None
         assert value <= 0.5
+
+
+@pytest.mark.parametrize("width", [2, 3, 7, 14])
+@pytest.mark.parametrize("method", [*GENERAL])
+def test_no_rounding_passes_the_target(method: str, width: int) -> None:
+    attributes = Attributes(tuple(f"a{number}" for number in range(width)), (2,) * width)
+    for target in (ZCDP("1/2"), ZCDP("1/7"), ApproxDP(1, "1e-9")):
+        assert METHODS[method].calibrated(target, attributes=attributes).loss(1) <= target

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.exact import exact, whole
+from dither.exact import Field, Number, exact, whole
 from dither.mechanisms.spec import Codec, register_codec
 
 _MOST_NODES: Final = 2**16
@@ -101,9 +102,7 @@ class Taxonomy:
                 return list(part)
             share = -(-len(part) // width)
             pieces = [part[start : start + share] for start in range(0, len(part), share)]
-            return [
-                piece[0] if len(piece) == 1 else {f"{piece[0]} to {piece[-1]}": nested(piece)} for piece in pieces
-            ]
+            return [piece[0] if len(piece) == 1 else {f"{piece[0]} to {piece[-1]}": nested(piece)} for piece in pieces]
 
         return cls.of(nested(list(labels)), root)
 
@@ -158,6 +157,18 @@ class Taxonomy:
         return max(map(len, self._below))
 
 
+class _Edges(Field[Sequence[Number], tuple[Fraction, ...]]):
+    """Increasing numbers."""
+
+    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
+        if not isinstance(value, tuple | list) or not 2 <= len(value) <= _MOST_NODES + 1:
+            raise InvalidParameter(name, value, f"2 to {_MOST_NODES + 1} increasing numbers")
+        kept = tuple(exact(name, edge) for edge in value)
+        if any(low >= high for low, high in pairwise(kept)):
+            raise InvalidParameter(name, value, "increasing numbers")
+        return kept
+
+
 @dataclass(frozen=True)
 class OrderedCells:
     """Public cells of an ordered attribute: what is between two neighbouring edges is one value.
@@ -173,15 +184,7 @@ class OrderedCells:
 
     """
 
-    edges: tuple[Fraction, ...]
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.edges, tuple | list) or not 2 <= len(self.edges) <= _MOST_NODES + 1:
-            raise InvalidParameter("edges", self.edges, f"2 to {_MOST_NODES + 1} increasing numbers")
-        kept = tuple(exact("edges", edge) for edge in self.edges)
-        if any(low >= high for low, high in zip(kept, kept[1:], strict=False)):
-            raise InvalidParameter("edges", self.edges, "increasing numbers")
-        object.__setattr__(self, "edges", kept)
+    edges: _Edges = _Edges()
 
     @property
     def size(self) -> int:

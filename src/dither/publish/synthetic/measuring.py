@@ -49,6 +49,8 @@ LARGEST_MODEL: Final = 2**24
 _REMEMBERED: Final = 2**24
 #: Tables of more attributes have too many candidates to look for the best tree of each.
 _WIDE: Final = 32
+#: Roots of amounts and of stabilities are rounded up; together they must not pass the target.
+_ROUNDED: Final = 1 - Fraction(1, 2**30)
 #: What a candidate scores that must not be chosen.
 EXCLUDED: Final = -(2**60)
 
@@ -75,8 +77,10 @@ def spending_within(target: Loss) -> Loss:
     if isinstance(target, PureDP):
         return PureDP(1 / laplace_scale(target, 1))
     if isinstance(target, ApproxDP) and not states_rho(target):
-        return ZCDP(zcdp_rho(target.epsilon, target.delta)) if target.delta else PureDP(target.epsilon)
-    return ZCDP(target.rho)
+        if not target.delta:
+            return PureDP(target.epsilon)
+        return ZCDP(zcdp_rho(target.epsilon, target.delta) * _ROUNDED)
+    return ZCDP(target.rho * _ROUNDED)
 
 
 def amount_of(budget: Loss) -> Fraction:

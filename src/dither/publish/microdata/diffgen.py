@@ -1,0 +1,300 @@
+"""DiffGen: a table is generalised as far as can be, then specialised step by step, and its groups are counted.
+
+For tables with a class that somebody wants to learn, where a table of labelled groups is wanted and not a sample. Cost:
+one pass over the rows, and a table of as many cells as groups. Corrections: a split point of an ordered attribute is
+one of the candidates of a step, so it is chosen and paid for together with it, and not by choices of its own; the
+largest-class score moves one way only, so it costs half; information gain is a sum of whole increments with a proven
+sensitivity, since the printed bound is as large as the score itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, Whole, probability
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
+from dither.publish.histograms.common import Node, Share
+from dither.publish.marginals.attributes import Attributes, Codes
+from dither.publish.marginals.common import AttributesField
+from dither.publish.microdata.cuts import Counts, Cut, Gain, cut_of, majority, members_of
+from dither.publish.microdata.generalised import MOST_CELLS, GeneralisedTable
+from dither.publish.microdata.taxonomy import Hierarchy, OrderedCells, Taxonomy
+from dither.publish.synthetic.measuring import EXCLUDED, SpendingField, amount_of, noise_for, scale_for, spending_within
+
+SCORES: Final = ("largest-class", "gain")
+_USUAL_TABLE: Final = 2**16
+_USUAL_RECORDS: Final = 2**16
+
+
+class TreesField(Field[Sequence[Hierarchy], tuple[Hierarchy, ...]]):
+    """What each attribute but the class may be generalised to."""
+
+    def convert(self, name: str, value: Sequence[Hierarchy]) -> tuple[Hierarchy, ...]:
+        """Return them."""
+        if not isinstance(value, tuple | list) or not value:
+            raise InvalidParameter(name, value, "a Taxonomy or OrderedCells for each attribute but the class")
+        for tree in value:
+            if not isinstance(tree, Taxonomy | OrderedCells):
+                raise InvalidParameter(name, tree, "a Taxonomy or OrderedCells for each attribute but the class")
+        return tuple(value)
+
+
+class _Score(Field[str, str]):
+    """By what a step is chosen."""
+
+    def convert(self, name: str, value: str) -> str:
+        if value not in SCORES:
+            raise InvalidParameter(name, value, f"one of {', '.join(SCORES)}")
+        return value
+
+
+class _Name(Field[str, str]):
+    """The name of an attribute; whether it is known is checked beside the attributes."""
+
+    def convert(self, name: str, value: str) -> str:
+        if not isinstance(value, str):
+            raise InvalidParameter(name, value, "the name of an attribute")
+        return value
+
+
+def _examples() -> Iterator[Example]:
+    table = Attributes.of({"job": 3, "age": 3, "class": 2})
+    trees = (Taxonomy.of({"paid": ["a", "b"], "c": []}), OrderedCells((0, 1, 2, 3)))
+    rows = np.array([[0, 0, 1], [1, 2, 0], [2, 1, 0], [9, -9, 9]])
+    pairs = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1))
+    common: dict[str, Any] = {"attributes": table, "trees": trees, "class_attribute": "class", "specialisations": 2}
+    yield Example(DiffGen(**common, budget=PureDP(2)), rows, pairs)
+    yield Example(DiffGen(**common, budget=ZCDP(1), score="gain", records=4, largest_table=8), rows, pairs)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Data Release for Data Mining (Mohammed, Chen, Fung, Yu 2011); Differential Privacy "
+    "and Applications (Zhu et al. 2017), section 5.3",
+)
+@dataclass(frozen=True, kw_only=True)
+class DiffGen(Composed[Any, GeneralisedTable]):
+    """Specialise a generalised table step by step, each step chosen by how well it tells the class, and count groups.
+
+    Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
+    privacy makes of it.
+
+    Args:
+        attributes: names and sizes, the class among them; public.
+        trees: for each attribute but the class, in their order, a public taxonomy or public cells.
+        class_attribute: the name of the class.
+        specialisations: how many steps are taken, at most.
+        budget: what is spent, PureDP or ZCDP.
+        share: the part of the budget that pays for the choice of steps, in equal parts.
+        score: ``largest-class``, how many records are of the largest class of their group; or ``gain``, information
+            gain times the number of records.
+        records: for ``gain``, from how many records on its increments stay as they are; see ``Gain``.
+        largest_table: how many combinations of groups and classes there may be; steps beyond are left out.
+
+    >>> people = Attributes.of({"job": 4, "age": 6, "class": 2})
+    >>> trees = (Taxonomy.balanced(["a", "b", "c", "d"]), OrderedCells((18, 25, 30, 40, 50, 60, 65)))
+    >>> diffgen = DiffGen.calibrated(PureDP(1), attributes=people, trees=trees, class_attribute="class")
+    >>> diffgen.loss(1), diffgen.candidates, diffgen.chooser(is_pure=True, amount=Fraction(1, 8)).scale
+    (PureDP('1'), 8, Fraction(8, 1))
+
+    """
+
+    name: ClassVar[str] = "diffgen"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how much finer than its groups a table is, depends on the records"
+
+    attributes: AttributesField = AttributesField()
+    trees: TreesField = TreesField()
+    class_attribute: _Name = _Name()
+    specialisations: Whole = Whole(least=1, most=2**12)
+    budget: SpendingField = SpendingField()
+    share: Share = Share(Fraction(1, 2))
+    score: _Score = _Score(SCORES[0])
+    records: Whole = Whole(_USUAL_RECORDS, least=1, most=2**22)
+    largest_table: Whole = Whole(_USUAL_TABLE, least=1, most=MOST_CELLS)
+
+    def __post_init__(self) -> None:
+        if self.class_attribute not in self.attributes.names:
+            raise InvalidParameter("class_attribute", self.class_attribute, "one of the attributes")
+        if len(self.trees) != len(self.general):
+            rule = f"{len(self.general)}, one for each attribute but the class"
+            raise InvalidParameter("trees", f"{len(self.trees)} of them", rule)
+        for axis, tree in zip(self.general, self.trees, strict=True):
+            if tree.size != self.attributes.sizes[axis]:
+                name, size = self.attributes.names[axis], self.attributes.sizes[axis]
+                raise InvalidParameter("trees", f"{tree.size} values for {name}", f"of {size} values there")
+        if self.classes > self.largest_table:
+            raise InvalidParameter("largest_table", self.largest_table, f"at least {self.classes}, the classes")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        attributes: Attributes,
+        trees: Sequence[Hierarchy],
+        class_attribute: str,
+        specialisations: int = 10,
+        **parameters: Any,
+    ) -> Self:
+        """Return the method that spends ``target`` on records 1 apart.
+
+        Args:
+            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            attributes: names and sizes.
+            trees: a taxonomy or cells for each attribute but the class.
+            class_attribute: the name of the class.
+            specialisations: how many steps are taken, at most.
+            parameters: the other fields: ``share``, ``score``, ``records``, ``largest_table``.
+
+        """
+        return cls(
+            attributes=attributes,
+            trees=trees,
+            class_attribute=class_attribute,
+            specialisations=specialisations,
+            budget=spending_within(target),
+            **parameters,
+        )
+
+    @property
+    def distance(self) -> Metric:
+        """Records in one collection and not in the other."""
+        return RECORDS
+
+    @cached_property
+    def general(self) -> tuple[int, ...]:
+        """The numbers of all attributes but the class."""
+        return tuple(axis for axis, name in enumerate(self.attributes.names) if name != self.class_attribute)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return self.attributes.sizes[self.attributes.names.index(self.class_attribute)]
+
+    @cached_property
+    def candidates(self) -> int:
+        """How many steps there are in all: inner nodes of taxonomies, and edges of cells."""
+        return max(sum(cut_of(tree).steps for tree in self.trees), 1)
+
+    @cached_property
+    def stability(self) -> int:
+        """How far a score moves per record."""
+        return 1 if self.score == SCORES[0] else Gain(self.records).sensitivity
+
+    def chooser(self, *, amount: Fraction, is_pure: bool) -> Exponential:
+        """Return the choice of a step that costs this amount."""
+        scale = scale_for(amount, is_pure=is_pure, sensitivity=self.stability)
+        is_one_way = self.score == SCORES[0]
+        # Scores that all move the same way tell half as much.
+        return Exponential(candidates=self.candidates, scale=scale / 2 if is_one_way else scale, one_way=is_one_way)
+
+    def plan(self) -> Plan:
+        """Choose a step again and again, then count groups; how many groups there will be is open."""
+        return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
+
+    def _node(self, amount: Fraction) -> Node:
+        return noise_for(amount, is_pure=self.budget.pure is not None)
+
+    def interval(self, out: GeneralisedTable, confidence: Number) -> Interval:
+        """Return where the counts of all groups lie at once; inside a group nothing is known."""
+        wanted = probability("confidence", confidence, open_below=True)
+        # Steps that were left out only made the noise smaller.
+        widest = self._node((1 - self.share) * amount_of(self.budget))
+        reach = widest.reach(share_of_failure(wanted, out.counts.size))
+        return Interval(out.counts - reach, out.counts + reach, wanted)
+
+    def release(self, data: Any, run: Runner) -> GeneralisedTable:
+        """Return the table of groups and their noisy counts."""
+        codes = self.attributes.codes(data)
+        inner, left = run.within(), amount_of(self.budget)
+        each, is_pure = self.share * left / self.specialisations, self.budget.pure is not None
+        chooser = self.chooser(amount=each, is_pure=is_pure)
+        steps = Steps(self, codes)
+        for _ in range(self.specialisations):
+            allowed = steps.allowed()
+            if not allowed:
+                break
+            chosen = int(inner(chooser, steps.scores(allowed), stability=self.stability))
+            # Next to impossible that it is not allowed, and then as good as any other: what is allowed is public.
+            steps.take(chosen if chosen in allowed else min(allowed))
+            left -= each
+        exact = steps.counts()
+        noisy = inner(replace(self._node(left), shape=exact.shape), exact)
+        return GeneralisedTable(self.attributes, steps.groups(), noisy)
+
+
+class Steps:
+    """The cuts of all attributes, which are public, and the private classes and records that scores and counts need."""
+
+    def __init__(self, method: DiffGen, codes: Codes) -> None:
+        self._method, self._codes = method, codes
+        self.cuts: list[Cut] = [cut_of(tree) for tree in method.trees]
+        attributes, classes = method.attributes, method.attributes.names.index(method.class_attribute)
+        self._class = classes
+        self._sums: list[Counts] = []
+        for axis, cut in zip(method.general, self.cuts, strict=True):
+            table = attributes.count(codes, (min(axis, classes), max(axis, classes)))
+            self._sums.append(cut.sums(table if axis < classes else table.T))
+        self._score: Callable[[Counts], int] = majority if method.score == SCORES[0] else Gain(method.records)
+        self._starts = np.concatenate([[0], np.cumsum([cut.steps for cut in self.cuts])]).tolist()
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """Return which cut a step belongs to, and its number there."""
+        place = int(np.searchsorted(self._starts, number, side="right")) - 1
+        return place, number - self._starts[place]
+
+    def allowed(self) -> set[int]:
+        """Return the steps that leave the table within its size; public."""
+        sizes = [len(cut.groups()) for cut in self.cuts]
+        cells = math.prod(sizes) * self._method.classes
+        found = set()
+        for start, cut, size in zip(self._starts, self.cuts, sizes, strict=False):
+            for step in cut.available():
+                if cells // size * (size + cut.added(step)) <= self._method.largest_table:
+                    found.add(start + step)
+        return found
+
+    def scores(self, allowed: set[int]) -> Counts:
+        """Return the score of every step; those that are not allowed have a fixed one. Private."""
+        found = np.full(self._method.candidates, EXCLUDED, dtype=np.int64)
+        for number in allowed:
+            place, step = self._place(number)
+            found[number] = self._score(self.cuts[place].below(step, self._sums[place]))
+        return found
+
+    def take(self, number: int) -> None:
+        """Take a step."""
+        place, step = self._place(number)
+        self.cuts[place].take(step)
+
+    def groups(self) -> list[list[tuple[str, tuple[int, ...]]]]:
+        """Return the groups of every attribute in their order; the class is never generalised. Public."""
+        found = [cut.groups() for cut in self.cuts]
+        found.insert(self._class, [(str(value), (value,)) for value in range(self._method.classes)])
+        return found
+
+    def counts(self) -> Counts:
+        """Return how many records each combination of groups has. Private."""
+        groups = self.groups()
+        shape = tuple(map(len, groups))
+        places = np.zeros(self._codes.shape[1], dtype=np.int64)
+        for axis, (each, size) in enumerate(zip(groups, self._method.attributes.sizes, strict=True)):
+            places = places * len(each) + members_of(each, size)[self._codes[axis]]
+        return np.bincount(places, minlength=math.prod(shape)).astype(np.int64).reshape(shape)

@@ -1,0 +1,194 @@
+"""PrivFuzzy made sound: group attributes, merge each group into one, count the merged attributes, and come back.
+
+For tables of many columns of which few belong together. The pipeline is the thesis's: encode by public terms
+(``fuzzy``), group (``moments``), merge (``merged``), add noise, un-merge. Cost: a marginal for every pair of attributes
+where groups are private, and one for each group. Corrections: noise goes on histograms of the merged attributes, whose
+sensitivity is the number of groups, and not on the cells of the table, where no such sensitivity holds; groups are paid
+for or public; encoding and merging count as no protection. What belongs to different groups is taken as independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.estimate.projections import non_negative_with_total
+from dither.exact import Field, Probability, Whole, sqrt_up
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
+from dither.publish.histograms.common import Floats, Node, Share
+from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
+from dither.publish.marginals.common import AttributesField
+from dither.publish.microdata.grouping import RULES, Groups
+from dither.publish.microdata.merged import MergedAttributes, merged_of
+from dither.publish.microdata.moments import MomentGrouping, RuleField
+from dither.publish.synthetic.graphical import GraphicalModel
+from dither.publish.synthetic.measuring import SpendingField, amount_of, cost_of, spending_within
+from dither.publish.synthetic.records import Records, counts_of, records_of
+
+_USUAL_CELLS: Final = 2**10
+#: Logarithms need shares above 0.
+_LEAST_SHARE: Final = 1e-30
+
+
+class GroupsField(Field["Sequence[Sequence[str]] | None", "Groups | None"]):
+    """Public groups of names of attributes; None where groups are made of private moments."""
+
+    def convert(self, name: str, value: Sequence[Sequence[str]] | None) -> Groups | None:
+        """Return tuples of texts; whether they are known is checked beside the attributes."""
+        if value is None:
+            return None
+        if not isinstance(value, tuple | list) or not all(isinstance(group, tuple | list) for group in value):
+            raise InvalidParameter(name, value, "groups of names of attributes, or None")
+        if not all(isinstance(text, str) for group in value for text in group):
+            raise InvalidParameter(name, value, "groups of names of attributes, or None")
+        return tuple(tuple(group) for group in value)
+
+
+def _examples() -> Iterator[Example]:
+    table = Attributes.of({"a": 2, "b": 3, "c": 2})
+    rows = np.array([[0, 1, 0], [1, 2, 1], [5, -3, 9]])
+    pairs = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1))
+    yield Example(PrivFuzzy(attributes=table, budget=PureDP(2)), rows, pairs)
+    yield Example(PrivFuzzy(attributes=table, groups=(("a", "c"),), budget=ZCDP(1)), rows, pairs)
+
+
+@register(
+    examples=_examples,
+    source="A study on privacy preserving data publishing with differential privacy (Kar 2017), chapter 3: its "
+    "pipeline, with another mechanism",
+)
+@dataclass(frozen=True, kw_only=True)
+class PrivFuzzy(Composed[Any, GraphicalModel]):
+    """Group attributes by private moments, measure the histogram of each merged group, and rebuild records from them.
+
+    Guarantee: records 1 apart lose ``budget``, whatever groups are found; records ``d_in`` apart what group privacy
+    makes of it.
+
+    Args:
+        attributes: names and sizes, as encodings say; public.
+        budget: what is spent, PureDP or ZCDP.
+        groups: public groups, which cost nothing; None for groups from private moments.
+        share: the part of the budget that pays for the moments.
+        rule: how moments become groups; see ``moments``.
+        most_cells: how many combinations a group from moments may have.
+        least: the least mean absolute correlation within a group, for the rule ``correlation``.
+
+    >>> people = Attributes.of({"age": 4, "job": 5, "sex": 2})
+    >>> method = PrivFuzzy.calibrated(PureDP(1), attributes=people, groups=[("age", "job")])
+    >>> method.loss(1), method.node(method.merged(method.groups), Fraction(1)).scale
+    (PureDP('1'), Fraction(2, 1))
+
+    """
+
+    name: ClassVar[str] = "priv-fuzzy"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how far groups are from independence depends on the records"
+    no_interval_because: ClassVar[str] = "what different groups have in common is off by what nobody knows"
+
+    attributes: AttributesField = AttributesField()
+    budget: SpendingField = SpendingField()
+    groups: GroupsField = GroupsField(None)
+    share: Share = Share(Fraction(1, 5))
+    rule: RuleField = RuleField(RULES[0])
+    most_cells: Whole = Whole(_USUAL_CELLS, least=1, most=MOST_CELLS)
+    least: Probability = Probability(Fraction(1, 10))
+
+    def __post_init__(self) -> None:
+        if self.groups is not None:
+            merged = self.merged(self.groups)
+            object.__setattr__(self, "groups", merged.groups)
+            cells = sum(merged.merged.sizes)
+        else:
+            # What groups there might be is not known yet; each is within one of the two limits.
+            cells = len(self.attributes.sizes) * max(self.most_cells, *self.attributes.sizes)
+            _ = self.grouping
+        if cells > MOST_CELLS:
+            raise InvalidParameter("most_cells", f"{cells} cells in all", f"at most {MOST_CELLS}")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, attributes: Attributes, **parameters: Any) -> Self:
+        """Return the method that spends ``target`` on records 1 apart.
+
+        Args:
+            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            attributes: names and sizes.
+            parameters: the other fields: ``groups``, ``share``, ``rule``, ``most_cells``, ``least``.
+
+        """
+        return cls(attributes=attributes, budget=spending_within(target), **parameters)
+
+    @property
+    def distance(self) -> Metric:
+        """Records in one collection and not in the other."""
+        return RECORDS
+
+    @property
+    def grouping(self) -> MomentGrouping:
+        """The measurement that groups are made of."""
+        amount = self.share * amount_of(self.budget)
+        target = ZCDP(amount) if self.budget.pure is None else PureDP(amount)
+        return MomentGrouping.calibrated(
+            target, attributes=self.attributes, rule=self.rule, most_cells=self.most_cells, least=self.least
+        )
+
+    def merged(self, groups: Any) -> MergedAttributes:
+        """Return the merged attributes of some groups."""
+        return merged_of(self.attributes, groups)
+
+    def stability(self, merged: MergedAttributes) -> Fraction:
+        """How far all histograms move together per record: one cell of each by 1."""
+        number = Fraction(len(merged.groups))
+        return sqrt_up(number) if self.budget.pure is None else number
+
+    def node(self, merged: MergedAttributes, amount: Fraction) -> Node:
+        """Return the noise of all histograms that costs this amount."""
+        moved, shape = self.stability(merged), (sum(merged.merged.sizes),)
+        if self.budget.pure is None:
+            return DiscreteGaussian(sigma=sqrt_up(moved * moved / (2 * amount)), shape=shape)
+        return Geometric(scale=moved / amount, shape=shape)
+
+    def plan(self) -> Plan:
+        """Measure moments unless groups are public, then the histograms; how many there will be is open."""
+        return Within(self.budget, (MomentGrouping, DiscreteGaussian, Geometric))
+
+    def release(self, data: Any, run: Runner) -> GraphicalModel:
+        """Return a model in which the groups are independent of each other."""
+        records, inner, left = records_of(self.attributes, data), run.within(), amount_of(self.budget)
+        groups = self.groups
+        if groups is None:
+            groups = inner(self.grouping, data).groups
+            left -= cost_of(self.grouping, 1, is_pure=self.budget.pure is not None)
+        merged = self.merged(groups)
+        part, stability = self.node(merged, left), self.stability(merged)
+        noisy = np.asarray(inner(part, _histograms(records, merged), stability=stability), dtype=np.float64)
+        pieces = np.split(noisy, np.cumsum(merged.merged.sizes)[:-1])
+        return _rebuilt(self.attributes, dict(zip(merged.axes, pieces, strict=True)))
+
+
+def _histograms(records: Records, merged: MergedAttributes) -> Any:
+    """Return the histograms of all merged attributes; a marginal in order of its cells is counted by merged codes."""
+    return np.concatenate([counts_of(records, axes).ravel() for axes in merged.axes])
+
+
+def _rebuilt(attributes: Attributes, histograms: dict[Axes, Floats]) -> GraphicalModel:
+    """Return the model of independent groups: noisy histograms without negative counts, all of the same total."""
+    # The sum of few cells is known best: weights are one over the number of cells.
+    weights = np.array([1 / cells.size for cells in histograms.values()])
+    sums = np.array([cells.sum() for cells in histograms.values()])
+    total = max(float((weights * sums).sum() / weights.sum()), 0.0)
+    potentials = {}
+    for axes, cells in histograms.items():
+        kept = non_negative_with_total(cells, max(total, 1.0))
+        potentials[axes] = np.log(np.maximum(kept / kept.sum(), _LEAST_SHARE)).reshape(attributes.shape_of(axes))
+    return GraphicalModel(attributes, total, potentials)
