@@ -1,0 +1,59 @@
+"""Inference attacks in general: what is released, what is already known, what is concluded.
+
+The definition of the Adelaide thesis: of private records X, an analytic f is released; an adversary who already holds
+records A concludes Y = g(f(X), A). The attack succeeds if Y holds a record of X that was not in A. Computation that
+hides its inputs protects against an empty A, anonymity against one A that was thought of beforehand, differential
+privacy against any A, up to all records but one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from dither.errors import InvalidParameter
+
+Record = TypeVar("Record", bound=Hashable)
+Released = TypeVar("Released")
+
+
+@dataclass(frozen=True)
+class InferenceAttack(Generic[Record, Released]):
+    """A release and somebody's way of drawing conclusions from it.
+
+    Args:
+        release: f, which takes all records to what is released.
+        conclude: g, which takes what was released and the records already known to records believed to be in the data.
+
+    >>> def positives(people):
+    ...     return sum(is_positive for _, is_positive in people)
+    >>> def who_is_left(count, known):
+    ...     return [("Ada", count > positives(known))]
+    >>> attack = InferenceAttack(positives, who_is_left)
+    >>> attack.leaked({("Ada", True), ("Bea", False)}, {("Bea", False)})
+    frozenset({('Ada', True)})
+
+    """
+
+    release: Callable[[frozenset[Record]], Released]
+    conclude: Callable[[Released, frozenset[Record]], Iterable[Record]]
+
+    def leaked(self, data: Iterable[Record], known: Iterable[Record] = ()) -> frozenset[Record]:
+        """Return the records of the data that were concluded and not known before; none means that the attack failed.
+
+        Args:
+            data: all private records.
+            known: those that the adversary has already; they need not all be in the data.
+
+        """
+        everybody, before = frozenset(data), frozenset(known)
+        concluded = frozenset(self.conclude(self.release(everybody), before))
+        return (concluded - before) & everybody
+
+    def success_rate(self, cases: Iterable[tuple[Iterable[Record], Iterable[Record]]]) -> float:
+        """Return the share of cases, each of data and what is known of it, in which anything was leaked."""
+        outcomes = [bool(self.leaked(data, known)) for data, known in cases]
+        if not outcomes:
+            raise InvalidParameter("cases", 0, "at least one case")
+        return sum(outcomes) / len(outcomes)

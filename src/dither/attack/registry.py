@@ -1,0 +1,113 @@
+"""The list of attacks: what each is called, where it is from, and how it is run."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from dither.attack.outcome import Outcome
+from dither.errors import InvalidParameter
+from dither.exact import Number, positive, whole
+
+Demonstration = Callable[..., Outcome]
+_FEWEST: Final = 50
+_MODULES: Final = (
+    "differencing",
+    "averaging",
+    "reconstruction",
+    "census",
+    "linkage",
+    "homogeneity",
+    "background",
+    "skewness",
+    "similarity",
+    "minimality",
+    "intersection",
+    "frequency",
+    "membership",
+    "centroids",
+    "sybil",
+    "related_items",
+    "perturbed_rows",
+    "nearest_edge",
+    "millionaires",
+    "collusion",
+    "timing",
+    "floating_point",
+)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attack that can be shown on generated data.
+
+    Args:
+        name: how it is called.
+        source: where it was published.
+        demonstration: the function that shows it.
+        most: how many targets it takes at most, so that nobody waits for hours.
+
+    """
+
+    name: str
+    source: str
+    demonstration: Demonstration
+    most: int
+
+    @property
+    def summary(self) -> str:
+        """The first line of its documentation."""
+        return (inspect.getdoc(self.demonstration) or "").split("\n", 1)[0]
+
+    def run(self, *, targets: int | None = None, epsilon: Number | None = None) -> Outcome:
+        """Generate data, attack it without protection and with it, and return what was recovered.
+
+        Args:
+            targets: how many guesses are made, in round figures; else the attack's own number.
+            epsilon: what the protected release may lose; else the attack's own.
+
+        """
+        wanted: dict[str, int | Number] = {}
+        if targets is not None:
+            wanted["targets"] = whole("targets", targets, least=_FEWEST, most=self.most)
+        if epsilon is not None:
+            wanted["epsilon"] = positive("epsilon", epsilon)
+        return self.demonstration(**wanted)
+
+
+_attacks: dict[str, Attack] = {}
+
+
+def attack(name: str, *, source: str, most: int = 5000) -> Callable[[Demonstration], Demonstration]:
+    """Put a demonstration on the list, under a name that is still free."""
+
+    def put(demonstration: Demonstration) -> Demonstration:
+        if name in _attacks:
+            raise InvalidParameter("name", name, "a name that no other attack has")
+        _attacks[name] = Attack(name, source, demonstration, most)
+        return demonstration
+
+    return put
+
+
+def attacks() -> dict[str, Attack]:
+    """Return all attacks by name, in the order in which they are told."""
+    for module in _MODULES:
+        importlib.import_module(f"dither.attack.{module}")
+    return dict(_attacks)
+
+
+def find_attack(name: str) -> Attack:
+    """Return the attack of that name.
+
+    >>> find_attack("differencing").summary
+    'Ask for a total with a person and for the same total without them, and subtract.'
+
+    """
+    known = attacks()
+    if name not in known:
+        raise InvalidParameter("attack", name, f"one of {', '.join(known)}")
+    return known[name]
