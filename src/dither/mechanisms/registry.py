@@ -82,6 +82,7 @@ _ROOMS_ABOVE = (
     "dither.publish.counted_sparse",
     "dither.publish.synthetic",
     "dither.publish.microdata",
+    "dither.publish.microdata",
 )
 
 
