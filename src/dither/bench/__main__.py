@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import histograms, inference, marginals, queries, rival_histograms, spark, synthetic, workloads
+from dither.bench import histograms, inference, itemsets, marginals, queries, rival_histograms, spark, synthetic, workloads
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.environments import environment
@@ -170,6 +170,12 @@ def show_synthetic(console: Console, given: argparse.Namespace, rival: Path | No
         console.print(line, highlight=False, markup=False)
 
 
+def show_itemsets(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure frequent itemsets."""
+    for line in itemsets.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -181,6 +187,7 @@ SECTIONS = {
     "marginals": show_marginals,
     "rival-histograms": show_rival_histograms,
     "synthetic": show_synthetic,
+    "itemsets": show_itemsets,
     "ledger": show_ledger,
 }
 

@@ -398,6 +398,46 @@ def synth(
     )
 
 
+@app.command()
+def fit(
+    dataset: DataSetName,
+    table: PrivateTable,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The column to predict.")],
+    model: Annotated[str, typer.Option(help="An estimator of dither.learn.")] = "LogisticRegression",
+    features: Annotated[str | None, typer.Option(help="Columns, separated by commas; else all numeric ones.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE: a parameter of the estimator.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes, as JSON.")] = Path("model.json"),
+    home: Home = None,
+    json: Json = False,
+) -> None:
+    """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
+    from dither.cli import ask
+    from dither.cli import fit as learning
+
+    loss = ask.Stated(epsilon, delta, rho)
+    learning.fit(
+        home,
+        dataset,
+        table,
+        target,
+        model=model,
+        features=features,
+        options=option or [],
+        loss=loss,
+        analyst=analyst,
+        key=key,
+        where=where,
+        out=out,
+        as_json=json,
+    )
+
+
 benches = typer.Typer(help="Compare methods by their error, on generated or real data.", no_args_is_help=True)
 app.add_typer(benches, name="bench")
 

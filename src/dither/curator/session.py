@@ -22,6 +22,7 @@ from dither.data.schema import DataSet
 from dither.errors import EngineFailure, InvalidParameter, NoGuarantee
 from dither.exact import Number, probability
 from dither.mechanisms import Numerics, perform
+from dither.mechanisms.spec import digest
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Answer, Query, QueryResult, Quote, loss_for_error, plan_query, present, quote
 from dither.publish.queries.builder import Groups, Rows, table
@@ -387,6 +388,44 @@ class Session:
 
         receipt = self._release_counts(request, planned.release, run, key)
         return replace(SyntheticTable.from_json(receipt.answer), receipt=_place_of(receipt))
+
+    def fit(
+        self,
+        estimator: Any,
+        table: str,
+        *,
+        target: str,
+        features: Sequence[str] | None = None,
+        where: str | None = None,
+        key: str | None = None,
+    ) -> Any:
+        """Return a fitted copy of an estimator of ``dither.learn``, charged to the ledger.
+
+        What the estimator states is its loss for one row; a person with several rows is charged what so many rows lose.
+
+        Args:
+            estimator: what to learn; bounds and classes that it leaves out are taken from the schema.
+            table: a private table.
+            target: the column to predict.
+            features: the columns to predict it from; all other numeric ones where None.
+            where: a condition in SQL on the rows.
+            key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
+
+        """
+        from dither.curator.learning import plan_fit
+
+        source = table if where is None else self._rows_where(table, where)
+        planned = plan_fit(self.dataset, source, estimator, target, features)
+        self._refuse_idealised(planned.mechanism.numerics)
+        asked = {
+            "aggregation": wire.encode(planned.aggregation),
+            "mechanism": digest(planned.mechanism),
+            "estimator": type(planned.estimator).__name__,
+        }
+        request = Request(self.dataset.name, "fit", asked, planned.loss, f"{asked['estimator']} of {target}")
+        self.open().prepare(planned.aggregation)
+        receipt = self._release(request, planned.loss, lambda engine: json.dumps(planned.learn(engine)).encode(), key)
+        return planned.adopt(json.loads(receipt.answer), _place_of(receipt))
 
     def compare_synthetic(
         self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None

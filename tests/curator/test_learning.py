@@ -1,0 +1,159 @@
+"""Models through a session: priced by public facts, charged before a row is read, the same for a retry."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dither
+from dither.data import Column, DataSet, Kind, Table
+from dither.data.reference import ReferenceEngine
+from dither.data.schema import person_unit
+from dither.errors import BudgetExceeded, InvalidParameter
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, PureDP, Unit
+
+pytest.importorskip("sklearn")
+
+COLUMNS = (
+    Column("id", Kind.INTEGER),
+    Column("dose", Kind.REAL, lower=0, upper=10),
+    Column("smokes", Kind.BOOLEAN),
+    Column("ill", Kind.TEXT, categories=("no", "yes")),
+    Column("cost", Kind.REAL, lower=0, upper=100),
+    Column("words", Kind.TEXT),
+)
+
+
+def dataset(unit: Unit, **limits: int) -> DataSet:
+    person = "id" if unit.protects == "user" else None
+    return DataSet("clinic", (Table("visits", COLUMNS, source="visits.csv", person=person),), unit, **limits)
+
+
+def logistic(**options: Any) -> Any:
+    from dither.learn import LogisticRegression
+
+    return LogisticRegression(**{"epsilon": 1, "delta": "1e-6", **options})
+
+
+def planned(unit: Unit, estimator: Any = None, target: str = "ill", **limits: int) -> Any:
+    from dither.curator.learning import plan_fit
+
+    return plan_fit(dataset(unit, **limits), "visits", estimator or logistic(), target, ["dose", "smokes"])
+
+
+def test_a_person_is_charged_what_their_rows_lose() -> None:
+    one = planned(ROW)
+    assert one.loss <= ApproxDP(1, "1e-6")
+    assert planned(ROW_REPLACED).loss == one.mechanism.loss(2)
+    assert planned(ROW_REPLACED, logistic(unit="row_replaced")).loss <= ApproxDP(1, "1e-6")
+    assert planned(person_unit("id"), rows=3).loss == one.mechanism.loss(3)
+    assert planned(person_unit("id", replaced=True), rows=3).loss == one.mechanism.loss(6)
+    with pytest.raises(InvalidParameter, match="unit"):
+        planned(ROW, logistic(unit="row_replaced"))
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_no_more_rows_of_a_person_are_read_than_count(limit: int) -> None:
+    plan = planned(person_unit("id"), rows=limit)
+    row = {"smokes": True, "ill": "yes", "cost": 1.0, "words": "x"}
+    rows = [{**row, "id": 7, "dose": float(number)} for number in range(5)] + [{**row, "id": 8, "dose": 3.0}]
+    engine = ReferenceEngine(dataset(person_unit("id"), rows=limit), {"visits": rows})
+    answer = engine.aggregate(plan.aggregation)
+    assert sum(numbers[0] for numbers in answer.measures) == limit + 1
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [{}], [{"id": 1, "dose": float("nan"), "smokes": None, "ill": "?", "cost": None}]]
+)
+def test_no_content_raises(rows: list[Any]) -> None:
+    full = [{**dict.fromkeys(("id", "dose", "smokes", "ill", "cost", "words")), **row} for row in rows]
+    record = planned(ROW).learn(ReferenceEngine(dataset(ROW), {"visits": full}))
+    assert record["model"]
+
+
+def test_what_is_not_declared_is_asked_for() -> None:
+    from dither.curator.learning import plan_fit
+
+    for features, target, said in (
+        (["words"], "ill", "numbers"),
+        (["dose"], "words", "categories of words"),
+        (["dose", "dose"], "ill", "different columns"),
+        ([], "ill", "different columns"),
+        (["nobody"], "ill", "column"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            plan_fit(dataset(ROW), "visits", logistic(), target, features)
+    with pytest.raises(InvalidParameter, match=r"dither\.learn"):
+        plan_fit(dataset(ROW), "visits", object(), "ill")
+    with pytest.raises(InvalidParameter, match="privacy id"):
+        plan_fit(dataset(person_unit("id"), rows=1), "visits", logistic(), "ill", ["id"])
+
+
+SCHEMA = """\
+dataset: clinic
+unit: row
+tables:
+  visits:
+    source: visits.csv
+    columns:
+      dose: {kind: real, bounds: [0, 10]}
+      ill: {kind: text, categories: ["no", "yes"]}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = "".join(f"{n % 10},{'yes' if n % 10 > 5 else 'no'}\n" for n in range(2000))
+    (tmp_path / "visits.csv").write_text("dose,ill\n" + rows)
+    (tmp_path / "clinic.yaml").write_text(SCHEMA)
+    monkeypatch.setenv("DITHER_ANCHORS", str(tmp_path / "anchors"))
+    return tmp_path
+
+
+def test_a_session_charges_and_remembers(place: Path) -> None:
+    curator = dither.Curator.create(place / "home", anchors=place / "anchors")
+    curator.add(place / "clinic.yaml", budget=PureDP(3))
+    session = curator.session("clinic", analyst="ana")
+    first = session.fit(logistic(epsilon=2, delta=None), "visits", target="ill", key="once")
+    again = session.fit(logistic(epsilon=2, delta=None), "visits", target="ill", key="once")
+    assert first.privacy_.receipt == again.privacy_.receipt
+    assert session.balance().spent.pure == first.privacy_.loss.pure == 2
+    assert np.array_equal(first.predict([[9.0], [0.0]]), again.predict([[9.0], [0.0]]))
+    with pytest.raises(BudgetExceeded):
+        session.fit(logistic(epsilon=2, delta=None), "visits", target="ill")
+    session.close()
+    curator.close()
+
+
+def test_the_command_writes_a_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from dither.cli.app import app
+    from dither.learn import load_estimator
+
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("DITHER_HOME", str(place / "home"))
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, list(words))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.output
+
+    run("init", "home")
+    run("add", "clinic.yaml", "--budget", "9")
+    told = json.loads(run("fit", "clinic", "visits", "ill", "--epsilon", "8", "-o", "model.json", "--json"))
+    assert told["model"] == "LogisticRegression"
+    assert load_estimator("model.json").predict([[10.0]]).tolist() in (["yes"], ["no"])
+    for words, said in (
+        (["--model", "Magic"], "model"),
+        (["--option", "wings=2"], "option"),
+        (["--option", "wings"], "NAME=VALUE"),
+        (["-o", "model.txt"], "out"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            run("fit", "clinic", "visits", "ill", "--epsilon", "1", *words)
