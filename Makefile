@@ -33,7 +33,7 @@ check: $(VENV)/.installed  ## format, lint, types, fresh tables
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
 
-audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, two million outputs a side
+audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, within an hour; writes dither-audit.html
 	$(BIN)/python -m dither.audit
 
 faults: $(VENV)/.installed  ## kill the ledger's clients a thousand times, and count what was lost (nothing)

@@ -8,8 +8,8 @@ and no pair but the one it is given; what it cannot refute it has not proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from time import perf_counter
 from typing import Any
@@ -17,10 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.audit.analysts import Analyst, same_rule
 from dither.audit.bounds import epsilon_shown, lower_limit, upper_limit
-from dither.audit.events import choose
+from dither.audit.events import Event, choose
 from dither.audit.features import Column, Feature, features
+from dither.audit.learned import learned
+from dither.audit.moments import Moments, rho_shown
 from dither.audit.samplers import Sampler, sampler_of
+from dither.audit.sketches import Sketch, sketch
 from dither.errors import InvalidParameter
 from dither.exact import Number, non_negative, probability, to_float, whole
 from dither.mechanisms import Mechanism, Primitive
@@ -30,7 +34,7 @@ from dither.privacy import Loss, Metric, pure_to_zcdp
 DELTAS = tuple(Fraction(1, 10**power) for power in (4, 3, 2, 1))
 FEWEST_SAMPLES = 500
 _SIDES = ("the value", "the neighbour")
-_FIRST_DRAWS = 64
+_FIRST_DRAWS, _PILOT_DRAWS = 128, 4096
 _ENTRIES_AT_A_TIME = 1 << 21
 
 
@@ -75,20 +79,26 @@ class Verdict:
     epsilon_claimed: Fraction
     evidence: Evidence
     seconds: float
+    moments: Moments | None = None
+    sketch: Sketch | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the lower bound exceeds what is claimed."""
-        return Fraction(self.evidence.epsilon_lower) > self.epsilon_claimed
+        """Whether a lower bound exceeds what is claimed."""
+        is_rho_exceeded = self.moments is not None and Fraction(self.moments.rho_lower) > self.claim.rho
+        return is_rho_exceeded or Fraction(self.evidence.epsilon_lower) > self.epsilon_claimed
 
     @property
     def tightness(self) -> float | None:
-        """The bound as a share of the claim, at the delta of the evidence; None when nothing is claimed to be lost.
+        """The bound as a share of the claim: of epsilon at the delta of the evidence, or of rho if that is more.
 
-        A promise of zCDP says more than its epsilon at any one delta, so its share stays below 1 even when it is tight.
+        None when nothing is claimed to be lost.
         """
         claimed = to_float(self.epsilon_claimed, "up")
-        return self.evidence.epsilon_lower / claimed if claimed else None
+        if not claimed:
+            return None
+        share = self.evidence.epsilon_lower / claimed
+        return share if self.moments is None else max(share, self.moments.rho_lower / to_float(self.claim.rho, "up"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
@@ -100,13 +110,15 @@ class Verdict:
             "is_refuted": self.is_refuted,
             "tightness": self.tightness,
             "evidence": self.evidence.to_dict(),
+            "moments": None if self.moments is None else self.moments.to_dict(),
             "seconds": self.seconds,
         }
 
     def __str__(self) -> str:
         verdict = "REFUTED" if self.is_refuted else "not refuted"
         pair = f" on {self.pair}" if self.pair else ""
-        return f"{self.subject}{pair}: {verdict}, {self.claim} claimed, {self.evidence}"
+        moments = "" if self.moments is None else f"; {self.moments}"
+        return f"{self.subject}{pair}: {verdict}, {self.claim} claimed, {self.evidence}{moments}"
 
 
 def lower_bound(
@@ -128,8 +140,9 @@ def lower_bound(
 
     """
     at = probability("delta", delta)
-    found = _search(sample, value, neighbour, samples=samples, false_alarm=false_alarm, deltas=[at])
-    return max(found, key=lambda evidence: evidence.epsilon_lower)
+    drawn = _draws(sample, value, neighbour, samples=samples, false_alarm=false_alarm)
+    found = _tested(drawn, false_alarm, [at])
+    return max((evidence for evidence, _ in found), key=lambda evidence: evidence.epsilon_lower)
 
 
 def audit(
@@ -172,14 +185,28 @@ def audit(
             raise InvalidParameter("claim", claim, "the loss that the sampler is claimed to have")
         sample, name = subject, getattr(subject, "__name__", "sampler")
     claimed = epsilons_claimed(claim)
-    found = _search(sample, value, neighbour, samples=samples, false_alarm=false_alarm, deltas=list(claimed))
+    drawn = _draws(sample, value, neighbour, samples=samples, false_alarm=false_alarm)
+    # Where rho is promised beyond what follows from epsilon, half of the false alarm goes to the test of rho.
+    states_rho = claim.delta == 0 and len(claimed) > (claim.pure is not None)
+    failure = false_alarm / 2 if states_rho else false_alarm
+    moments = rho_shown(drawn.sides, drawn.features, drawn.choosing, false_alarm=failure) if states_rho else None
+    found = _tested(drawn, failure, list(claimed))
     epsilon_at = {to_float(delta, "up"): epsilon for delta, epsilon in claimed.items()}
 
-    def excess(evidence: Evidence) -> float:
-        return evidence.epsilon_lower / max(to_float(epsilon_at[evidence.delta], "up"), 1e-12)
+    def excess(pair: tuple[Evidence, Event | None]) -> float:
+        return pair[0].epsilon_lower / max(to_float(epsilon_at[pair[0].delta], "up"), 1e-12)
 
-    strongest = max(found, key=excess)
-    return Verdict(name, pair, claim, epsilon_at[strongest.delta], strongest, perf_counter() - start)
+    strongest, event = max(found, key=excess)
+    return Verdict(
+        name,
+        pair,
+        claim,
+        epsilon_at[strongest.delta],
+        strongest,
+        perf_counter() - start,
+        moments,
+        None if event is None else _sketched(drawn, event),
+    )
 
 
 def epsilons_claimed(claim: Loss) -> dict[Fraction, Fraction]:
@@ -196,49 +223,80 @@ def epsilons_claimed(claim: Loss) -> dict[Fraction, Fraction]:
     return claimed
 
 
-def _search(
-    sample: Sampler, value: Any, neighbour: Any, *, samples: int, false_alarm: float, deltas: Sequence[Fraction]
-) -> Iterator[Evidence]:
-    """Return what every event chosen on the first quarter shows on the rest, at every delta."""
-    drawn = whole("samples", samples, least=FEWEST_SAMPLES)
+@dataclass(frozen=True)
+class _Drawn:
+    """Outcomes on both inputs, reduced to columns; the first ``choosing`` of each choose, the rest test."""
+
+    features: list[Feature]
+    sides: tuple[list[Column], list[Column]]
+    choosing: int
+    samples: int
+
+    def tested(self, side: int, feature: int) -> Column:
+        """Return the draws of one side that chose nothing."""
+        return self.sides[side][feature][self.choosing :]
+
+
+def _draws(sample: Sampler, value: Any, neighbour: Any, *, samples: int, false_alarm: float) -> _Drawn:
+    count = whole("samples", samples, least=FEWEST_SAMPLES)
     if not 0 < false_alarm < 1:
         raise InvalidParameter("false_alarm", false_alarm, "a probability above 0 and below 1")
-    choosing = drawn // 4
-    trials = drawn - choosing
-    looked_through, sides = _observe(sample, value, neighbour, drawn)
+    choosing = count // 4
+    return _Drawn(*_observe(sample, value, neighbour, count, choosing), choosing, count)
+
+
+def _tested(drawn: _Drawn, false_alarm: float, deltas: Sequence[Fraction]) -> list[tuple[Evidence, Event | None]]:
+    """Return what every event chosen on the first quarter shows on the rest, at every delta."""
+    choosing, samples = drawn.choosing, drawn.samples
+    trials = samples - choosing
     # A delta rounded up makes a bound smaller.
     wanted = [to_float(delta, "up") for delta in deltas]
-    first = [column[:choosing] for column in sides[0]], [column[:choosing] for column in sides[1]]
-    choices = choose(first, looked_through, trials=trials, deltas=wanted)
+    first = [column[:choosing] for column in drawn.sides[0]], [column[:choosing] for column in drawn.sides[1]]
+    choices = choose(first, drawn.features, trials=trials, deltas=wanted)
     if not choices:
-        yield from (
-            Evidence(0.0, delta, "no event tells the two apart", _SIDES[0], 0, 0, trials, drawn, 0, false_alarm)
-            for delta in wanted
-        )
+        said = "no event tells the two apart"
+        return [
+            (Evidence(0.0, delta, said, _SIDES[0], 0, 0, trials, samples, 0, false_alarm), None) for delta in wanted
+        ]
+    found: list[tuple[Evidence, Event | None]] = []
+    # Two limits for each event: by the union bound all hold at once, for every delta.
+    failure = false_alarm / (2 * len(choices))
     for favours, event in choices:
-        # Two limits for each event: by the union bound all hold at once, for every delta.
-        failure = false_alarm / (2 * len(choices))
         hits, others = (
-            int(np.count_nonzero(event.contains(sides[side][event.feature][choosing:])))
-            for side in (favours, 1 - favours)
+            int(np.count_nonzero(event.contains(drawn.tested(side, event.feature)))) for side in (favours, 1 - favours)
         )
         least, most = lower_limit(hits, trials, failure), upper_limit(others, trials, failure)
         for delta in wanted:
-            shown = epsilon_shown(least, most, delta)
-            yield Evidence(
-                shown, delta, event.text, _SIDES[favours], hits, others, trials, drawn, len(choices), false_alarm
-            )
+            shown, told = epsilon_shown(least, most, delta), _SIDES[favours]
+            line = Evidence(shown, delta, event.text, told, hits, others, trials, samples, len(choices), false_alarm)
+            found.append((line, event))
+    return found
+
+
+def _sketched(drawn: _Drawn, event: Event) -> Sketch:
+    feature = drawn.features[event.feature]
+    here, there = (drawn.tested(side, event.feature) for side in (0, 1))
+    return sketch(feature.name, event, here, there, is_ordered=feature.is_ordered)
 
 
 def _observe(
-    sample: Sampler, value: Any, neighbour: Any, count: int
+    sample: Sampler, value: Any, neighbour: Any, count: int, choosing: int
 ) -> tuple[list[Feature], tuple[list[Column], list[Column]]]:
-    """Return the features, and for both inputs a column of each; outcomes are reduced to them as they are drawn."""
-    first = [_rows(sample, given, min(count, _FIRST_DRAWS)) for given in (value, neighbour)]
+    """Return the features, and for both inputs a column of each; outcomes are reduced to them as they are drawn.
+
+    The first draws serve to learn features. They are among those that choose events, and test none.
+    """
+    first = [_rows(sample, given, min(choosing, _FIRST_DRAWS)) for given in (value, neighbour)]
     if first[0].shape != first[1].shape:
         raise InvalidParameter("sample", f"shapes {first[0].shape} and {first[1].shape}", "of one shape on both inputs")
-    dtype, entries = np.result_type(*first, np.int8), first[0].shape[1]
+    entries = first[0].shape[1]
+    more = min(choosing, _PILOT_DRAWS, _ENTRIES_AT_A_TIME // entries) - len(first[0])
+    if more > 0:
+        drawn = (_rows(sample, given, more) for given in (value, neighbour))
+        first = [np.concatenate(parts) for parts in zip(first, drawn, strict=True)]
+    dtype = np.result_type(*first, np.int8)
     looked_through = features(dtype, entries, _change(value, neighbour, entries))
+    looked_through += learned(*(rows.astype(dtype, copy=False) for rows in first))
 
     def reduced(given: Any, rows: NDArray[Any]) -> list[Column]:
         parts = [[feature.of(rows.astype(dtype, copy=False)) for feature in looked_through]]
@@ -274,6 +332,8 @@ def _change(value: Any, neighbour: Any, entries: int) -> NDArray[np.float64] | N
 
 def _check_distance(mechanism: Mechanism[Any, Any], value: Any, neighbour: Any, d_in: Number) -> None:
     """Refuse a pair that is farther apart than is claimed: whatever it showed would prove nothing."""
+    if isinstance(value, Analyst) or isinstance(neighbour, Analyst):
+        value, neighbour = same_rule(value, neighbour)
     if isinstance(mechanism.distance, Metric):
         apart = mechanism.distance.measure(value, neighbour)
         allowed = non_negative("d_in", d_in) + (mechanism.slack if isinstance(mechanism, Primitive) else 0)

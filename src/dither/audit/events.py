@@ -68,7 +68,7 @@ def choose(
     best: dict[tuple[float, int, str], _Proposal] = {}
     for number, feature in enumerate(features):
         columns = seen[0][number], seen[1][number]
-        found = list(_sets(number, feature, columns, trials, deltas))
+        found = list(_sets(number, feature, columns, trials, deltas)) if feature.has_atoms else []
         if feature.is_ordered:
             found += _thresholds(number, feature, columns, trials, deltas)
         for proposal in found:

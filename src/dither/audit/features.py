@@ -22,11 +22,15 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 class Feature(NamedTuple):
-    """A function of outcomes, one a row, to a column; symbols have no order worth a threshold."""
+    """A function of outcomes, one a row, to a column.
+
+    Symbols have no order worth a threshold; values of a smooth function hardly repeat, and sets of them say nothing.
+    """
 
     name: str
     of: Callable[[NDArray[Any]], Column]
     is_ordered: bool = True
+    has_atoms: bool = True
 
 
 def features(dtype: np.dtype[Any], entries: int, change: NDArray[np.float64] | None) -> list[Feature]:

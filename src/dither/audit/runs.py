@@ -18,7 +18,7 @@ from dither.audit.bounds import expected_epsilon
 from dither.audit.pairs import Pair, pairs_of
 from dither.audit.samplers import sampler_of
 from dither.exact import whole
-from dither.mechanisms import Example, Mechanism, find, registered
+from dither.mechanisms import Example, InteractivePrimitive, Mechanism, Primitive, find, registered
 
 Progress = Callable[[Verdict], None]
 
@@ -26,9 +26,10 @@ Progress = Callable[[Verdict], None]
 SCREENING_SHARE = 20
 _FEWEST_PAIRS = 4
 _SCREENING_TIMES = 4
+_SCREENING_TIMES_COMPOSED = 0.5
 _SECONDS_A_PAIR = 8.0
 _SECONDS_TO_MEASURE = 0.05
-_FIRST_COUNT = 64
+_FIRST_COUNT = 16
 
 
 def audit_example(
@@ -46,10 +47,14 @@ def audit_example(
     mechanism, pairs = example.mechanism, pairs_of(example)
     if not pairs:
         return
-    in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), _affordable(mechanism, pairs[0], seconds))
+    rate = _rate(mechanism, pairs[0], seconds)
+    affordable = max(FEWEST_SAMPLES, int(seconds / 2 * rate))
+    in_full = min(whole("samples", samples, least=FEWEST_SAMPLES), affordable)
     in_short = max(FEWEST_SAMPLES, in_full // SCREENING_SHARE)
     # Of a slow mechanism only as many pairs are tried as fit into a few times what a pair in full may take.
-    pairs = pairs[: max(_FEWEST_PAIRS, _SCREENING_TIMES * in_full // in_short)]
+    is_quick = isinstance(mechanism, Primitive | InteractivePrimitive)
+    fewest, times = (_FEWEST_PAIRS, _SCREENING_TIMES) if is_quick else (1, _SCREENING_TIMES_COMPOSED)
+    pairs = pairs[: max(fewest, int(times * seconds / 2 * rate / in_short))]
     if in_short == in_full:
         # So slow that a part of the draws would be too few: every pair is tried in full at once.
         for pair in pairs:
@@ -114,8 +119,8 @@ def _promise(verdict: Verdict, samples: int) -> float:
     return float(shown) / claimed if claimed else 0.0
 
 
-def _affordable(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> int:
-    """Return how many draws a side fit into the time, from how long some take; what they are plays no part.
+def _rate(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> float:
+    """Return how many outcomes are drawn in a second, from how long some take; what they are plays no part.
 
     Time of this process, so that an audit on a busy machine is as strong as on a quiet one.
     """
@@ -125,4 +130,4 @@ def _affordable(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> i
         start = process_time()
         sample(pair.value, count)
         took = process_time() - start
-    return max(FEWEST_SAMPLES, int(seconds / 2 * count / took))
+    return count / took

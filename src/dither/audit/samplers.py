@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dither.audit.analysts import NOT_ASKED, Analyst
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.mechanisms import Composed, Dialogue, Interactive, InteractivePrimitive, Mechanism, Primitive, Runner
 from dither.noise import Entropy, Noise, SystemEntropy
-from dither.privacy import Use
+from dither.privacy import LARGEST, ONE_WAY, Use
 
 Sampler = Callable[[Any, int], NDArray[Any]]
 
-#: Stands for the answer to a question that was not asked because the conversation was over.
-NOT_ASKED = 2
 _BLOCK = 4096
 _MOST_LAWS = 256
 
@@ -77,8 +76,8 @@ class BlockNoise(Noise):
 def sampler_of(mechanism: Mechanism[Any, Any]) -> Sampler:
     """Return the sampler of a mechanism, over the operating system's generator.
 
-    For an interactive primitive an input is a script of values, for an interactive mechanism a ``Dialogue``; an outcome
-    is the answers to it.
+    For an interactive primitive an input is a script of values, for an interactive mechanism a ``Dialogue``; for either
+    it may be an ``Analyst``. An outcome is the answers.
     """
     noise = BlockNoise(SystemEntropy())
     if isinstance(mechanism, Primitive):
@@ -92,15 +91,30 @@ def sampler_of(mechanism: Mechanism[Any, Any]) -> Sampler:
     raise InvalidParameter("mechanism", mechanism, "a primitive, a composed or an interactive mechanism")
 
 
-def _talk(mechanism: Interactive[Any, Any], talk: Dialogue, noise: Noise) -> list[Any]:
+def _talk(mechanism: Interactive[Any, Any], talk: Dialogue | Analyst, noise: Noise) -> list[Any]:
     return talk.lead(Runner(Use(mechanism), noise).converse(mechanism, talk.data))
 
 
 def _conversations(mechanism: InteractivePrimitive[Any, Any], script: Any, count: int, noise: Noise) -> NDArray[Any]:
+    if isinstance(script, Analyst):
+        return _led(mechanism, script, count, noise)
     # NumPy's own scalars are what a domain admits fastest.
     questions = [np.int64(value) if isinstance(value, int) else value for value in script]
     answers = [_converse(mechanism, questions, noise) for _ in range(count)]
     return np.array([given + [NOT_ASKED] * (len(questions) - len(given)) for given in answers])
+
+
+def _led(mechanism: InteractivePrimitive[Any, Any], analyst: Analyst, count: int, noise: Noise) -> NDArray[Any]:
+    if mechanism.distance not in (LARGEST, ONE_WAY):
+        # In other metrics a question that is asked twice moves twice.
+        raise InvalidParameter("mechanism", mechanism, "one whose promise holds for any number of questions")
+    values = [np.int64(value) if isinstance(value, int) else value for value in analyst.data]
+
+    def one() -> list[Any]:
+        state = mechanism.begin(noise)
+        return analyst.answers(lambda place: mechanism.reply(state, values[place], noise))
+
+    return np.array([one() for _ in range(count)])
 
 
 def _converse(mechanism: InteractivePrimitive[Any, Any], questions: list[Any], noise: Noise) -> list[Any]:

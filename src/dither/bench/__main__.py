@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import histograms, inference, itemsets, marginals, queries, rival_histograms, spark, synthetic, workloads
+from dither.bench import histograms, inference, itemsets, learn, marginals, queries, rival_histograms, spark, synthetic, workloads
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.environments import environment
@@ -176,6 +176,12 @@ def show_itemsets(console: Console, given: argparse.Namespace, rival: Path | Non
         console.print(line, highlight=False, markup=False)
 
 
+def show_learn(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure private models."""
+    for line in learn.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
 SECTIONS = {
     "noise": show_noise,
     "accountants": show_accountants,
@@ -188,6 +194,7 @@ SECTIONS = {
     "rival-histograms": show_rival_histograms,
     "synthetic": show_synthetic,
     "itemsets": show_itemsets,
+    "learn": show_learn,
     "ledger": show_ledger,
 }
 

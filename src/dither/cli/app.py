@@ -56,28 +56,28 @@ def explain(name: Name, json: Json = False) -> None:
 
 @app.command()
 def audit(
-    name: Annotated[str, typer.Argument(help="The name of a mechanism, or 'all'.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A mechanism, 'all', 'noise', or module:thing or file.py:thing: a class, an Example or a function."
+        ),
+    ],
     samples: Annotated[
         int, typer.Option(help="How many outputs to draw on each side of each pair.", min=1000)
     ] = 200_000,
+    report: Annotated[Path | None, typer.Option(help="Where to write the evidence, .html or .json.")] = None,
+    value: Annotated[str | None, typer.Option(help="An input of a plain function, as JSON.")] = None,
+    neighbour: Annotated[str | None, typer.Option(help="Its neighbour, as JSON.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What a plain function promises.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The delta of that promise.")] = None,
+    rho: Annotated[str | None, typer.Option(help="The rho of that promise, in place of epsilon.")] = None,
     json: Json = False,
 ) -> None:
     """Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."""
-    raise typer.Exit(audit_verb.run(name, samples=samples, as_json=json))
-
-
-@app.command()
-def specimens(
-    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands."""
-    from dither.cli import specimens as verb
-
-    raise typer.Exit(verb.show(name, samples=samples, as_json=json))
+    is_claimed = epsilon is not None or rho is not None
+    claim = stated_loss(epsilon=epsilon, delta=delta, rho=rho) if is_claimed else None
+    pairs = audit_verb.pair_from(value, neighbour)
+    raise typer.Exit(audit_verb.run(name, samples=samples, as_json=json, report=report, claim=claim, pairs=pairs))
 
 
 @app.command()

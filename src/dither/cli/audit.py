@@ -1,78 +1,174 @@
-"""``dither audit NAME``: try to refute a promise from outputs."""
+"""``dither audit NAME``: try to refute a promise from outputs, and show the evidence."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from dither.audit import Verdict, audit_registered, pairs_of
+from dither.audit import Verdict, pairs_of, self_test, subjects_of
+from dither.audit.accounts import Account, account
+from dither.audit.report import write_report
+from dither.audit.subjects import Subject
 from dither.cli.console import console, print_json
-from dither.mechanisms import find, registered
+from dither.errors import InvalidParameter
+from dither.mechanisms import Example, registered
+from dither.privacy import Loss
 
 _FALSE_ALARM = 1e-6
 # About so many pairs of each example are tried again in full.
 _IN_FULL = 2
+_SECONDS_A_PAIR = 8.0
+_REPLAYS = 200
 
 
-def run(name: str, *, samples: int, as_json: bool) -> int:
-    """Audit one mechanism, or all of them; return 1 if any promise was refuted."""
-    names = list(registered()) if name == "all" else [find(name).name]
+def run(
+    name: str,
+    *,
+    samples: int,
+    as_json: bool,
+    report: Path | None = None,
+    claim: Loss | None = None,
+    pairs: Sequence[tuple[Any, Any]] = (),
+    replays: int = _REPLAYS,
+) -> int:
+    """Audit one mechanism, all of them, the noise, or something of your own; return 1 if any promise was refuted.
+
+    Args:
+        name: of a mechanism; ``all``; ``noise``; or ``module:thing`` or ``file.py:thing``.
+        samples: outputs on each side of each pair.
+        as_json: whether JSON is printed.
+        report: where the page with the evidence is written, .html or .json.
+        claim: what a plain function promises.
+        pairs: neighbours for a plain function.
+        replays: hostile pairs on which a composed mechanism is replayed.
+
+    """
+    if name == "noise":
+        return _noise(samples, as_json=as_json)
+    found = [
+        (each, number, one)
+        for each in (list(registered()) if name == "all" else [name])
+        for number, one in enumerate(subjects_of(each, claim=claim, pairs=pairs))
+    ]
     verdicts: list[tuple[str, Verdict]] = []
+    accounts: list[Account] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
-        task = progress.add_task("", total=sum(map(_tests, names)))
-        for each in names:
-            progress.update(task, description=each)
-            advance = partial(_advance, progress, task)
-            found = audit_registered(each, samples, advance, false_alarm=_FALSE_ALARM / len(names))
-            verdicts += [(each, verdict) for verdict in found]
-    refuted = any(verdict.is_refuted for _, verdict in verdicts)
+        task = progress.add_task("", total=sum(_tests(one) for _, _, one in found))
+        for each, number, one in found:
+            progress.update(task, description=f"{each} {number}")
+            accounts.append(
+                account(
+                    each,
+                    number,
+                    one,
+                    samples=samples,
+                    false_alarm=_FALSE_ALARM / len(found),
+                    replays=replays,
+                    seconds=_SECONDS_A_PAIR,
+                    progress=partial(_advance, progress, task, verdicts, each),
+                )
+            )
+    is_bad, is_refuted = (any(map(of, accounts)) for of in (attrgetter("complaints"), attrgetter("is_refuted")))
+    page = None if report is None else write_report(report, accounts, false_alarm=_FALSE_ALARM)
     if as_json:
         print_json([verdict.to_dict() | {"mechanism": each} for each, verdict in verdicts])
-        return int(refuted)
-    console.print(_table(verdicts))
-    outcome = "[bold red]refuted[/]" if refuted else "[bold green]not refuted[/]"
+        return int(is_bad)
+    console.print(_table(accounts))
+    for complaint in (complaint for one in accounts for complaint in one.complaints):
+        console.print(complaint, style="red", markup=False, soft_wrap=True)
+    outcome = "[bold red]refuted[/]" if is_refuted else "[bold green]not refuted[/]"
+    if is_bad and not is_refuted:
+        outcome = "[bold red]not refuted, but with complaints[/]"
     console.print(
         f"{outcome}: {len(verdicts)} tests, up to {samples:,} outputs on each side, false alarm of all of them "
-        f"together at most {_FALSE_ALARM:g}. What an audit cannot refute it has not proved: see 'dither explain'."
+        f"together at most {_FALSE_ALARM:g}; {sum(one.replayed for one in accounts):,} pairs replayed. What an audit "
+        "cannot refute it has not proved: see 'dither explain'."
     )
-    return int(refuted)
+    if page is not None:
+        console.print(f"the evidence is in {page}", highlight=False)
+    return int(is_bad)
 
 
-def _tests(name: str) -> int:
-    """Return how many tests an audit of one mechanism makes: every pair in short, the most telling ones in full."""
-    counts = [len(pairs_of(example)) for example in find(name).examples()]
-    return sum(count + min(count, _IN_FULL) for count in counts)
+def pair_from(value: str | None, neighbour: str | None) -> list[tuple[Any, Any]]:
+    """Return the two inputs given as JSON on the command line: one pair, or none if neither was given.
+
+    >>> pair_from("[1, 2]", "[1]"), pair_from(None, None)
+    ([([1, 2], [1])], [])
+    """
+    if value is None and neighbour is None:
+        return []
+    read = []
+    for name, text in (("value", value), ("neighbour", neighbour)):
+        try:
+            read.append(json.loads(text or ""))
+        except ValueError:
+            raise InvalidParameter(name, text, "JSON, such as 3 or [1, 2], for both inputs") from None
+    return [(read[0], read[1])]
 
 
-def _advance(progress: Progress, task: TaskID, verdict: Verdict) -> None:
+def _noise(draws: int, *, as_json: bool) -> int:
+    """Test the laws of the noise itself, and print what was seen and what could have been."""
+    found = self_test(draws, false_alarm=_FALSE_ALARM)
+    is_refuted = any(fit.is_refuted for fit, _ in found.values())
+    if as_json:
+        print_json(
+            [
+                {"law": name, "distance": fit.distance, "critical": fit.critical, "is_refuted": fit.is_refuted}
+                | {"draws": fit.draws, "smallest_scale_error_seen": error}
+                for name, (fit, error) in found.items()
+            ]
+        )
+        return int(is_refuted)
+    table = Table()
+    for title in ("law", "distance", "allowed", "smallest error of scale that is seen", "verdict"):
+        table.add_column(title, overflow="fold")
+    for name, (fit, error) in found.items():
+        verdict = "[red]refuted[/]" if fit.is_refuted else "[green]holds[/]"
+        table.add_row(name, f"{fit.distance:.5f}", f"{fit.critical:.5f}", f"{error:.1%}", verdict)
+    console.print(table)
+    console.print(
+        f"{draws:,} draws of each law, false alarm of all together at most {_FALSE_ALARM:g}. A pass does not show that "
+        "noise is drawn anew, independent of the data, or of the scale that a promise needs."
+    )
+    return int(is_refuted)
+
+
+def _tests(found: Example | Subject) -> int:
+    """Return how many tests an audit of one instance makes: every pair in short, the most telling ones in full."""
+    if isinstance(found, Subject):
+        return len(found.pairs)
+    count = len(pairs_of(found))
+    return count + min(count, _IN_FULL)
+
+
+def _advance(
+    progress: Progress, task: TaskID, verdicts: list[tuple[str, Verdict]], name: str, verdict: Verdict
+) -> None:
+    verdicts.append((name, verdict))
     progress.advance(task)
 
 
-def _table(verdicts: list[tuple[str, Verdict]]) -> Table:
-    """Return the most telling verdict on each instance."""
+def _table(accounts: list[Account]) -> Table:
+    """Return what was found on each instance."""
     table = Table()
-    for title in ("mechanism", "claim", "certified at least", "share", "the telling event", "verdict"):
+    for title in ("mechanism", "claim", "certified", "share", "outputs a side", "the telling event", "verdict"):
         table.add_column(title, overflow="fold")
-    strongest: dict[tuple[str, str], Verdict] = {}
-    for name, verdict in verdicts:
-        key = (name, verdict.subject)
-        known = strongest.get(key)
-        if known is None or _rank(verdict) > _rank(known):
-            strongest[key] = verdict
-    for (name, _), verdict in strongest.items():
+    for one in accounts:
         table.add_row(
-            name,
-            str(verdict.claim),
-            f"{verdict.evidence.epsilon_lower:.4f}",
-            "" if verdict.tightness is None else f"{verdict.tightness:.3f}",
-            verdict.evidence.event,
-            "[red]refuted[/]" if verdict.is_refuted else "[green]holds[/]",
+            one.name,
+            one.claim,
+            one.bound,
+            "" if one.share is None else f"{one.share:.3f}",
+            f"{one.samples:,}",
+            one.event,
+            f"[red]{one.verdict}[/]" if one.complaints else f"[green]{one.verdict}[/]",
         )
     return table
-
-
-def _rank(verdict: Verdict) -> tuple[bool, float]:
-    return verdict.is_refuted, verdict.tightness or 0.0

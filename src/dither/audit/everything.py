@@ -1,0 +1,214 @@
+"""An audit of all there is, in several processes, within a given time.
+
+Tasks are independent of each other: every instance of every mechanism, blocks of random compositions for the
+accountants, blocks of hostile neighbours for the sensitivities of queries, and the self-test of the noise. What could
+not be begun in time is named, so that an audit that was cut short never looks like one that passed.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from dither.audit import goodness
+from dither.audit.accountants import Agreement, audit_accountants
+from dither.audit.accounts import SECONDS_COMPOSED, Account, account
+from dither.audit.queries import Found, brute_force
+from dither.audit.subjects import subjects_of
+from dither.mechanisms import Composed, Example, Interactive, Mechanism, registered
+
+_COMPOSITIONS_AT_A_TIME = 250
+_PAIRS_AT_A_TIME = 2500
+#: Seconds of a core for a pair of any further instance of a composed mechanism.
+_SECONDS_OTHERS = 0.5
+#: The share of the false alarm that goes to the self-test of the noise.
+_NOISE_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is tried.
+
+    Args:
+        samples: outcomes a side of each pair in full.
+        replays: hostile pairs replayed for each composed mechanism.
+        compositions: random compositions for the accountants.
+        pairs: hostile neighbours for the sensitivities of queries.
+        draws: of each law of the noise.
+        false_alarm: of the whole run.
+        minutes: after which nothing further is begun.
+        processes: that work at the same time.
+
+    """
+
+    samples: int = 1_000_000
+    replays: int = 1000
+    compositions: int = 10_000
+    pairs: int = 100_000
+    draws: int = 1_000_000
+    false_alarm: float = 1e-6
+    minutes: float = 55.0
+    processes: int = 2
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to be tried by itself; ``size`` of it."""
+
+    kind: str
+    name: str
+    number: int = 0
+    size: int = 0
+    replays: int = 0
+    seconds: float | None = None
+    false_alarm: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+
+@dataclass
+class Run:
+    """What a whole run found."""
+
+    accounts: list[Account] = field(default_factory=list)
+    agreement: Agreement | None = None
+    moved: dict[str, Found] = field(default_factory=dict)
+    fits: dict[str, tuple[goodness.Fit, float]] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def complaints(self) -> list[str]:
+        """What is wrong, in sentences."""
+        found = [complaint for account in self.accounts for complaint in account.complaints]
+        found += [] if self.agreement is None else self.agreement.complaints
+        found += [f"{name} moved by more than its sensitivity" for name, one in self.moved.items() if one.is_exceeded]
+        found += [
+            f"the noise does not follow its law: {name}" for name, (fit, _) in self.fits.items() if fit.is_refuted
+        ]
+        return found + [f"not tried for lack of time: {name}" for name in self.unfinished]
+
+    @property
+    def notes(self) -> list[str]:
+        """What else was tried beside mechanisms, in sentences."""
+        said = [] if self.agreement is None else [str(self.agreement)]
+        if self.moved:
+            least = min(found.tightness for found in self.moved.values())
+            said.append(
+                f"queries: hostile neighbours, {len(self.moved)} kinds of numbers; the largest change was at least "
+                f"{least:.2f} of the declared sensitivity, of each kind"
+            )
+        for name, (fit, error) in self.fits.items():
+            said.append(
+                f"noise, {name}: distance {fit.distance:.2g} from its law, {fit.critical:.2g} allowed in {fit.draws:,} "
+                f"draws; a scale {error:.1%} too small would be seen"
+            )
+        return said
+
+
+def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
+    """Return the tasks on these mechanisms, or on everything if there are none."""
+    found = {name: subjects_of(name) for name in names or registered()}
+    total = sum(map(len, found.values()))
+    share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
+    tasks = []
+    for name, subjects in found.items():
+        for number, one in enumerate(subjects):
+            mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
+            # Of a composed mechanism the first instance is the smallest: it gets the time. All share the pairs.
+            is_planned = isinstance(mechanism, Composed | Interactive)
+            seconds = (SECONDS_COMPOSED if number == 0 else _SECONDS_OTHERS) if is_planned else None
+            replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
+            tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
+    if not names:
+        for kind, many, block in (
+            ("accountants", extent.compositions, _COMPOSITIONS_AT_A_TIME),
+            ("queries", extent.pairs, _PAIRS_AT_A_TIME),
+        ):
+            blocks = math.ceil(many / block)
+            tasks += [Task(kind, kind, number, min(block, many - number * block)) for number in range(blocks)]
+        tasks.append(Task("noise", "noise", 0, extent.draws, false_alarm=extent.false_alarm * _NOISE_SHARE))
+    return tasks
+
+
+def run_all(
+    names: Sequence[str], extent: Extent, progress: Callable[[int, int, str], None] = lambda done, total, name: None
+) -> Run:
+    """Audit these mechanisms, or everything, and return what was found; ``progress`` is told what was done last."""
+    start, run = perf_counter(), Run()
+    tasks = tasks_of(names, extent)
+    for done, (task, result) in enumerate(_results(tasks, extent, start), 1):
+        if result is None:
+            run.unfinished.append(str(task))
+        elif isinstance(result, Account):
+            run.accounts.append(result)
+        elif isinstance(result, Agreement):
+            run.agreement = result if run.agreement is None else _joined(run.agreement, result)
+        elif task.kind == "queries":
+            for name, one in result.items():
+                known = run.moved.get(name)
+                run.moved[name] = one if known is None or one.tightness > known.tightness else known
+        else:
+            run.fits = result
+        progress(done, len(tasks), str(task))
+    order = {(task.name, task.number): place for place, task in enumerate(tasks)}
+    run.accounts.sort(key=lambda one: order[one.name, one.number])
+    run.seconds = perf_counter() - start
+    return run
+
+
+def work(task: Task) -> object:
+    """Do one task and return what it found."""
+    if task.kind == "mechanism":
+        one = subjects_of(task.name)[task.number]
+        return account(
+            task.name,
+            task.number,
+            one,
+            samples=task.size,
+            false_alarm=task.false_alarm,
+            replays=task.replays,
+            seconds=task.seconds,
+        )
+    if task.kind == "accountants":
+        return audit_accountants(task.size)
+    if task.kind == "queries":
+        return {name: found for name, (found,) in brute_force(task.size).items()}
+    return goodness.self_test(task.size, false_alarm=task.false_alarm)
+
+
+def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tuple[Task, Any]]:
+    """Return each task and its result as they come; None for what was not begun in time."""
+    limit = start + 60 * extent.minutes
+    if extent.processes == 1 or len(tasks) == 1:
+        for task in tasks:
+            yield task, work(task) if perf_counter() < limit else None
+        return
+    left = list(tasks)[::-1]
+    running: dict[Future[object], Task] = {}
+    with ProcessPoolExecutor(extent.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+        while left or running:
+            while left and len(running) < extent.processes:
+                task = left.pop()
+                if perf_counter() >= limit:
+                    yield task, None
+                else:
+                    running[pool.submit(work, task)] = task
+            for finished in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                yield running.pop(finished), finished.result()
+
+
+def _joined(one: Agreement, other: Agreement) -> Agreement:
+    return replace(
+        one,
+        compositions=one.compositions + other.compositions,
+        understated=one.understated + other.understated,
+        over=max(one.over, other.over),
+        disagreement=max(one.disagreement, other.disagreement),
+    )

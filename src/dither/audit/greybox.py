@@ -1,0 +1,105 @@
+"""Replay on a thousand hostile pairs: the proof by trial that a composed mechanism looks at data through draws alone.
+
+Each pair is two runs with the outputs of all draws frozen: a different path, a value that moved farther than declared,
+too many parts touched or another output is a leak, shown with the line of code that asked for the draw. No statistics:
+what is found is there. What is not found on the pairs tried may still be there on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from time import process_time
+from typing import Any
+
+from dither.audit.neighbours import Pair, neighbours
+from dither.exact import whole
+from dither.mechanisms import Composed, Example, Interactive
+from dither.testing.replay import Violation, replay
+
+_MOST_FOUND = 3
+_LONGEST_TEXT = 240
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Two neighbours that were told apart, how, and where in the code."""
+
+    violation: Violation
+    value: str
+    neighbour: str
+
+    def __str__(self) -> str:
+        return f"{self.violation} on {self.value} and {self.neighbour}"
+
+
+@dataclass(frozen=True)
+class GreyBox:
+    """How many pairs were replayed, and what was found; ``is_whole`` unless the time ran out before all were."""
+
+    pairs: int
+    leaks: tuple[Leak, ...]
+    is_whole: bool
+    seconds: float
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no pair was told apart."""
+        return not self.leaks
+
+    def __str__(self) -> str:
+        told = "; ".join(map(str, self.leaks)) or "0 differences"
+        return f"{self.pairs:,} pairs replayed in {self.seconds:.1f} seconds: {told}"
+
+
+def grey_box(
+    example: Example,
+    *,
+    pairs: int = 1000,
+    seconds: float | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> GreyBox:
+    """Return what replaying hostile pairs of neighbours shows; a few leaks are enough to stop.
+
+    Args:
+        example: a composed or interactive mechanism, and data for it.
+        pairs: how many pairs are replayed.
+        seconds: of this process's time after which no further pair is begun.
+        progress: is told how many pairs are done.
+
+    >>> from dither.mechanisms import find
+    >>> example = next(iter(find("poisson-sample").examples()))
+    >>> grey_box(example, pairs=20).is_clean
+    True
+
+    """
+    count, start = whole("pairs", pairs, least=1), process_time()
+    mechanism, leaks, done = example.mechanism, list[Leak](), 0
+    if not isinstance(mechanism, Composed | Interactive):
+        # A primitive makes one draw of one value: there is nothing to replay.
+        return GreyBox(0, (), True, 0.0)
+    for pair in islice(neighbours(example), count):
+        if seconds is not None and process_time() - start > seconds and done:
+            break
+        leaks += _told_apart(mechanism, pair)
+        done += 1
+        if progress is not None:
+            progress(done)
+        if len(leaks) >= _MOST_FOUND:
+            break
+    is_whole = done == count or bool(leaks)
+    return GreyBox(done, tuple(leaks[:_MOST_FOUND]), is_whole, process_time() - start)
+
+
+def _told_apart(mechanism: Composed[Any, Any] | Interactive[Any, Any], pair: Pair) -> list[Leak]:
+    value, neighbour, apart = pair
+    found = replay(mechanism, value, neighbour, d_in=apart)
+    return [Leak(violation, shown(value), shown(neighbour)) for violation in found]
+
+
+def shown(data: Any) -> str:
+    """Return data as a short text; what is audited is made up, so that nothing private is told."""
+    frames = getattr(data, "frames", None)
+    text = repr(data.tolist() if hasattr(data, "tolist") else data if frames is None else dict(frames))
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."

@@ -1,0 +1,150 @@
+"""Replaying hostile pairs: they are neighbours, sound mechanisms pass, and a leak is found with its line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from dither.audit import grey_box
+from dither.audit.neighbours import _Pick, graph_pairs, neighbours
+from dither.data.reference import ReferenceEngine
+from dither.mechanisms import Composed, Example, Geometric, Interactive, Numerics, Runner, find, registered
+from dither.noise import system_noise
+from dither.privacy import EDGE, L1, NODE, RECORDS, ROW, ROW_REPLACED, Distance, Plan, Unit, Use
+from dither.testing import hostile, replay
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyCount(Composed[Any, int]):
+    """How many rows there are; ``leak`` chooses what is wrong with it."""
+
+    name: ClassVar[str] = "noisy-count"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    part: ClassVar[Geometric] = Geometric(scale=1)
+    unit: Distance = ROW
+    leak: str = ""
+
+    @property
+    def distance(self) -> Distance:
+        return self.unit
+
+    def plan(self) -> Plan:
+        return Use(self.part)
+
+    def release(self, data: Any, run: Runner) -> int:
+        count = len(data)
+        if self.leak == "largest":
+            count = int(max((row for row in data if -(10**6) < row < 10**6), default=0))
+        noisy = run(self.part, count)
+        return noisy + (any(row != row for row in data) if self.leak == "output" else 0)
+
+
+def rows_of(data: Any) -> Counter[Any]:
+    return Counter(repr(np.asarray(row).tolist()) for row in data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[1, 2, 3], [0.5, 1.5], ["a", "b"], [(1, "x"), (2, "y")], np.array([3, 1]), np.array([[1, 2], [3, 4]]), []],
+    ids=["integers", "reals", "texts", "tuples", "array", "matrix", "empty"],
+)
+@pytest.mark.parametrize("unit", [ROW, ROW_REPLACED, RECORDS], ids=["row", "replaced", "records"])
+def test_rows_are_one_apart(data: Any, unit: Any) -> None:
+    made = list(islice(neighbours(Example(NoisyCount(unit=unit), data)), 150))
+    if unit is not ROW_REPLACED and len(data):
+        assert len(made) == 150
+        assert any(len(here) == 0 or len(there) == 0 for here, there, _ in made)
+    for here, there, apart in made:
+        one, other = rows_of(here), rows_of(there)
+        assert apart == 1
+        if unit is ROW_REPLACED:
+            assert len(here) == len(there) == len(data)
+            assert (one - other).total() <= 1
+        else:
+            assert ((one - other) + (other - one)).total() == 1
+
+
+def test_counts_differ_by_one_in_one_cell() -> None:
+    example = Example(NoisyCount(unit=L1), np.array([[3, 0], [1, 2]]))
+    made = list(islice(neighbours(example), 100))
+    assert {int(np.abs(here - there).sum()) for here, there, _ in made} == {1}
+    assert max(int(here.max()) for here, _, _ in made) >= 2**20
+
+
+def test_graphs_are_one_edge_or_node_apart() -> None:
+    edges = [(0, 1), (1, 2), (2, 3)]
+    for here, there, _ in islice(graph_pairs(edges, EDGE, _Pick(system_noise())), 60):
+        assert len(set(here) ^ set(there)) == 1
+    hubs = 0
+    for here, there, _ in islice(graph_pairs(edges, NODE, _Pick(system_noise())), 60):
+        different = set(here) ^ set(there)
+        assert all(4 in edge for edge in different)
+        hubs += len(different) == 4
+    assert hubs > 5
+
+
+def test_tables_differ_by_one_unit() -> None:
+    example = next(iter(find("query").examples()))
+    assert isinstance(example.data, ReferenceEngine)
+    unit = example.mechanism.distance
+    assert isinstance(unit, Unit)
+    for here, there, _ in islice(neighbours(example), 60):
+        private = [table for table in here.dataset.tables if not table.is_public]
+        different = [
+            row
+            for table in private
+            for one, other in ((here, there), (there, here))
+            for row in (rows_of(one.frames[table.name]) - rows_of(other.frames[table.name])).elements()
+        ]
+        assert len(different) <= (1 if unit.protects == "row" else 10**6)
+
+
+def test_a_sound_mechanism_passes() -> None:
+    found = grey_box(Example(NoisyCount(), [1, 2, 3]), pairs=150)
+    assert (found.pairs, found.is_clean, found.is_whole) == (150, True, True)
+    assert "0 differences" in str(found)
+
+
+@pytest.mark.parametrize(("leak", "rule"), [("largest", "moved too far"), ("output", "depends on data outside")])
+def test_a_leak_is_found_with_its_line(leak: str, rule: str) -> None:
+    found = grey_box(Example(NoisyCount(leak=leak), [1.0, 2.0, 3.0]), pairs=300)
+    assert not found.is_clean
+    text = str(found.leaks[0])
+    assert rule in text
+    line = 1 + Path(__file__).read_text(encoding="utf-8")[: Path(__file__).read_text().index("noisy = run(")].count(
+        "\n"
+    )
+    assert f"{Path(__file__).name}:{line}" in text
+
+
+def test_time_runs_out_in_the_open() -> None:
+    done = []
+    found = grey_box(Example(NoisyCount(), [1]), pairs=10**6, seconds=0.02, progress=done.append)
+    assert 0 < found.pairs < 10**6
+    assert not found.is_whole
+    assert done[-1] == found.pairs
+
+
+PLANNED = sorted(name for name, entry in registered().items() if issubclass(entry.mechanism, Composed | Interactive))
+PAIRS_IN_ALL = 50
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_every_algorithm_is_replayed_on_fifty_pairs(name: str) -> None:
+    """The contract replays those of fixed make on every example; what is missing to fifty is drawn."""
+    examples = list(find(name).examples())
+    fixed = [len(each.neighbours) + len(list(hostile.pairs(each.mechanism, each.data))) for each in examples]
+    mechanism = examples[0].mechanism
+    assert isinstance(mechanism, Composed | Interactive)
+    missing = max(0, PAIRS_IN_ALL - sum(fixed))
+    drawn = list(islice(neighbours(examples[0]), fixed[0], fixed[0] + missing))
+    assert len(drawn) == missing
+    for here, there, apart in drawn:
+        assert replay(mechanism, here, there, d_in=apart) == []
