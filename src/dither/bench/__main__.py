@@ -10,7 +10,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from dither.bench import histograms, inference, itemsets, learn, marginals, queries, rival_histograms, spark, synthetic, workloads
+from dither.bench import (
+    histograms,
+    inference,
+    itemsets,
+    learn,
+    marginals,
+    queries,
+    rival_histograms,
+    spark,
+    synthetic,
+    workloads,
+)
 from dither.bench.accountants import measure_accountants
 from dither.bench.clock import load
 from dither.bench.environments import environment

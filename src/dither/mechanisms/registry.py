@@ -81,8 +81,13 @@ _ROOMS_ABOVE = (
     "dither.publish.counted_marginals",
     "dither.publish.counted_sparse",
     "dither.publish.synthetic",
+    "dither.learn.linear",
+    "dither.learn.bayes",
+    "dither.learn.itemsets",
     "dither.publish.microdata",
-    "dither.publish.microdata",
+    "dither.learn.trees",
+    "dither.learn.clusters",
+    "dither.learn.decompose",
 )
 
 

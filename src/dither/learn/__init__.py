@@ -1,0 +1,57 @@
+"""Models out: what is learned from private rows, with scikit-learn's contract.
+
+Belongs here: mechanisms that release a small model, in a room for each kind of model, and the estimators around them,
+which need the extra 'ml'. Does not belong here: tables and synthetic rows (``publish``), estimates from released
+numbers alone (``estimate``). A mechanism sees its rows only through sums of bounded whole numbers, to which noise is
+added; an estimator declares what is public (bounds, classes, categories) and never takes it from data.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from dither.errors import MissingExtra
+
+#: Estimators by name, and where they are; scikit-learn is imported when the first of them is asked for.
+ESTIMATORS = {
+    "BernoulliNB": "dither.learn.bayes.estimators",
+    "CategoricalNB": "dither.learn.bayes.estimators",
+    "DecisionTreeClassifier": "dither.learn.trees.estimators",
+    "EmpiricalCovariance": "dither.learn.decompose.estimators",
+    "GaussianNB": "dither.learn.bayes.estimators",
+    "GradientBoostingClassifier": "dither.learn.trees.estimators",
+    "KMeans": "dither.learn.clusters.estimators",
+    "LinearRegression": "dither.learn.linear.estimators",
+    "LinearSVC": "dither.learn.linear.estimators",
+    "LogisticRegression": "dither.learn.linear.estimators",
+    "PCA": "dither.learn.decompose.estimators",
+    "RandomForestClassifier": "dither.learn.trees.estimators",
+    "Ridge": "dither.learn.linear.estimators",
+}
+
+__all__ = ["ESTIMATORS", "load_estimator"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ESTIMATORS:
+        raise AttributeError(f"module 'dither.learn' has no attribute {name!r}")
+    try:
+        importlib.import_module("sklearn")
+    except ImportError:
+        raise MissingExtra("an estimator", "ml") from None
+    return getattr(importlib.import_module(ESTIMATORS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *ESTIMATORS])
+
+
+def load_estimator(path: Any) -> Any:
+    """Return the fitted estimator that ``save`` wrote, whichever it is; needs the extra 'ml'."""
+    from pathlib import Path
+
+    from dither.learn.saved import kind_of
+
+    text = Path(path).read_text(encoding="utf-8")
+    return __getattr__(kind_of(text)).from_json(text)

@@ -1,0 +1,206 @@
+"""Categorical naive Bayes: counts of every category in every class, in one noisy draw.
+
+For columns of declared categories, yes-or-no columns among them. A record adds one to the count of its class and one to
+a cell of each column, so that it moves all counts by the number of columns and one in L1, and by the root of that in
+L2. Cost: one pass over the records. Corrections: all counts are drawn with one noise for the bound they share; the
+number of records of a class is not taken to be public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Whole, round_up, sqrt_up, whole
+from dither.learn.models import Model, model
+from dither.learn.noise_parts import amount_within
+from dither.learn.rows import MOST_COLUMNS, Floats, labelled, records_of
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+
+_MOST_CELLS: Final = 2**24
+
+
+class _SizesField(Field[Any, tuple[int, ...]]):
+    """How many categories each column has."""
+
+    def convert(self, name: str, value: Any) -> tuple[int, ...]:
+        """Return whole numbers."""
+        sizes = value.tolist() if isinstance(value, np.ndarray) else value
+        if not isinstance(sizes, tuple | list) or not 0 < len(sizes) <= MOST_COLUMNS:
+            raise InvalidParameter(name, value, "a number of categories for each column")
+        return tuple(whole(name, size, least=1, most=2**20) for size in sizes)
+
+
+class _CountPartField(Field[Any, "Geometric | DiscreteGaussian"]):
+    """Noise of one count."""
+
+    def convert(self, name: str, value: Any) -> Geometric | DiscreteGaussian:
+        """Return the noise."""
+        if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
+            raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise of one count")
+        return value
+
+
+@model
+@dataclass(frozen=True)
+class CategoricalModel(Model):
+    """Classes with a law of categories for each column.
+
+    Args:
+        sizes: how many categories each column has.
+        chances: a row for each class: the chances of the categories of the first column, then of the second, ...
+        shares: of the classes.
+
+    """
+
+    kind: ClassVar[str] = "categorical-naive-bayes"
+
+    sizes: tuple[int, ...]
+    chances: PublicArray
+    shares: PublicArray
+
+    def __post_init__(self) -> None:
+        chances, shares = self.chances.values, self.shares.values
+        right = chances.shape == (len(shares), sum(self.sizes)) and shares.ndim == 1
+        if not (right and bool((chances > 0).all()) and bool((shares > 0).all())):
+            raise InvalidParameter("chances", self.chances, "a positive chance for each class and category")
+
+    def scores(self, values: Floats) -> Floats:
+        """Return the logarithm of the joint chance of each row and class; what is no category tells nothing."""
+        logs = np.log(self.chances.values)
+        found = np.tile(np.log(self.shares.values), (len(values), 1))
+        cells, known = _cells(values, self.sizes)
+        for column in range(len(self.sizes)):
+            found[known[:, column]] += logs[:, cells[known[:, column], column]].T
+        return found
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.0, 2.0, 1.0], [1.0, 1.0, 0.0], [float("nan"), 9.0, 1.0], [1.0, 0.0, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [1.0, 2.0, 0.0]]), 1))
+    yield Example(CategoricalNaiveBayes(sizes=(2, 3), classes=2, part=Geometric(scale=3)), rows, others)
+    yield Example(
+        CategoricalNaiveBayes(sizes=(2, 3), classes=3, part=DiscreteGaussian(sigma=2), unit=ROW_REPLACED), rows
+    )
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Naive Bayes Classification (Vaidya, Shafiq, Basu, Hong 2013), section 4",
+)
+@dataclass(frozen=True, kw_only=True)
+class CategoricalNaiveBayes(Composed[Any, CategoricalModel]):
+    """Learn the chances of categories in each class from one draw of counts.
+
+    Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the number of columns and one (in
+    L1), or at its root (in L2); twice that, or the root of twice that number, for rows replaced.
+
+    Args:
+        sizes: how many categories each column has; a category is 0, 1, ..., and what is none is left out of its column.
+        classes: how many classes there are; rows with a label that is none of 0, 1, ... are left out.
+        part: the noise of a count.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> learner = CategoricalNaiveBayes.calibrated(PureDP(1), sizes=(2, 2, 5), classes=2)
+    >>> learner.part.scale
+    Fraction(4, 1)
+
+    """
+
+    name: ClassVar[str] = "categorical-naive-bayes"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "a chance is a quotient of counts, and how large these are is private"
+    no_interval_because: ClassVar[str] = "chances are drawn towards equal ones, by how much depends on the counts"
+
+    sizes: _SizesField = _SizesField()
+    classes: Whole = Whole(least=2, most=2**16)
+    part: _CountPartField = _CountPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.entries > _MOST_CELLS:
+            raise InvalidParameter("sizes", self.sizes, f"so small that there are at most {_MOST_CELLS} counts")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, sizes: Sequence[int], classes: int, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        amount, is_pure = amount_within(target)
+        moved = _moved(len(sizes), unit, is_pure=is_pure)
+        part: Geometric | DiscreteGaussian = (
+            Geometric(scale=moved / amount)
+            if is_pure
+            else DiscreteGaussian(sigma=round_up(moved * sqrt_up(1 / (2 * amount)), bits=64))
+        )
+        return cls(sizes=tuple(sizes), classes=classes, part=part, unit=unit)
+
+    @property
+    def entries(self) -> int:
+        """How many counts are drawn."""
+        return self.classes * (1 + sum(self.sizes))
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one unit moves the counts, in the distance of the noise."""
+        return _moved(len(self.sizes), self.unit, is_pure=isinstance(self.part, Geometric))
+
+    def plan(self) -> Plan:
+        """Return one draw of all counts."""
+        return Use(replace(self.part, shape=(self.entries,)), self.stability)
+
+    def release(self, data: Any, run: Runner) -> CategoricalModel:
+        """Return the chances."""
+        values, classes = labelled(records_of(data, len(self.sizes)), self.classes)
+        cells, known = _cells(values, self.sizes)
+        width = 1 + sum(self.sizes)
+        places = (classes[:, None] * width + 1 + cells)[known]
+        counts = np.bincount(np.concatenate([classes * width, places]), minlength=self.entries)
+        part = replace(self.part, shape=(self.entries,))
+        drawn = np.asarray(run(part, counts.astype(np.int64), stability=self.stability), dtype=np.float64)
+        return self._learned(drawn.reshape(self.classes, width))
+
+    def _learned(self, drawn: Floats) -> CategoricalModel:
+        """Return chances of noisy counts: nothing is below the noise, and each column adds up to one."""
+        noise = float(self.part.scale) if isinstance(self.part, Geometric) else float(self.part.sigma)
+        floor = max(1.0, noise)
+        shares = np.maximum(drawn[:, 0], floor)
+        pieces = np.split(np.maximum(drawn[:, 1:], 0) + floor, np.cumsum(self.sizes)[:-1], axis=1)
+        chances = np.hstack([piece / piece.sum(axis=1, keepdims=True) for piece in pieces])
+        return CategoricalModel(self.sizes, PublicArray(chances), PublicArray(shares / shares.sum()))
+
+
+def _moved(columns: int, unit: Unit, *, is_pure: bool) -> Fraction:
+    """Return how far one unit moves the counts: each row adds one to its class and one to a cell of each column."""
+    touched = unit.touched if isinstance(unit, Unit) else 1
+    total = Fraction(touched * (columns + 1))
+    # Two rows may share the class and no category, so that a replacement moves up to twice as many cells by one each;
+    # where they share a cell it does not move at all.
+    return total if is_pure else round_up(sqrt_up(total), bits=64)
+
+
+def _cells(values: Floats, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the number of each value's category among those of all columns, and whether it is one."""
+    limits = np.asarray(sizes, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        known = (values >= 0) & (values < limits) & (values == np.floor(values))
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    return np.where(known, values, 0).astype(np.int64) + starts, known

@@ -1,0 +1,184 @@
+"""Estimators of naive Bayes: Gaussian, categorical, Bernoulli."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import exact
+from dither.learn.base import AnyMechanism, PrivateClassifier, bounds_of
+from dither.learn.bayes.categorical import CategoricalNaiveBayes
+from dither.learn.bayes.gaussian import GaussianNaiveBayes
+from dither.learn.models import softmax
+from dither.learn.rows import Floats
+
+
+class _NaiveBayes(PrivateClassifier):
+    """A classifier whose scores are logarithms of joint densities."""
+
+    def _scores(self, values: Floats) -> Floats:
+        found: Floats = self.model_.scores(values)
+        return found
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of the joint density of each row and class."""
+        return self._scores(self._fitted(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, as the model has it."""
+        return softmax(self._scores(self._fitted(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return cast(Floats, np.log(self.predict_proba(X)))
+
+    @property
+    def class_prior_(self) -> Floats:
+        """The shares of the classes, as released."""
+        found: Floats = self.model_.shares.values
+        return found
+
+
+class GaussianNB(_NaiveBayes):
+    """Gaussian naive Bayes under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each.
+        classes: all labels that may occur; rows with another one are left out.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import GaussianNB
+    >>> X = np.repeat([[-1.0], [1.0]], 500, axis=0)
+    >>> model = GaussianNB(epsilon=1, bounds=(-2, 2), classes=[0, 1]).fit(X, np.repeat([0, 1], 500))
+    >>> model.predict([[0.9]]).tolist()
+    [1]
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes, self.unit = bounds, classes, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        classes = len(self._declared_classes())
+        return GaussianNaiveBayes.calibrated(
+            self._target(), lower=lower, upper=upper, classes=classes, unit=self._unit()
+        )
+
+
+class CategoricalNB(_NaiveBayes):
+    """Naive Bayes on columns of declared categories, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        categories: how many categories all columns have, or a number for each; a category is written 0, 1, ..., and
+            what is none tells nothing.
+        classes: all labels that may occur; rows with another one are left out.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import CategoricalNB
+    >>> X = np.repeat([[0, 2], [1, 0]], 500, axis=0)
+    >>> model = CategoricalNB(epsilon=1, categories=3, classes=["a", "b"]).fit(X, np.repeat(["a", "b"], 500))
+    >>> model.predict([[0, 2]]).tolist()
+    ['a']
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        categories: Any = None,
+        classes: Any = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.categories, self.classes, self.unit = categories, classes, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        rule = f"declared: how many categories all columns have, or one number for each of {columns}"
+        given = self.categories
+        if given is None:
+            raise InvalidParameter("categories", None, f"{rule}; they are never taken from data")
+        sizes = [given] * columns if np.ndim(given) == 0 else np.asarray(given).tolist()
+        if len(sizes) != columns:
+            raise InvalidParameter("categories", given, rule)
+        classes = len(self._declared_classes())
+        return CategoricalNaiveBayes.calibrated(self._target(), sizes=sizes, classes=classes, unit=self._unit())
+
+
+class BernoulliNB(_NaiveBayes):
+    """Naive Bayes on columns that are high or low, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        classes: all labels that may occur; rows with another one are left out.
+        binarize: a number above this is high; NaN tells nothing.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import BernoulliNB
+    >>> X = np.repeat([[0, 1], [1, 0]], 500, axis=0)
+    >>> model = BernoulliNB(epsilon=1, classes=["a", "b"]).fit(X, np.repeat(["a", "b"], 500))
+    >>> model.predict([[0, 1]]).tolist()
+    ['a']
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        classes: Any = None,
+        binarize: float = 0.0,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.classes, self.binarize, self.unit = classes, binarize, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        exact("binarize", self.binarize)
+        classes = len(self._declared_classes())
+        return CategoricalNaiveBayes.calibrated(self._target(), sizes=[2] * columns, classes=classes, unit=self._unit())
+
+    def _values(self, X: Any, *, reset: bool) -> Floats:
+        values = super()._values(X, reset=reset)
+        return np.where(np.isnan(values), np.nan, (values > float(self.binarize)).astype(np.float64))

@@ -1,0 +1,169 @@
+"""Sample-and-aggregate k-means: plain k-means on disjoint blocks of the points, and a noisy mean of what they find.
+
+For comparison, and where k-means is a black box: nothing needs to be known of it but the range of its answers. Cost:
+one k-means a block. Corrections: a point's block depends on its content and not on its place; centres are put into a
+canonical order before they are averaged, which is not said in print, and a mean of centres in different orders is no
+centre at all; an empty block answers the middle of the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Whole
+from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.learn.clusters.points import (
+    MOST_CLUSTERS,
+    ClustersModel,
+    Frame,
+    cluster_sums,
+    from_steps,
+    points_of,
+    spread_starts,
+)
+from dither.learn.noise_parts import amount_within
+from dither.learn.rows import STEPS, BoundField, Floats
+from dither.learn.trees.bins import KeyField, public_numbers
+from dither.learn.trees.random_forest import tree_of
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+
+_ROUNDS: Final = 20
+USUAL_BLOCKS: Final = 32
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, 3.0], [9.0, 2.0], [float("nan"), 1.0], [0.1, 0.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0]]), 1))
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "clusters": 2, "blocks": 2}
+    yield Example(BlockClusters(**public, part=Geometric(scale=2**14)), rows, others)
+    yield Example(BlockClusters(**public, part=DiscreteGaussian(sigma=2**13), unit=ROW_REPLACED), rows)
+
+
+@register(
+    examples=_examples,
+    source="GUPT: Privacy Preserving Data Analysis Made Easy (Mohan, Thakurta, Shi, Song, Culler 2012); Smooth "
+    "Sensitivity and Sampling in Private Data Analysis (Nissim, Raskhodnikova, Smith 2007), section 5",
+)
+@dataclass(frozen=True, kw_only=True)
+class BlockClusters(Composed[Any, ClustersModel]):
+    """Find centres by k-means on disjoint blocks of the points, and release a noisy mean of them.
+
+    Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the whole range of one block's
+    answer, 4096 steps for each number of each centre, in L1 or L2 (twice that for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        clusters: how many centres there are.
+        blocks: into how many blocks the points are divided.
+        part: the noise of one number of a centre, summed over blocks, in steps.
+        key: a public text that decides the division and the starts.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> BlockClusters.calibrated(PureDP(1), lower=[0, 0], upper=[1, 10], clusters=3).part.scale
+    Fraction(24576, 1)
+
+    """
+
+    name: ClassVar[str] = "block-clusters"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how much the centres of blocks differ depends on the points"
+    no_interval_because: ClassVar[str] = "the best centres may lie far from those of the blocks"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
+    blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
+    part: CellPartField = CellPartField()
+    key: KeyField = KeyField("")
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.frame.columns * self.clusters > 2**20:
+            raise InvalidParameter("clusters", self.clusters, "so few that centres have at most 2^20 numbers")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        clusters: int,
+        blocks: int = USUAL_BLOCKS,
+        key: str = "",
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        amount, is_pure = amount_within(target)
+        columns = len(np.atleast_1d(np.asarray(lower)))
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        part = _moves(clusters * columns).noise_for(amount, touched, is_pure=is_pure)
+        return cls(lower=lower, upper=upper, clusters=clusters, blocks=blocks, part=part, key=key, unit=unit)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The bounds."""
+        return Frame(self.lower, self.upper)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one unit moves the sum over blocks."""
+        return _moves(self.clusters * self.frame.columns).stability(self.part, self.unit.touched)
+
+    def plan(self) -> Plan:
+        """Return one draw."""
+        return Use(of_shape(self.part, (self.clusters, self.frame.columns)), self.stability)
+
+    def release(self, data: Any, run: Runner) -> ClustersModel:
+        """Return the noisy mean of the centres of all blocks."""
+        # Whole numbers from 0, the lower bound, to STEPS, the upper one.
+        points = np.rint((self.frame.scaled(points_of(data, self.frame.columns)) + 1) / 2 * STEPS)
+        block = tree_of(points.astype(np.int64), self.blocks, self.key)
+        total = np.zeros((self.clusters, self.frame.columns), dtype=np.int64)
+        for number in range(self.blocks):
+            total += self._centres(points[block == number])
+        seen = noisy_cells(run, self.part, total, self.stability) / (self.blocks * STEPS)
+        return from_steps(self.frame, (2 * seen - 1) * STEPS, np.ones(self.clusters))
+
+    def _centres(self, points: Floats) -> NDArray[np.int64]:
+        """Return the centres of one block in canonical order: exact whole numbers, whatever the order of points."""
+        if not len(points):
+            return np.full((self.clusters, self.frame.columns), STEPS // 2, dtype=np.int64)
+        points = points[np.lexsort(points.T)]
+        numbers = public_numbers(f"starts:{self.key}", self.clusters).reshape(1, -1) / 2.0**32
+        centres = next(spread_starts(points, np.ones(len(points)), self.clusters, numbers))
+        for _ in range(_ROUNDS):
+            sums = cluster_sums(points, centres, 1).astype(np.float64)
+            held = sums[:, -1:]
+            moved = np.where(held > 0, np.rint(sums[:, :-1] / np.maximum(held, 1.0)), centres)
+            if np.array_equal(moved, centres):
+                break
+            centres = moved
+        return centres[np.lexsort(centres.T[::-1])].astype(np.int64)
+
+
+def _moves(numbers: int) -> Moves:
+    """Return how far one point moves the sum over blocks: the whole range of one block's answer."""
+    return Moves(numbers * STEPS, numbers * STEPS**2)

@@ -1,0 +1,94 @@
+"""Orientation-controlled moves: a centre moves to a point of a zone beside its noisy mean and not to the mean itself.
+
+The published form draws the point about the *true* mean, and the zone itself gives the mean away: its guarantee does
+not hold. Here the zone is made of released means and of a public key alone, so that it is post-processing and costs
+nothing. Any point nearer to the mean than the old centre lowers the cost of the cluster as it stands (in terms of the
+noisy means), so zones keep that property; that the whole converges to an optimum of Lloyd's algorithm is not promised,
+since no private algorithm can.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Field
+from dither.learn.rows import Floats
+from dither.learn.trees.bins import public_numbers
+
+ZONES: Final = ("mean", "past", "future")
+
+
+class ZoneField(Field[str, str]):
+    """How a centre moves once its noisy mean is known."""
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the name of the move."""
+        if value not in ZONES:
+            raise InvalidParameter(name, value, f"one of {', '.join(ZONES)}")
+        return value
+
+
+def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, key: str) -> Floats:
+    """Return where centres move, from released numbers and a public key.
+
+    Args:
+        zone: "mean", "past" or "future".
+        before: the centres of the step before the last one; for "future" where that pair of steps began.
+        old: the centres of which these are the means.
+        means: noisy means.
+        number: which step this is.
+        key: a public text.
+
+    """
+    if zone == "mean" or len(means) == 0:
+        return means
+    if zone == "future":
+        if number % 2 == 0:
+            return means  # the first half of a pair: the means of the means come next
+        return _in_zone(before, old, means, number, key)
+    far = 2 * means - old
+    controller = np.array(
+        [
+            _turned(centre, mean, end, public_numbers(f"turn:{number}:{place}:{key}", 1 + len(mean)) / 2.0**32)
+            for place, (centre, mean, end) in enumerate(zip(old, means, far, strict=True))
+        ]
+    )
+    return _in_zone(old, means, controller, number, key)
+
+
+def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, key: str) -> Floats:
+    """Return a public point of each zone: the ball that touches the controller and keeps away from the mean."""
+    found = means.copy()
+    for place, (start, mean, controller) in enumerate(zip(old, means, controllers, strict=True)):
+        reach, toward = float(np.linalg.norm(mean - start)), controller - mean
+        length = float(np.linalg.norm(toward))
+        if reach == 0 or length == 0:
+            continue  # nothing moved: the centre stays at its mean
+        toward = toward * min(1.0, reach / length)  # a controller beyond the convergent ball is drawn back into it
+        drawn = public_numbers(f"zone:{number}:{place}:{key}", 2) / 2.0**32
+        # The offset of the zone's middle has a density proportional to e^(2 - 2 offset) on (1/2, 1).
+        offset = -0.5 * math.log(math.exp(-1) - float(drawn[0]) * (math.exp(-1) - math.exp(-2)))
+        within = (2 * float(drawn[1]) - 1) * (1 - offset)
+        found[place] = mean + (offset + within) * toward
+    return found
+
+
+def _turned(old: Floats, mean: Floats, end: Floats, numbers: Floats) -> Floats:
+    """Return ``end`` turned about ``mean`` by a public angle below a right one, small angles being likelier."""
+    toward = end - mean
+    length = float(np.linalg.norm(toward))
+    if length == 0 or len(mean) == 1:
+        return end
+    axis = toward / length
+    aside = 2 * numbers[1:] - 1
+    aside = aside - (aside @ axis) * axis
+    width = float(np.linalg.norm(aside))
+    if width == 0:
+        return end
+    angle = -(math.pi / 2) * math.log(1 - float(numbers[0]) * (1 - math.exp(-1)))
+    turned: Floats = mean + length * (math.cos(angle) * axis + math.sin(angle) * aside / width)
+    return turned

@@ -1,0 +1,163 @@
+"""Estimators of decompositions: principal components and covariances."""
+
+# The names X and y are those of scikit-learn.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dither.errors import InvalidParameter
+from dither.learn.base import AnyMechanism, PrivateEstimator, bounds_of
+from dither.learn.decompose.moments import NoisyMoments
+from dither.learn.rows import Floats
+from dither.mechanisms.release import Budget
+
+
+class _Moments(PrivateEstimator):
+    """An estimator without labels, by noisy moments."""
+
+    bounds: Any
+    reach: Any
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=self.reach, unit=self._unit())
+
+    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
+        """Learn from rows; every call is a release of its own.
+
+        Args:
+            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            y: not used.
+            budget: what is charged; by default a budget of exactly this release.
+
+        """
+        return super().fit(X, y, budget=budget)
+
+    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
+        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
+        values = self._values(X, reset=True)
+        return self.mechanism(self.n_features_in_), values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
+class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
+    """Principal components of columns scaled by their bounds, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        n_components: how many components are kept; None for as many as there are columns.
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        reach: rows longer than this share of the way to a corner of the bounds are shortened.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn.decompose.estimators import PCA
+    >>> X = np.outer(np.linspace(-1, 1, 4000), [1.0, 0.5])
+    >>> model = PCA(1, epsilon=1, bounds=(-1, 1)).fit(X)
+    >>> bool(abs(model.components_[0] @ [0.894, 0.447]) > 0.95), model.transform(X).shape
+    (True, (4000, 1))
+
+    """
+
+    components_: Floats
+    explained_variance_: Floats
+    explained_variance_ratio_: Floats
+    mean_: Floats
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        reach: Any = 0.7,
+        unit: str = "row",
+    ) -> None:
+        self.n_components, self.epsilon, self.delta, self.rho = n_components, epsilon, delta, rho
+        self.bounds, self.reach, self.unit = bounds, reach, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        kept = self.n_components
+        if not (kept is None or (isinstance(kept, int | np.integer) and 1 <= kept <= columns)):
+            raise InvalidParameter("n_components", kept, f"a whole number from 1 to {columns}, or None")
+        return super().mechanism(columns)
+
+    def transform(self, X: Any) -> Floats:
+        """Return the coordinates of each row along the components."""
+        values = self._fitted(X)
+        found: Floats = (self.model_.frame.scaled(values) - self.mean_) @ self.components_.T
+        return found
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Return the rows, in their own units, that coordinates stand for."""
+        check_is_fitted(self, "model_")
+        found: Floats = self.model_.frame.places(np.asarray(X) @ self.components_ + self.mean_)
+        return found
+
+    def _publish(self) -> None:
+        count = self.n_features_in_ if self.n_components is None else int(self.n_components)
+        self.components_, self.explained_variance_ = self.model_.components(count)
+        total = max(float(np.trace(self.model_.covariance.values)), 1e-300)
+        self.explained_variance_ratio_ = self.explained_variance_ / total
+        self.mean_ = self.model_.mean.values
+
+
+class EmpiricalCovariance(_Moments):
+    """Mean and covariance of the columns in their own units, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        reach: rows longer than this share of the way to a corner of the bounds are shortened.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn.decompose.estimators import EmpiricalCovariance
+    >>> X = np.outer(np.linspace(0, 10, 4000), [1.0, 0.5])
+    >>> EmpiricalCovariance(epsilon=1, bounds=(0, 10)).fit(X).covariance_.shape
+    (2, 2)
+
+    """
+
+    location_: Floats
+    covariance_: Floats
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        reach: Any = 0.7,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.reach, self.unit = bounds, reach, unit
+
+    def _publish(self) -> None:
+        lengths = self.model_.half_ranges
+        self.location_ = self.model_.frame.places(self.model_.mean.values)
+        self.covariance_ = self.model_.covariance.values * np.outer(lengths, lengths)

@@ -1,0 +1,221 @@
+"""Noisy moments: count, mean and covariance of the columns, from one noisy matrix ("Analyze Gauss").
+
+For principal components, covariances and everything linear that follows from them. Every row is shortened to a public
+length, so that the noise of an entry does not grow with the columns. Cost: one product of the rows with themselves.
+Corrections: mean and count are drawn with the second moments, where the published form takes rows that are centred
+already, which only a release can do; the noisy covariance is made one again by cutting off negative eigenvalues.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, Positive
+from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.learn.clusters.points import Frame, points_of
+from dither.learn.models import Model, model
+from dither.learn.noise_parts import amount_within
+from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+
+#: The longest row, in whole steps.
+LENGTH: Final = 2**10
+MOST_COLUMNS: Final = 2**11
+#: How long rows may be, as a share of the distance of a corner of the bounds from their middle.
+USUAL_REACH: Final = Fraction(7, 10)
+_FEWEST: Final = 2.0
+
+
+class _Reach(Positive):
+    """A share of the distance of a corner: a number above 0 and at most 1."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        share = super().convert(name, value)
+        if share > 1:
+            raise InvalidParameter(name, value, "a number above 0 and at most 1")
+        return share
+
+
+@model
+@dataclass(frozen=True)
+class MomentsModel(Model):
+    """Released moments, in columns scaled by their bounds to [-1, 1].
+
+    Args:
+        lower: bounds of the columns.
+        upper: bounds of the columns.
+        rows: about how many rows there are.
+        mean: of each column.
+        covariance: of each pair of columns; without negative eigenvalues.
+
+    """
+
+    kind: ClassVar[str] = "moments"
+
+    lower: PublicArray
+    upper: PublicArray
+    rows: float
+    mean: PublicArray
+    covariance: PublicArray
+
+    def __post_init__(self) -> None:
+        columns = self.frame.columns
+        if self.mean.values.shape != (columns,) or self.covariance.values.shape != (columns, columns):
+            raise InvalidParameter("covariance", self.covariance, "a number for each pair of columns")
+
+    @property
+    def frame(self) -> Frame:
+        """The bounds."""
+        return Frame(self.lower, self.upper)
+
+    @property
+    def half_ranges(self) -> Floats:
+        """How long one is in each column."""
+        found: Floats = self.upper.values / 2 - self.lower.values / 2
+        return found
+
+    def components(self, count: int) -> tuple[Floats, Floats]:
+        """Return the first principal directions of the scaled columns, one a row, and the variance along each."""
+        values, vectors = np.linalg.eigh(self.covariance.values)
+        rows = vectors.T[::-1][:count]
+        # The sign of an eigenvector means nothing: its largest entry is made positive.
+        largest = np.abs(rows).argmax(axis=1)
+        signs = np.where(rows[np.arange(len(rows)), largest] < 0, -1.0, 1.0)
+        return rows * signs[:, None], np.maximum(values[::-1][:count], 0.0)
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, 3.0], [9.0, 2.0], [float("nan"), 1.0], [0.1, 0.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0]]), 1))
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
+    yield Example(NoisyMoments(**public, part=DiscreteGaussian(sigma=2**20)), rows, others)
+    yield Example(NoisyMoments(**public, part=Geometric(scale=2**21), reach=1, unit=ROW_REPLACED), rows)
+
+
+@register(
+    examples=_examples,
+    source="Analyze Gauss: Optimal Bounds for Privacy-Preserving Principal Component Analysis (Dwork, Talwar, "
+    "Thakurta, Zhang 2014), section 3",
+)
+@dataclass(frozen=True, kw_only=True)
+class NoisyMoments(Composed[Any, MomentsModel]):
+    """Release count, mean and covariance of the columns from one noisy symmetric matrix.
+
+    Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times what one row adds to the matrix:
+    2^20 sqrt(3) in L2, or 2^20 ((columns + 1) / 2 + sqrt(columns) + 1) in L1 (twice that for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        part: the noise of one entry, in steps of 2^-20 of the squared length of the longest row.
+        reach: longer rows are shortened to this share of the distance of a corner of the bounds from their middle.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import ApproxDP
+    >>> learner = NoisyMoments.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10])
+    >>> learner.loss(1) <= ApproxDP(1, "1e-6"), learner.entries
+    (True, 6)
+
+    """
+
+    name: ClassVar[str] = "noisy-moments"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "what is lost by shortening long rows depends on the rows"
+    no_interval_because: ClassVar[str] = "what is lost by shortening long rows depends on the rows"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    part: CellPartField = CellPartField()
+    reach: _Reach = _Reach(USUAL_REACH)
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.frame.columns > MOST_COLUMNS:
+            raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, reach: Number = USUAL_REACH, unit: Unit = ROW) -> Self:
+        """Return the release with the least noise whose loss for one unit is within ``target``."""
+        amount, is_pure = amount_within(target)
+        columns = len(np.atleast_1d(np.asarray(lower)))
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        part = _moves(columns).noise_for(amount, touched, is_pure=is_pure)
+        return cls(lower=lower, upper=upper, part=part, reach=reach, unit=unit)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The bounds."""
+        return Frame(self.lower, self.upper)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers are drawn: the upper half of a matrix of all columns and a constant one."""
+        return (self.frame.columns + 1) * (self.frame.columns + 2) // 2
+
+    @property
+    def radius(self) -> int:
+        """How long rows may be, in steps of the grid."""
+        return max(1, math.ceil(float(self.reach) * STEPS * math.sqrt(self.frame.columns)))
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one unit moves the matrix."""
+        return _moves(self.frame.columns).stability(self.part, self.unit.touched)
+
+    def plan(self) -> Plan:
+        """Return one draw."""
+        return Use(of_shape(self.part, (self.entries,)), self.stability)
+
+    def release(self, data: Any, run: Runner) -> MomentsModel:
+        """Return the moments; everything after the draw is post-processing."""
+        columns = self.frame.columns
+        short = into_ball(self.frame.steps(points_of(data, columns)), self.radius, LENGTH)
+        given = np.column_stack([short, np.full(len(short), float(LENGTH))])
+        upper = np.triu_indices(columns + 1)
+        seen = np.zeros((columns + 1, columns + 1))
+        seen[upper] = noisy_cells(run, self.part, exact_products(given, given)[upper], self.stability)
+        seen = (np.triu(seen) + np.triu(seen, 1).T) / LENGTH**2
+        rows = max(float(seen[-1, -1]), _FEWEST)
+        unit = self.radius / STEPS
+        mean = np.clip(seen[-1, :-1] / rows * unit, -1.0, 1.0)
+        covariance = _without_negative(seen[:-1, :-1] / rows * unit**2 - np.outer(mean, mean))
+        return MomentsModel(self.lower, self.upper, rows, PublicArray(mean), PublicArray(covariance))
+
+
+def _moves(columns: int) -> Moves:
+    """Return how far one row moves the upper half of its matrix.
+
+    For a row of length at most L beside a constant L: the products of pairs, each counted once, are at most L^2 in L2;
+    those with the constant, and its square, are at most L^2 each. In L1 they are at most (columns + 1) L^2 / 2,
+    sqrt(columns) L^2 and L^2.
+    """
+    square = LENGTH**2
+    return Moves((columns + 1) * square // 2 + math.isqrt(columns * square**2) + square, 3 * square**2)
+
+
+def _without_negative(matrix: Floats) -> Floats:
+    """Return the nearest symmetric matrix without negative eigenvalues."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    found: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (found + found.T) / 2

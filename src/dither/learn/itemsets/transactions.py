@@ -1,0 +1,142 @@
+"""Transactions: sets of items of a public universe, in two flat arrays.
+
+An item is a whole number from 0 on. What is no item of the universe is as if it were not in the transaction, and an
+item that occurs twice occurs once. Each transaction is read by itself, so transactions added or removed change no other
+one, whatever they contain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import whole
+
+Integers = NDArray[np.int64]
+
+_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray, range)
+_WHOLE = (int, np.integer, np.bool_)
+_PLAIN_ROWS = frozenset({list, tuple, set, frozenset})
+_PLAIN_NUMBERS = frozenset({int, np.int64, np.int32})
+#: The largest universe: two items of it fit into one int64.
+MOST_ITEMS = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Transactions:
+    """Transactions over the items 0 to ``items`` - 1.
+
+    Args:
+        items: how many items there are; public.
+        values: the items of all transactions, those of one after those of the other, sorted and without repetition.
+        offsets: where each transaction begins, and where the last one ends.
+
+    >>> baskets = Transactions.of(5, [[2, 0, 2], [], [4, 9]])
+    >>> baskets.values.tolist(), baskets.offsets.tolist()
+    ([0, 2, 4], [0, 2, 2, 3])
+
+    """
+
+    items: int
+    values: Integers
+    offsets: Integers
+
+    @classmethod
+    def of(cls, items: int, data: Any) -> Transactions:
+        """Return the transactions of a list; a number in place of a collection is a transaction of one item."""
+        universe = whole("items", items, least=1, most=MOST_ITEMS)
+        if isinstance(data, Transactions):
+            if data.items != universe:
+                raise InvalidParameter("items", items, f"{data.items}, as the transactions have")
+            return data
+        if not isinstance(data, list | tuple):
+            raise InvalidValue("data", data, "Transactions, or a list of collections of whole numbers")
+        flat, sizes = _flattened(data)
+        owners = np.repeat(np.arange(len(data)), sizes)
+        inside = (flat >= 0) & (flat < universe)
+        # Sorted by transaction and item, each pair once.
+        pairs = np.unique(owners[inside] * universe + flat[inside])
+        counts = np.bincount(pairs // universe, minlength=len(data))
+        return cls(universe, pairs % universe, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    @classmethod
+    def named(cls, names: Sequence[str], data: Iterable[Any]) -> Transactions:
+        """Return transactions whose items are given by name; a name that is not in the catalogue is left out.
+
+        Args:
+            names: the public catalogue: the name of each item, in the order of their numbers.
+            data: the transactions; a text in place of a collection is a transaction of one item.
+
+        >>> Transactions.named(["tea", "milk", "jam"], [["jam", "tea"], ["fish"]]).values.tolist()
+        [0, 2]
+
+        """
+        numbers = {name: number for number, name in enumerate(names)}
+        if len(numbers) != len(names):
+            raise InvalidParameter("names", len(names), "all different")
+        rows = [row if isinstance(row, _COLLECTIONS) else (row,) for row in data]
+        coded = [[numbers[name] for name in row if isinstance(name, str) and name in numbers] for row in rows]
+        return cls.of(len(numbers), coded)
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def lengths(self) -> Integers:
+        """How many items each transaction has."""
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> Integers:
+        """The number of the transaction of each value."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def kept(self, mask: NDArray[np.bool_]) -> Transactions:
+        """Return the same transactions with only the marked values in them."""
+        counts = np.bincount(self.owners[mask], minlength=len(self))
+        return Transactions(self.items, self.values[mask], np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    def restricted(self, items: Integers) -> Transactions:
+        """Return the transactions with only these items in them, numbered by their place in ``items``."""
+        place = np.full(self.items, -1, dtype=np.int64)
+        place[items] = np.arange(len(items))
+        shorter = self.kept(place[self.values] >= 0)
+        owners, renamed = shorter.owners, place[shorter.values]
+        order = np.lexsort((renamed, owners))
+        return Transactions(max(len(items), 1), renamed[order], shorter.offsets)
+
+
+def _flattened(rows: Any) -> tuple[Integers, Integers]:
+    """Return all numbers and how many each transaction has; quickly where all of them are plain, else one by one.
+
+    Both ways read a transaction alike, so that the content of one never changes what another one means.
+    """
+    if all(type(row) in _PLAIN_ROWS for row in rows):
+        entries = [*chain.from_iterable(rows)]
+        if set(map(type, entries)) <= _PLAIN_NUMBERS and (
+            not entries or (max(entries) < 2**62 and min(entries) >= -(2**62))
+        ):
+            sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+            return np.array(entries, dtype=np.int64), sizes
+    read = [_read(row) for row in rows]
+    sizes = np.fromiter(map(len, read), dtype=np.int64, count=len(read))
+    return np.array([*chain.from_iterable(read)], dtype=np.int64), sizes
+
+
+def _read(row: Any) -> list[int]:
+    """Return the numbers of one transaction; what is too large for an item, or no number, is left out."""
+    if isinstance(row, np.ndarray):
+        row = row.tolist() if row.ndim == 1 and row.dtype.kind in "biuO" else ()
+    entries = row if isinstance(row, _COLLECTIONS) else (row,)
+    return [int(entry) for entry in entries if isinstance(entry, _WHOLE) and _is_number(entry)]
+
+
+def _is_number(entry: Any) -> bool:
+    # NumPy counts a duration as an integer.
+    return not isinstance(entry, np.timedelta64) and 0 <= entry < MOST_ITEMS

@@ -1,0 +1,198 @@
+"""Noisy gradient descent: a linear classifier, learned in a fixed number of steps from noisy sums of all gradients.
+
+For logistic regression, of two classes or many, and for linear support vector machines with a rounded hinge. A survey
+finds the centre and the spread of the records; then each step draws the gradient of all records together, every record
+pulling with at most a public length. Cost: two passes over the records for each step. Corrections: gradients are whole
+numbers, so that no float decides what a record adds; steps are fixed in advance, because stopping when the loss falls
+no more would tell of the data; and the number of records, which is private when records come and go, is taken from the
+survey.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, Whole, exact
+from dither.learn.centred import LENGTH, Centred, centred
+from dither.learn.linear.gradients import LARGEST_WEIGHT, PULL, WEIGHT_STEPS, LossField, curvature, pulls
+from dither.learn.models import LinearModel
+from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.survey import survey_entries, survey_stability
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+
+#: Records farther from the centre than this share of the spread are shortened.
+_NEAR: Final = 0.6
+#: The length of a step in units of the inverse curvature.
+_STRIDE: Final = 2.5
+#: How much of the last step is lost before the next one, where noise is as long as this share of a full gradient.
+_FRICTION: Final = 0.25
+_QUIET: Final = 0.4
+#: Where noise is longer than this, steps are shorter, so that weights stay where every gradient tells the same.
+_LOUD: Final = 0.15
+#: What a survey takes of the budget.
+SURVEY_SHARE: Final = Fraction(3, 25)
+USUAL_STEPS: Final = 88
+#: Pure epsilons add up, so that a few steps of little noise are better than many.
+USUAL_PURE_STEPS: Final = 2
+MOST_CLASSES: Final = 2**12
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
+    gaussian: dict[str, Any] = {"survey": DiscreteGaussian(sigma=2**13), "step": DiscreteGaussian(sigma=2**26)}
+    yield Example(GradientDescent(**box, classes=2, loss_name="logistic", steps=3, **gaussian), rows, others)
+    yield Example(GradientDescent(**box, classes=3, loss_name="logistic", steps=2, unit=ROW_REPLACED, **gaussian), rows)
+    pure: dict[str, Any] = {"survey": GammaNorm(scale=2**13), "step": GammaNorm(scale=2**26)}
+    yield Example(GradientDescent(**box, classes=2, loss_name="hinge", steps=2, **pure), rows, others)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Empirical Risk Minimization: Efficient Algorithms and Tight Error Bounds (Bassily, "
+    "Smith, Thakurta 2014), section 2; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent(Composed[Any, LinearModel]):
+    """Learn a linear classifier in a fixed number of noisy gradient steps over all records.
+
+    Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability, and ``steps`` times
+    what ``step`` loses at ``d_in * 2^26``, the longest gradient of one record in L2 (twice that for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        loss_name: "logistic", or "hinge" for a support vector machine.
+        steps: how many steps are taken.
+        survey: the noise of the survey of counts, means and spread.
+        step: the noise of a gradient, in steps.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import ApproxDP
+    >>> learner = GradientDescent.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10], classes=2)
+    >>> learner.loss(1) <= ApproxDP(1, "1e-6"), learner.steps
+    (True, 88)
+
+    """
+
+    name: ClassVar[str] = "gradient-descent"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how far noisy steps lead from the best classifier depends on the records"
+    no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    classes: Whole = Whole(least=2, most=MOST_CLASSES)
+    loss_name: LossField = LossField()
+    steps: Whole = Whole(least=1, most=2**20)
+    survey: VectorPartField = VectorPartField()
+    step: VectorPartField = VectorPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.box.columns * self.scores > 2**24:
+            raise InvalidParameter("classes", self.classes, "so few that there are at most 2^24 weights")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        classes: int,
+        loss_name: str = "logistic",
+        steps: int | None = None,
+        share: Number = SURVEY_SHARE,
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        amount, is_pure = amount_within(target)
+        count = (USUAL_PURE_STEPS if is_pure else USUAL_STEPS) if steps is None else steps
+        first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
+        if not 0 < first < 1:
+            raise InvalidParameter("share", share, "a number in (0, 1)")
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        return cls(
+            lower=lower,
+            upper=upper,
+            classes=classes,
+            loss_name=loss_name,
+            steps=count,
+            survey=noise_for(amount * first, touched * survey_stability(columns), is_pure=is_pure),
+            step=noise_for(amount * (1 - first) / max(count, 1), touched * LENGTH * PULL, is_pure=is_pure),
+            unit=unit,
+        )
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are: one for two classes, else one for each."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> int:
+        """How far one unit moves a gradient, in steps."""
+        return self.unit.touched * LENGTH * PULL
+
+    def plan(self) -> Plan:
+        """Return one survey and the gradients."""
+        columns = self.box.columns
+        first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
+        each = Use(shaped(self.step, self.scores * (columns + 1)), self.stability)
+        return Sequence.of(first, Repeat(each, self.steps))
+
+    def release(self, data: Any, run: Runner) -> LinearModel:
+        """Return the average of the later half of the weights."""
+        values, classes = labelled(records_of(data, self.box.columns), self.classes)
+        steps = self.box.steps(values)
+        seen = centred(run, self.survey, steps, touched=self.unit.touched, near=_NEAR)
+        return seen.model(self.box, self._descend(seen, classes, run))
+
+    def _descend(self, seen: Centred, classes: NDArray[np.int64], run: Runner) -> Floats:
+        """Take the steps. Between draws everything but the records and their classes is public."""
+        records = seen.records
+        shape = (self.scores, records.shape[1])
+        weights, motion, total = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        # The noise of a gradient in units of the longest that there can be: what steps are worth.
+        noise = spread_of(self.step, weights.size) * math.sqrt(weights.size) / (LENGTH * PULL * seen.rows)
+        reach = min(1.0, _LOUD / noise)
+        kept_motion = 1 - _FRICTION * min(max(math.sqrt(noise / _QUIET), 0.25), 1.0)
+        stride = reach * _STRIDE / curvature(self.loss_name, self.scores) / (LENGTH * PULL * seen.rows)
+        kept = self.steps - self.steps // 2
+        for number in range(self.steps):
+            whole = np.rint(weights * WEIGHT_STEPS)
+            gradient = exact_products(pulls(self.loss_name, records @ whole.T, classes), records)
+            motion = kept_motion * motion - stride * noisy(run, self.step, gradient, self.stability)
+            weights = np.clip(weights + motion, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+            if number >= self.steps - kept:
+                total += weights
+        return total / kept

@@ -1,0 +1,268 @@
+"""Estimators of linear models: logistic regression, support vector machines, linear and ridge regression."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateRegressor, bounds_of
+from dither.learn.linear.choose import SOLVERS, classifier
+from dither.learn.linear.descent import GradientDescent
+from dither.learn.linear.moments import MomentRegression
+from dither.learn.models import softmax
+from dither.learn.rows import Floats
+
+
+class _LinearClassifier(PrivateClassifier):
+    """A classifier whose scores are linear."""
+
+    coef_: Floats
+    intercept_: Floats
+
+    def _publish(self) -> None:
+        super()._publish()
+        self.coef_, self.intercept_ = self.model_.coefficients, self.model_.constants
+
+    def _scores(self, values: Floats) -> Floats:
+        scores: Floats = self.model_.scores(values)
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+
+
+class LogisticRegression(_LinearClassifier):
+    """Logistic regression of two or more classes, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with another one are left out.
+        solver: "auto", "gradient" (noisy gradient descent), "output" (output perturbation), "moments" (sufficient
+            statistics of the loss's second-order expansion).
+        steps: of gradient descent; by default as many as the kind of loss suggests.
+        penalty: the strength of the penalty of output perturbation, in records; by default what suits the loss.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import LogisticRegression
+    >>> X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 500, axis=0)
+    >>> y = np.repeat(["no", "yes"], 500)
+    >>> model = LogisticRegression(epsilon=1, delta=1e-6, bounds=(0, 1), classes=["no", "yes"]).fit(X, y)
+    >>> model.predict([[1.0, 0.0]]).tolist(), model.privacy_.numerics
+    (['yes'], 'exact')
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        solver: str = "auto",
+        steps: int | None = None,
+        penalty: Any = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.solver, self.steps, self.penalty, self.unit = solver, steps, penalty, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        if self.solver not in SOLVERS:
+            raise InvalidParameter("solver", self.solver, f"one of {', '.join(SOLVERS)}")
+        return classifier(
+            self._target(),
+            solver=self.solver,
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            steps=self.steps,
+            penalty=self.penalty,
+            unit=self._unit(),
+        )
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, as the model has it."""
+        return softmax(self._scores(self._fitted(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return cast(Floats, np.log(self.predict_proba(X)))
+
+
+class LinearSVC(_LinearClassifier):
+    """A linear support vector machine with a rounded hinge, one against the rest, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each.
+        classes: all labels that may occur; rows with another one are left out.
+        steps: of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import LinearSVC
+    >>> X = np.repeat([[-1.0], [1.0]], 500, axis=0)
+    >>> model = LinearSVC(rho=1, bounds=(-1, 1), classes=[0, 1]).fit(X, np.repeat([0, 1], 500))
+    >>> model.predict([[0.9]]).tolist()
+    [1]
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        steps: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes, self.steps, self.unit = bounds, classes, steps, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return GradientDescent.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            loss_name="hinge",
+            steps=self.steps,
+            unit=self._unit(),
+        )
+
+
+class _LinearRegressor(PrivateRegressor):
+    """A regression by noisy moments."""
+
+    bounds: Any
+    target_bounds: Any
+    coef_: Floats
+    intercept_: float
+
+    def _regression(self, columns: int, penalty: Any) -> AnyMechanism:
+        lower, upper = bounds_of(self.bounds, columns)
+        low, high = bounds_of(self.target_bounds, 1, "target_bounds")
+        return MomentRegression.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            target_lower=float(low[0]),
+            target_upper=float(high[0]),
+            penalty=penalty,
+            unit=self._unit(),
+        )
+
+    def _publish(self) -> None:
+        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the expected target of each row."""
+        values = self._fitted(X)
+        found: Floats = self.model_.scores(values)[:, 0]
+        return found
+
+
+class LinearRegression(_LinearRegressor):
+    """Linear regression by noisy moments, penalised only as much as their noise asks for.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each.
+        target_bounds: (lower, upper) of the target; targets beyond them are clipped.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import LinearRegression
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> model = LinearRegression(rho=1, bounds=(-1, 1), target_bounds=(-2, 2)).fit(X, 1.5 * X[:, 0])
+    >>> bool(abs(model.coef_[0] - 1.5) < 0.2)
+    True
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.target_bounds, self.unit = bounds, target_bounds, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        return self._regression(columns, 0)
+
+
+class Ridge(_LinearRegressor):
+    """Ridge regression by noisy moments.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each.
+        target_bounds: (lower, upper) of the target; targets beyond them are clipped.
+        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import Ridge
+    >>> X = np.linspace(-1, 1, 4000)[:, None]
+    >>> model = Ridge(rho=1, bounds=(-1, 1), target_bounds=(-2, 2), alpha=1).fit(X, 1.5 * X[:, 0])
+    >>> model.predict([[0.5]]).shape
+    (1,)
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        alpha: Any = 1,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.target_bounds, self.alpha, self.unit = bounds, target_bounds, alpha, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        return self._regression(columns, self.alpha)

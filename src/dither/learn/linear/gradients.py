@@ -1,0 +1,111 @@
+"""Gradients in whole numbers: how strongly one record pulls at each score, and that never more than a whole length.
+
+The loss of a record depends on its scores, whole numbers themselves. A pull is read from public tables by the cell in
+which the score lies, so that no record's pull depends on where it stands in an array, as floating-point exponentials
+may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field
+from dither.learn.centred import LENGTH as LENGTH
+from dither.learn.rows import Floats, into_ball
+
+#: Steps of a weight per unit.
+WEIGHT_STEPS: Final = 2**16
+#: The longest pull of a record, in whole steps.
+PULL: Final = 2**12
+#: A weight never grows beyond this, so that scores stay below 2^53.
+LARGEST_WEIGHT: Final = 2.0**12
+#: Width of the rounding of the hinge.
+WIDTH: Final = 0.5
+
+_CELLS, _REACH = 64, 16  # cells of a unit of score, and how far tables reach
+_CELL = LENGTH * WEIGHT_STEPS // _CELLS
+_FINE, _FINE_CELLS = LENGTH * WEIGHT_STEPS // 256, 16 * 256
+
+LOSSES: Final = ("logistic", "hinge")
+
+
+class LossField(Field[str, str]):
+    """Which loss is minimised."""
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the name of the loss."""
+        if value not in LOSSES:
+            raise InvalidParameter(name, value, f"one of {', '.join(LOSSES)}")
+        return value
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """How fast the pull of a loss changes at most, per unit of score."""
+
+    logistic: float = 0.25
+    multinomial: float = 0.5
+    hinge: float = 1 / (2 * WIDTH)
+
+
+def curvature(loss: str, scores: int) -> float:
+    """Return how fast pulls change at most: what decides the length of a step."""
+    known = Curvature()
+    if loss == "hinge":
+        return known.hinge
+    return known.logistic if scores == 1 else known.multinomial
+
+
+def pulls(loss: str, scores: Floats, classes: NDArray[np.int64]) -> Floats:
+    """Return the derivative of each record's loss in its scores, in steps, of length at most ``PULL``.
+
+    Args:
+        loss: logistic or hinge.
+        scores: whole numbers, in steps of 1 / (LENGTH * WEIGHT_STEPS); one column for two classes.
+        classes: the class of each record.
+
+    """
+    if loss == "hinge":
+        sides = _sides(classes, scores.shape[1])
+        found = -sides * _table("hinge")[_cells(scores * sides)]
+    elif scores.shape[1] == 1:
+        found = _table("logistic")[_cells(scores)] - PULL * classes[:, None]
+    else:
+        behind = np.floor_divide(scores.max(axis=1, keepdims=True) - scores, _FINE)
+        raised = _table("exponential")[np.minimum(behind, _FINE_CELLS - 1).astype(np.int64)]
+        found = np.floor(raised * PULL / raised.sum(axis=1, keepdims=True))
+        found[np.arange(len(found)), classes] -= PULL
+    return into_ball(found, PULL, PULL) if found.shape[1] > 1 else found
+
+
+def _cells(scores: Floats) -> NDArray[np.int64]:
+    """Return the number of the cell of each score, those beyond the reach being the outermost."""
+    cells = np.floor_divide(scores, _CELL)
+    return np.clip(cells, -_REACH * _CELLS, _REACH * _CELLS - 1).astype(np.int64) + _REACH * _CELLS
+
+
+def _sides(classes: NDArray[np.int64], scores: int) -> Floats:
+    """Return 1 where a score should be high and -1 where it should be low."""
+    positive = classes[:, None] == (1 if scores == 1 else np.arange(scores))
+    return np.where(positive, 1.0, -1.0)
+
+
+@lru_cache(maxsize=4)
+def _table(name: str) -> Floats:
+    """Return public whole numbers: the pull in the middle of each cell of score."""
+    if name == "exponential":
+        table = np.rint(2.0**20 * np.exp(-np.arange(_FINE_CELLS) / 256))
+    else:
+        middle = (np.arange(2 * _REACH * _CELLS) + 0.5) / _CELLS - _REACH
+        if name == "logistic":
+            table = np.rint(PULL / (1 + np.exp(-middle)))
+        else:
+            table = np.rint(PULL * np.clip((1 + WIDTH - middle) / (2 * WIDTH), 0, 1))
+    table.setflags(write=False)
+    return table

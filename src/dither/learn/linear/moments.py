@@ -1,0 +1,226 @@
+"""Noisy moments: sums of products of columns with each other and with targets, from which linear models are solved.
+
+One draw holds everything that least squares need, and the second-order expansion of a logistic loss. Cost: one pass
+over the records. The penalty is raised until noise cannot turn a weak direction into a strong one, as AdaSSP does; the
+eigenvalue that this needs is read from the noisy moments themselves, which costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, NonNegative, Number, exact, round_up, sqrt_up
+from dither.learn.centred import LENGTH, REST, centred
+from dither.learn.models import LinearModel
+from dither.learn.noise_parts import VectorNoise, VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, records_of
+from dither.learn.survey import survey_entries, survey_stability
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+
+#: How far a record moves the moments in L2: a record of length 2^14, with itself and with targets as long.
+STABILITY: Final = round_up(sqrt_up(Fraction(2)) * LENGTH**2, bits=40)
+#: What a survey takes of the budget.
+SURVEY_SHARE: Final = Fraction(1, 10)
+#: Moments of so many columns at most: half the square of it is drawn.
+MOST_COLUMNS: Final = 2**11
+_NEAR: Final = 2.0
+
+
+def moment_entries(columns: int, targets: int) -> int:
+    """Return how many numbers are drawn: products of columns and constant, and of these with targets."""
+    return (columns + 1) * (columns + 2) // 2 + (columns + 1) * targets
+
+
+def moments(run: Runner, noise: VectorNoise, records: Floats, targets: Floats, touched: int) -> tuple[Floats, Floats]:
+    """Return noisy products of records with themselves and with targets, for records and targets of length 1.
+
+    Args:
+        run: makes the one draw.
+        noise: of the moments.
+        records: private whole numbers, at most LENGTH long.
+        targets: private whole numbers, at most LENGTH long, a row for each record.
+        touched: how many rows one unit touches.
+
+    """
+    width, kinds = records.shape[1], targets.shape[1]
+    upper = np.triu_indices(width)
+    flat = [exact_products(records, records)[upper], exact_products(targets, records).ravel()]
+    seen = noisy(run, noise, np.concatenate(flat), touched * STABILITY) / float(LENGTH) ** 2
+    square = np.zeros((width, width))
+    square[upper] = seen[: upper[0].size]
+    square = square + np.triu(square, 1).T
+    return square, seen[upper[0].size :].reshape(kinds, width)
+
+
+def solved(square: Floats, products: Floats, noise: VectorNoise, penalty: float) -> Floats:
+    """Return weights, a row for each target: (square + penalty) weights = products, and more where noise asks for it.
+
+    The constant part, the last one, is not penalised but for noise. A symmetric matrix of Gaussian noise has no
+    eigenvalue much beyond twice its spread times the root of its width.
+    """
+    width = len(square)
+    spread = spread_of(noise, moment_entries(width - 1, len(products))) / float(LENGTH) ** 2
+    values, vectors = np.linalg.eigh(square + np.diag([penalty] * (width - 1) + [0.0]))
+    raised = values + max(0.0, 2 * spread * math.sqrt(width) - float(values[0]))
+    found: Floats = ((products @ vectors) / np.maximum(raised, 1e-9)) @ vectors.T
+    return found
+
+
+class _Real(Field[Number, Fraction]):
+    """A finite number."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        return exact(name, value)
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, float("nan")]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "target_lower": 0, "target_upper": 2}
+    noise = DiscreteGaussian(sigma=2**13), DiscreteGaussian(sigma=2**29)
+    yield Example(MomentRegression(**box, survey=noise[0], part=noise[1]), rows, others)
+    yield Example(
+        MomentRegression(
+            **box, survey=GammaNorm(scale=2**13), part=GammaNorm(scale=2**29), penalty=2, unit=ROW_REPLACED
+        ),
+        rows,
+    )
+
+
+@register(
+    examples=_examples,
+    source="Revisiting differentially private linear regression: optimal and adaptive prediction and estimation in "
+    "unbounded domain (Wang 2018), section 3 (AdaSSP)",
+)
+@dataclass(frozen=True, kw_only=True)
+class MomentRegression(Composed[Any, LinearModel]):
+    """Learn a linear or ridge regression from one draw of noisy moments.
+
+    Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
+    (twice that for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        target_lower: the public lower bound of the target; one that is no number means the middle.
+        target_upper: its upper bound.
+        survey: the noise of the survey of counts, means and spread.
+        part: the noise of the moments, in steps.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import ZCDP
+    >>> learner = MomentRegression.calibrated(ZCDP(1), lower=[0], upper=[1], target_lower=0, target_upper=5)
+    >>> learner.loss(1) <= ZCDP(1)
+    True
+
+    """
+
+    name: ClassVar[str] = "moment-regression"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how noise in moments moves weights depends on the records"
+    no_interval_because: ClassVar[str] = "records far from the centre are shortened, by how much is private"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    target_lower: _Real = _Real()
+    target_upper: _Real = _Real()
+    survey: VectorPartField = VectorPartField()
+    part: VectorPartField = VectorPartField()
+    penalty: NonNegative = NonNegative(0)
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.box.columns > MOST_COLUMNS:
+            raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
+        if self.target_box.columns != 1:
+            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        target_lower: Number,
+        target_upper: Number,
+        penalty: Number = 0,
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        survey, part = moment_noise(target, len(np.atleast_1d(np.asarray(lower))), unit)
+        return cls(
+            lower=lower,
+            upper=upper,
+            target_lower=target_lower,
+            target_upper=target_upper,
+            survey=survey,
+            part=part,
+            penalty=penalty,
+            unit=unit,
+        )
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @cached_property
+    def target_box(self) -> Box:
+        """The bounds of the target, moved so that their middle is zero."""
+        half = float(self.target_upper - self.target_lower) / 2
+        return Box(PublicArray([-half]), PublicArray([half]))
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    def plan(self) -> Plan:
+        """Return one survey and one draw of moments."""
+        return moment_plan(self.survey, self.part, self.box.columns, 1, self.unit)
+
+    def release(self, data: Any, run: Runner) -> LinearModel:
+        """Return the regression."""
+        rows = records_of(data, self.box.columns)
+        middle = float(self.target_lower + self.target_upper) / 2
+        with np.errstate(all="ignore"):
+            targets = np.rint(self.target_box.scaled(rows[:, -1:] - middle) * LENGTH)
+        steps = self.box.steps(rows[:, :-1])
+        seen = centred(run, self.survey, steps, touched=self.unit.touched, near=_NEAR)
+        square, products = moments(run, self.part, seen.records, targets, self.unit.touched)
+        # A weight of records of length 1 is one of scaled columns times this ratio; the penalty is on the latter.
+        ratio = REST / LENGTH / (seen.radius / STEPS)
+        weights = solved(square, products, self.part, float(self.penalty) * ratio**2)
+        return seen.model(self.box, weights, offset=middle, scale=float(self.target_box.scale[0]))
+
+
+def moment_noise(target: Loss, columns: int, unit: Unit) -> tuple[VectorNoise, VectorNoise]:
+    """Return the noise of a survey and of moments that together cost ``target``."""
+    amount, is_pure = amount_within(target)
+    touched = unit.touched if isinstance(unit, Unit) else 1
+    survey = noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure)
+    return survey, noise_for(amount * (1 - SURVEY_SHARE), touched * STABILITY, is_pure=is_pure)
+
+
+def moment_plan(survey: VectorNoise, part: VectorNoise, columns: int, targets: int, unit: Unit) -> Plan:
+    """Return the plan of one survey and one draw of moments."""
+    first = Use(shaped(survey, survey_entries(columns)), unit.touched * survey_stability(columns))
+    return Sequence.of(first, Use(shaped(part, moment_entries(columns, targets)), unit.touched * STABILITY))

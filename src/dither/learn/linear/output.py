@@ -1,0 +1,256 @@
+"""Output perturbation: the minimiser of a penalised logistic loss, found by floats, with noise for how far it may move.
+
+The oldest way to private learning. A penalty makes the minimiser move little when a record comes or goes; noise hides
+that. Cost: a few Newton steps. Corrections: the printed bound holds for the exact minimiser of a mean over a public
+number of records; here the objective is a sum, whose bound needs no number of records, and the distance of what the
+solver found from the minimiser is bounded by the gradient there and added. The constant part is penalised like any
+other column, without which there is no bound; and noise is a vector, of Gamma length where the loss is pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.learn.centred import LENGTH, centred
+from dither.learn.linear.moments import SURVEY_SHARE
+from dither.learn.models import LinearModel
+from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, shaped
+from dither.learn.rows import BoundField, Box, Floats, labelled, records_of
+from dither.learn.survey import survey_entries, survey_stability
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, Loss, Plan, Sequence, Unit, Use
+
+#: How long the gradient at the weights found may be, the pull of one record being at most 1 long.
+TOLERANCE: Final = Fraction(1, 2**8)
+#: More rows or columns, or a lower penalty, would leave the errors of floats too near to the tolerance.
+MOST_ROWS: Final = 2**20
+MOST_COLUMNS: Final = 2**11
+LEAST_PENALTY: Final = Fraction(1, 4)
+#: The error of one hyperbolic tangent, far above that of any library of mathematical functions.
+_FUNCTION_ERROR: Final = 2.0**-44
+_ROUNDING: Final = 2.0**-52
+_ROWS_AT_ONCE: Final = 2**12
+_NEAR: Final = 0.7
+_NEWTON_STEPS: Final = 60
+
+
+class _RealPartField(Field[Any, "Gaussian | GammaNorm"]):
+    """Noise of one real number, of which noise of all weights is made."""
+
+    def convert(self, name: str, value: Any) -> Gaussian | GammaNorm:
+        """Return the noise."""
+        if not isinstance(value, Gaussian | GammaNorm) or value.shape != ():
+            raise InvalidParameter(name, value, "Gaussian or GammaNorm noise of one number")
+        return value
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "survey": DiscreteGaussian(sigma=2**13)}
+    yield Example(OutputPerturbation(**box, classes=2, penalty=2, part=Gaussian(sigma=1)), rows, others)
+    yield Example(OutputPerturbation(**box, classes=3, penalty="1/2", part=GammaNorm(scale=4)), rows, others)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Empirical Risk Minimization (Chaudhuri, Monteleoni, Sarwate 2011), section 3.1; "
+    "Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class OutputPerturbation(Composed[Any, LinearModel]):
+    """Learn a penalised logistic regression without noise, and release its weights with noise.
+
+    Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and ``part`` at
+    ``d_in * stability``: how far the minimisers of the penalised loss, one for each score, move with solver's errors.
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        classes: how many classes there are; with more than two, one is learned against the rest for each.
+        penalty: the strength of half the squared length of the weights, records having length 1.
+        survey: the noise of the survey of counts, means and spread.
+        part: Gaussian or GammaNorm noise of a weight.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> learner = OutputPerturbation.calibrated(PureDP(1), lower=[0], upper=[1], classes=2, penalty=10)
+    >>> learner.loss(1) <= PureDP(1), round(float(learner.stability), 4)
+    (True, 0.1008)
+
+    """
+
+    name: ClassVar[str] = "output-perturbation"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.BOUNDED
+    no_error_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
+    no_interval_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    classes: Whole = Whole(least=2, most=2**10)
+    penalty: Positive = Positive()
+    survey: VectorPartField = VectorPartField()
+    part: _RealPartField = _RealPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.box.columns > MOST_COLUMNS:
+            raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
+        if self.penalty < LEAST_PENALTY:
+            raise InvalidParameter("penalty", str(self.penalty), f"at least {LEAST_PENALTY}")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        classes: int,
+        penalty: Number | None = None,
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``.
+
+        Without a penalty, that is taken at which all noise together is about as long as the weights of one record.
+        """
+        amount, is_pure = amount_within(target)
+        columns = len(np.atleast_1d(np.asarray(lower)))
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        rest = amount * (1 - SURVEY_SHARE)
+        if penalty is None:
+            width = columns + 1
+            noise = (width + 1) / float(rest) if is_pure else math.sqrt(width / (2 * float(rest)))
+            penalty = max(LEAST_PENALTY, Fraction(round(noise * touched), 4))
+        moved = _moved(positive("penalty", penalty), classes, touched)
+        part: Gaussian | GammaNorm = (
+            GammaNorm(scale=round_up(moved / rest, bits=64))
+            if is_pure
+            else Gaussian(sigma=round_up(moved * sqrt_up(1 / (2 * rest)), bits=64))
+        )
+        survey = noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure)
+        return cls(lower=lower, upper=upper, classes=classes, penalty=penalty, survey=survey, part=part, unit=unit)
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are: one for two classes, else one for each."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one unit moves the weights that the solver finds, in L2."""
+        return _moved(self.penalty, self.classes, self.unit.touched)
+
+    def plan(self) -> Plan:
+        """Return one survey and the noise of all weights."""
+        columns = self.box.columns
+        first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
+        return Sequence.of(first, Use(shaped(self.part, self.scores * (columns + 1)), self.stability))
+
+    def release(self, data: Any, run: Runner) -> LinearModel:
+        """Return the noisy weights."""
+        rows = records_of(data, self.box.columns)
+        if len(rows) > MOST_ROWS:
+            raise InvalidValue("data", data, f"at most {MOST_ROWS} rows")
+        values, classes = labelled(rows, self.classes)
+        seen = centred(run, self.survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
+        records, penalty = seen.records / LENGTH, float(self.penalty)
+        sides = [1] if self.scores == 1 else range(self.scores)
+        found = np.array([minimiser(records, (classes == side).astype(np.float64), penalty) for side in sides])
+        part = shaped(self.part, found.size)
+        weights = np.asarray(run(part, found.ravel(), stability=self.stability)).reshape(found.shape)
+        return seen.model(self.box, weights)
+
+
+def _moved(penalty: Fraction, classes: int, touched: int) -> Fraction:
+    """Return how far found weights move: each minimiser by touched / penalty, two errors of the solver, all scores."""
+    each = (touched + 2 * TOLERANCE) / penalty
+    return each if classes == 2 else round_up(each * sqrt_up(Fraction(classes)), bits=64)
+
+
+def minimiser(records: Floats, classes: Floats, penalty: float) -> Floats:
+    """Return weights where the gradient of the penalised logistic loss is shorter than the tolerance, errors included.
+
+    Newton's method, each step halved until the loss falls; should it not arrive, gradient steps that must.
+
+    Args:
+        records: rows of length at most 1.
+        classes: 0 or 1 for each.
+        penalty: of half the squared length of the weights.
+
+    """
+    count, width = records.shape
+    weights, steps = np.zeros(width), 0
+    limit = penalty + count / 4
+    while True:
+        gradient, chances = _gradient(records, classes, weights, penalty)
+        error = _error(count, width, float(np.linalg.norm(weights)), penalty)
+        if float(np.linalg.norm(gradient)) + error <= float(TOLERANCE):
+            return weights
+        steps += 1
+        if steps > _NEWTON_STEPS:
+            weights = weights - gradient / limit
+            continue
+        bends = chances * (1 - chances)
+        hessian = (records * bends[:, None]).T @ records + penalty * np.eye(width)
+        weights = _shorter_step(
+            records, classes, weights, np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64), penalty
+        )
+
+
+def _gradient(records: Floats, classes: Floats, weights: Floats, penalty: float) -> tuple[Floats, Floats]:
+    """Return the gradient, summed in blocks so that rounding stays small, and the chance of class 1 of each record."""
+    chances = (1 + np.tanh(records @ weights / 2)) / 2
+    pulls, total = chances - classes, penalty * weights
+    for start in range(0, len(records), _ROWS_AT_ONCE):
+        block = slice(start, start + _ROWS_AT_ONCE)
+        total = total + pulls[block] @ records[block]
+    return total, chances
+
+
+def _error(count: int, width: int, length: float, penalty: float) -> float:
+    """Return how far a computed gradient is off at most: errors of scores, of the function, and of sums."""
+    scores = (width + 2) * _ROUNDING * length / 4
+    sums = (_ROWS_AT_ONCE + count / _ROWS_AT_ONCE + 4) * _ROUNDING
+    return 2 * count * (scores + _FUNCTION_ERROR + sums) + 4 * penalty * length * _ROUNDING
+
+
+def _shorter_step(records: Floats, classes: Floats, weights: Floats, step: Floats, penalty: float) -> Floats:
+    """Return the weights after the longest of step, step / 2, ... by which the loss falls."""
+    before = _objective(records, classes, weights, penalty)
+    for halvings in range(30):
+        there: Floats = weights - step / 2**halvings
+        if _objective(records, classes, there, penalty) <= before:
+            return there
+    return weights
+
+
+def _objective(records: Floats, classes: Floats, weights: Floats, penalty: float) -> float:
+    scores = records @ weights
+    return float(np.logaddexp(0, scores).sum() - classes @ scores + penalty / 2 * weights @ weights)

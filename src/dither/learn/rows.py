@@ -1,0 +1,157 @@
+"""Rows as whole numbers: what every learner here does to a record before anything is added up.
+
+A record is a row of numbers, the last one its label or target. Each number is clipped to its public bounds and put on
+a grid of whole steps; a record is then shortened until it lies in a ball of whole radius. Everything is a function of
+the record alone and of public parameters: additions of whole numbers below 2^53 are exact in floats, whatever their
+order, and the other operations (subtraction, division, multiplication, square root, rounding) are rounded in one way
+by IEEE 754, wherever in an array a number stands. So one record more or less moves a sum by that record's own whole
+numbers and by nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import Field
+from dither.mechanisms.public import PublicArray
+
+Floats = NDArray[np.float64]
+
+#: Steps of the grid between the centre of a column and its farther bound.
+STEPS: Final = 2**12
+#: Columns of a record.
+MOST_COLUMNS: Final = 2**16
+#: Rows that are multiplied at once: products of factors up to 2^15 and 2^20 then add up to less than 2^53.
+_ROWS_AT_ONCE: Final = 2**17
+
+
+class BoundField(Field[Any, PublicArray]):
+    """The lower or the upper bounds of columns: finite numbers, one for each."""
+
+    def convert(self, name: str, value: Any) -> PublicArray:
+        """Return the bounds as floats."""
+        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
+        if array.dtype.kind not in "iuf" or array.ndim != 1 or not 0 < array.size <= MOST_COLUMNS:
+            raise InvalidParameter(name, value, f"one number for each of 1 to {MOST_COLUMNS} columns")
+        return PublicArray(array.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Box:
+    """Public bounds of columns, and the grid on which their numbers lie.
+
+    Zero is the centre of a column whose bounds contain it, so that what is mostly zero stays so; the middle is the
+    centre of any other. NaN means the centre, everything beyond a bound means the bound.
+    """
+
+    lower: PublicArray
+    upper: PublicArray
+
+    def __post_init__(self) -> None:
+        low, high = self.lower.values, self.upper.values
+        with np.errstate(over="ignore", invalid="ignore"):
+            fits = low.shape == high.shape and bool(np.all((high > low) & np.isfinite(high - low)))
+        if not (fits and bool(np.all(self.scale >= 1e-290))):
+            raise InvalidParameter("upper", self.upper, "above lower in every column, at a finite distance from it")
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return self.lower.values.size
+
+    @property
+    def centre(self) -> Floats:
+        """Where a column is zero on the grid."""
+        low, high = self.lower.values, self.upper.values
+        centre: Floats = np.where((low <= 0) & (high >= 0), 0.0, low / 2 + high / 2)
+        return centre
+
+    @property
+    def scale(self) -> Floats:
+        """How far the farther bound lies from the centre."""
+        scale: Floats = np.maximum(self.upper.values - self.centre, self.centre - self.lower.values)
+        return scale
+
+    def scaled(self, values: Floats) -> Floats:
+        """Return numbers in [-1, 1], 0 at the centre: for predictions, and before rounding."""
+        with np.errstate(all="ignore"):
+            known = np.where(np.isnan(values), self.centre, values)
+            inside = (np.clip(known, self.lower.values, self.upper.values) - self.centre) / self.scale
+        return np.clip(inside, -1.0, 1.0)
+
+    def steps(self, values: Floats) -> Floats:
+        """Return whole numbers between -STEPS and STEPS, as floats."""
+        return np.rint(self.scaled(values) * STEPS)
+
+
+def records_of(data: Any, columns: int) -> Floats:
+    """Return private records as floats: rows of ``columns`` numbers and a label. Refuses types and widths alone."""
+    width = columns + 1
+    if not (isinstance(data, np.ndarray) and data.dtype.kind in "biuf" and data.ndim == 2 and data.shape[1] == width):
+        raise InvalidValue("data", data, f"an array of numbers, {width} a row: {columns} columns and a label")
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(data, dtype=np.float64)
+
+
+def labelled(records: Floats, classes: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the columns and the classes of records; those whose label is no class are left out."""
+    labels = records[:, -1]
+    with np.errstate(invalid="ignore"):
+        known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+    return records[known, :-1], labels[known].astype(np.int64)
+
+
+def squared_lengths(whole: Floats) -> Floats:
+    """Return the squared Euclidean length of each row of whole numbers; exact below 2^53."""
+    lengths: Floats = np.add.reduce(whole * whole, axis=1)
+    return lengths
+
+
+def into_ball(whole: Floats, radius: int, target: int) -> Floats:
+    """Shorten rows of whole numbers to length ``radius`` at most, scale them by target / radius, and cut off.
+
+    Returns rows of whole numbers whose exact length is at most ``target``, which is below 2^24. Rounding makes a row
+    longer by a factor of less than 1 + 2^-50, and its squared length, a whole number, is then still below target^2 + 1.
+    """
+    factors = target / np.maximum(np.sqrt(squared_lengths(whole)), radius)
+    return np.trunc(whole * factors[:, None])
+
+
+def blocks(rows: int) -> Iterator[slice]:
+    """Return slices of few enough rows that a product of whole numbers stays exact."""
+    return (slice(start, start + _ROWS_AT_ONCE) for start in range(0, rows, _ROWS_AT_ONCE))
+
+
+def exact_products(left: Floats, right: Floats) -> NDArray[np.int64]:
+    """Return ``left.T @ right`` for whole numbers, one record a row: the exact sum over records.
+
+    Entries of a block add up to less than 2^53 when those of one side are at most 2^20 and of the other 2^15.
+    """
+    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
+    for block in blocks(len(left)):
+        total += (left[block].T @ right[block]).astype(np.int64)
+    return total
+
+
+def exact_sums(whole: Floats) -> NDArray[np.int64]:
+    """Return the sum of each column of whole numbers of at most 2^35."""
+    total = np.zeros(whole.shape[1], dtype=np.int64)
+    for block in blocks(len(whole)):
+        total += np.add.reduce(whole[block], axis=0).astype(np.int64)
+    return total
+
+
+def ball_radius(columns: int) -> int:
+    """Return a usual radius in steps: that of records whose columns are half a scale from their centres.
+
+    Few columns are given more room, up to that of the whole box.
+    """
+    root = math.sqrt(columns)
+    return math.ceil(STEPS * max(root / 2, min(root, 1.5)))

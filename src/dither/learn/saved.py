@@ -1,0 +1,104 @@
+"""Saved estimators: versioned JSON of what was declared, what was released, and what it cost.
+
+A closed format: names are looked up in one table, numbers and texts are read as such, and nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.privacy import Loss
+
+VERSION: Final = 1
+_PARTS: Final = {"estimator", "version", "parameters", "columns", "names", "model", "privacy"}
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What is promised about a fitted estimator.
+
+    Args:
+        loss: what one unit loses by its release.
+        stated: what was asked for, which the loss is within.
+        unit: whom it protects, in words.
+        numerics: how that is known: exact, bounded or idealised.
+        mechanism: the name of what released it.
+        request_digest: the SHA-256 of the public request.
+        receipt: where the charge is written down.
+
+    """
+
+    loss: Loss
+    stated: Loss
+    unit: str
+    numerics: str
+    mechanism: str
+    request_digest: str
+    receipt: str = "unledgered"
+
+    def __str__(self) -> str:
+        return f"{self.stated} for {self.unit} ({self.numerics}, {self.mechanism}, {self.receipt})"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return plain JSON data."""
+        return {**vars(self), "loss": self.loss.to_json(), "stated": self.stated.to_json()}
+
+    @classmethod
+    def from_record(cls, record: Any) -> Privacy:
+        """Return what ``to_record`` wrote."""
+        names = {"loss", "stated", "unit", "numerics", "mechanism", "request_digest", "receipt"}
+        if not (isinstance(record, Mapping) and set(record) == names):
+            raise InvalidParameter("privacy", "another record", f"a record with exactly {sorted(names)}")
+        texts = {name: record[name] for name in names - {"loss", "stated"}}
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise InvalidParameter("privacy", "a record of other parts", "texts")
+        return cls(Loss.from_json(record["loss"]), Loss.from_json(record["stated"]), **texts)
+
+
+def plain(value: Any) -> Any:
+    """Return a public parameter as plain JSON data."""
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise InvalidParameter("parameters", type(value).__name__, "numbers, texts and lists of them, to be saved")
+
+
+def write(estimator: str, record: Mapping[str, Any]) -> str:
+    """Return an estimator as a text."""
+    return json.dumps({"estimator": estimator, "version": VERSION, **record}, separators=(",", ":"))
+
+
+def read(text: str | bytes) -> dict[str, Any]:
+    """Return the parts of a saved estimator, or refuse the text."""
+    try:
+        record = json.loads(text)
+    except ValueError:
+        raise InvalidParameter("text", "no JSON", "an estimator as save writes it") from None
+    if not (isinstance(record, dict) and set(record) == _PARTS and record["version"] == VERSION):
+        raise InvalidParameter("text", "another record", f"an estimator of version {VERSION}")
+    return record
+
+
+def kind_of(text: str | bytes) -> str:
+    """Return which estimator a text stands for."""
+    from dither.learn import ESTIMATORS
+
+    name = read(text)["estimator"]
+    if name not in ESTIMATORS:
+        raise InvalidParameter("estimator", name, f"one of {', '.join(ESTIMATORS)}")
+    return str(name)

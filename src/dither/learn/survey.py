@@ -1,0 +1,72 @@
+"""The survey: one noisy vector from which a learner finds out how many records there are, where, and how spread out.
+
+What follows from it is public: the centre that records are moved to, a radius in which most of them lie, and their
+number. Centred records need less room, so that the noise of everything after it is smaller.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dither.exact import round_up, sqrt_up
+from dither.learn.noise_parts import VectorNoise, noisy, spread_of
+from dither.learn.rows import STEPS, Floats, ball_radius, exact_sums, into_ball, squared_lengths
+from dither.mechanisms.runner import Runner
+
+#: Fewer records than these are never assumed, so that nothing is divided by next to nothing.
+_FEWEST = 16.0
+# The spread of centred records, as a share of the ball's, is never assumed to be below this.
+_LEAST_SPREAD = 0.15
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a survey showed, in steps of the grid.
+
+    Args:
+        rows: about how many records there are.
+        shift: where their centre is; whole numbers.
+        spread: about how far they lie from it.
+
+    """
+
+    rows: float
+    shift: Floats
+    spread: float
+
+
+def survey_stability(columns: int) -> Fraction:
+    """Return how far one record moves the survey in L2: three parts of at most the ball's radius each."""
+    return round_up(sqrt_up(Fraction(3)) * ball_radius(columns), bits=40)
+
+
+def survey_entries(columns: int) -> int:
+    """Return how many numbers a survey of so many columns draws."""
+    return columns + 2
+
+
+def survey(run: Runner, noise: VectorNoise, steps: Floats, touched: int) -> Survey:
+    """Return the survey of records on the grid.
+
+    A record adds its own numbers, shortened to the radius of the ball, to the sums; the radius to the count; and its
+    squared length divided by the radius to the spread.
+    """
+    columns = steps.shape[1]
+    radius = ball_radius(columns)
+    short = into_ball(steps, radius, radius)
+    lengths = np.floor(squared_lengths(short) / radius)
+    given = exact_sums(np.column_stack([short, np.full(len(short), float(radius)), lengths]))
+    seen = noisy(run, noise, given, touched * survey_stability(columns))
+    rows = max(float(seen[columns]) / radius, _FEWEST)
+    mean, energy = seen[:columns] / rows, float(seen[columns + 1]) * radius / rows
+    # The mean is drawn towards zero by as much as its length is noise (James and Stein 1961).
+    length = float(mean @ mean)
+    noise_length = columns * (spread_of(noise, columns + 2) / rows) ** 2
+    mean = mean * max(0.0, 1 - noise_length / length) if length > 0 else mean
+    shift = np.clip(np.rint(mean), -STEPS, STEPS)
+    spread = math.sqrt(min(max(energy - float(shift @ shift), (_LEAST_SPREAD * radius) ** 2), float(radius) ** 2))
+    return Survey(rows, shift, spread)

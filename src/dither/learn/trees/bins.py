@@ -1,0 +1,156 @@
+"""Public bins: every column is cut into cells before anything is looked at, so that no threshold comes from data.
+
+A column of numbers has cells of one width between its bounds; a column of categories has a cell for each code. What
+trees look like is drawn from a public key by SHAKE-256: the same key gives the same trees, whatever the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field
+from dither.learn.rows import Box, Floats
+from dither.mechanisms.public import PublicArray
+
+Whole64 = NDArray[np.int64]
+MOST_BINS: Final = 2**10
+USUAL_BINS: Final = 32
+
+
+class CountsField(Field[Any, PublicArray]):
+    """A whole number of cells for each column."""
+
+    def convert(self, name: str, value: Any) -> PublicArray:
+        """Return the numbers."""
+        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
+        right = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
+        if not (right and bool(np.all((array >= 1) & (array <= MOST_BINS)))):
+            raise InvalidParameter(name, value, f"1 to {MOST_BINS} cells for each column")
+        return PublicArray(array.astype(np.int64))
+
+
+class FlagsField(Field[Any, PublicArray]):
+    """A zero or a one for each column."""
+
+    def convert(self, name: str, value: Any) -> PublicArray:
+        """Return the flags."""
+        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
+        right = array.dtype.kind in "biu" and array.ndim == 1 and array.size > 0
+        if not (right and bool(np.all((array == 0) | (array == 1)))):
+            raise InvalidParameter(name, value, "0 or 1 for each column: 1 where its cells have no order")
+        return PublicArray(array.astype(np.int64))
+
+
+class KeyField(Field[str, str]):
+    """A public text that decides what trees look like."""
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the text."""
+        if not isinstance(value, str):
+            raise InvalidParameter(name, value, "a text")
+        return value
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The cells of all columns.
+
+    Args:
+        lower: bounds of the columns; a number beyond a bound means the bound, NaN means the centre of the column.
+        upper: bounds of the columns.
+        counts: how many cells each column has.
+        unordered: 1 where the cells of a column are categories, 0 where they have an order.
+
+    """
+
+    lower: PublicArray
+    upper: PublicArray
+    counts: PublicArray
+    unordered: PublicArray
+
+    def __post_init__(self) -> None:
+        columns = Box(self.lower, self.upper).columns
+        for name in ("counts", "unordered"):
+            if getattr(self, name).values.shape != (columns,):
+                raise InvalidParameter(name, getattr(self, name), f"one for each of {columns} columns")
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return self.lower.values.size
+
+    @property
+    def widest(self) -> int:
+        """The cells of the column that has most."""
+        return int(self.counts.values.max())
+
+    def cells(self, values: Floats) -> Whole64:
+        """Return the cell of each number: elementwise, so that a record's cells are its own."""
+        low, high, counts = self.lower.values, self.upper.values, self.counts.values
+        with np.errstate(all="ignore"):
+            known = np.where(np.isnan(values), Box(self.lower, self.upper).centre, values)
+            share = (np.clip(known, low, high) - low) / (high - low)
+            cells: Whole64 = np.clip(np.floor(share * counts), 0, counts - 1).astype(np.int64)
+        return cells
+
+
+def public_numbers(key: str, count: int) -> Whole64:
+    """Return so many public whole numbers below 2^32, the same for the same key.
+
+    >>> public_numbers("a", 2).tolist() == public_numbers("a", 3).tolist()[:2]
+    True
+    """
+    digest = hashlib.shake_256(key.encode("utf-8", "surrogatepass")).digest(4 * count)
+    return np.frombuffer(digest, dtype="<u4").astype(np.int64)
+
+
+def public_order(key: str, count: int) -> Whole64:
+    """Return a public permutation of 0, 1, ..., count - 1."""
+    order: Whole64 = np.argsort(public_numbers(key, count), kind="stable").astype(np.int64)
+    return order
+
+
+def public_parts(key: str, cells: int, parts: int, *, unordered: bool) -> Whole64:
+    """Return which of at most ``parts`` parts each cell of a column belongs to: intervals, or any sets of categories.
+
+    >>> public_parts("a", 6, 3, unordered=False).tolist()
+    [0, 0, 0, 1, 1, 2]
+    """
+    count = min(parts, cells)
+    if unordered:
+        dealt = public_order(key, cells) % count  # nearly as many categories in each part
+        return dealt.astype(np.int64)
+    edges = np.sort(public_order(key, cells - 1)[: count - 1])
+    return np.searchsorted(edges, np.arange(cells), side="left").astype(np.int64)
+
+
+def bins_of(columns: int, lower: Any, upper: Any, bins: Any, categorical: Any) -> tuple[Whole64, Whole64]:
+    """Return how many cells each column has, and which columns are categories, from what an estimator declares.
+
+    Args:
+        columns: how many columns there are.
+        lower: their bounds.
+        upper: their bounds.
+        bins: cells of a column of numbers: one number for all, or one for each column.
+        categorical: the places of columns of codes, each of which has as many cells as its bounds hold whole numbers.
+
+    """
+    try:
+        counts = np.broadcast_to(np.asarray(bins, dtype=np.int64), (columns,)).copy()
+        places = np.asarray(() if categorical is None else categorical, dtype=np.int64)
+        flags = np.zeros(columns, dtype=np.int64)
+        flags[places] = 1
+    except (TypeError, ValueError, IndexError, OverflowError):
+        raise InvalidParameter("bins", bins, "cells for each column, and categorical the places of columns") from None
+    codes = flags == 1
+    spans = np.floor(np.asarray(upper)[codes]) - np.ceil(np.asarray(lower)[codes]) + 1
+    if not bool(np.all((spans >= 2) & (spans <= MOST_BINS))):
+        raise InvalidParameter("categorical", categorical, f"columns whose bounds hold 2 to {MOST_BINS} codes")
+    counts[codes] = spans.astype(np.int64)
+    return counts, flags

@@ -1,0 +1,359 @@
+"""Trees that grow: the split of each node is chosen privately, level by level, then classes are counted in the leaves.
+
+``ChosenTree`` (Friedman and Schuster) chooses each split by the exponential mechanism. ``CountedTree`` (SuLQ-ID3)
+counts cells by class with noise and takes the split of largest gain in what it sees. Nodes of a level hold different
+records, so that a level costs as much as one node. Cost: a pass over the records for each level and column.
+Corrections: SuLQ-ID3 takes the largest gain, which is printed as one below a threshold; information gain is bounded by
+a public number of records, and the gain ratio, which nothing bounds, is refused; a node that seems empty is left as it
+is by released numbers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, Whole, exact, round_up
+from dither.exact.enclosure import round_down, sqrt_down
+from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.learn.noise_parts import amount_within
+from dither.learn.rows import BoundField, Floats, labelled, records_of
+from dither.learn.trees.bins import Bins, CountsField, FlagsField, Whole64
+from dither.learn.trees.models import NO_COLUMN, ForestModel, leaf_of
+from dither.learn.trees.splits import ScoreField, Splits, score_moves, score_of
+from dither.learn.units import RowsField
+from dither.mechanisms.additive import DiscreteScale
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Parallel, Plan, Sequence, Unit, Use
+
+_ONE: Final = Moves(1, 1)
+_MOST_CLASSES: Final = 2**8
+_USUAL_RECORDS: Final = 2**16
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrownTree(Composed[Any, ForestModel]):
+    """What both kinds of growing trees share: public cells, and noisy counts in the leaves."""
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    bins: CountsField = CountsField()
+    unordered: FlagsField = FlagsField()
+    classes: Whole = Whole(least=2, most=_MOST_CLASSES)
+    depth: Whole = Whole(least=1, most=10)
+    leaf: CellPartField = CellPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.splits.number == 0:
+            raise InvalidParameter("bins", self.bins, "more than one cell in some column")
+
+    @cached_property
+    def splits(self) -> Splits:
+        """All splits that a node may have."""
+        return Splits(Bins(self.lower, self.upper, self.bins, self.unordered))
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    def _count_leaves(self) -> Use:
+        return Use(of_shape(self.leaf, (2**self.depth, self.classes)), _ONE.stability(self.leaf, self.unit.touched))
+
+    def _read(self, data: Any) -> tuple[Whole64, Whole64]:
+        values, classes = labelled(records_of(data, self.splits.bins.columns), self.classes)
+        return self.splits.bins.cells(values), classes
+
+    def _finish(self, cells: Whole64, classes: Whole64, columns: Whole64, right: Whole64, run: Runner) -> ForestModel:
+        """Count the classes in the leaves."""
+        place = leaf_of(cells, columns, right) * self.classes + classes
+        counts = np.bincount(place, minlength=2**self.depth * self.classes).reshape(2**self.depth, self.classes)
+        seen = noisy_cells(run, self.leaf, counts.astype(np.int64), _ONE.stability(self.leaf, self.unit.touched))
+        return ForestModel(
+            self.lower,
+            self.upper,
+            self.bins,
+            self.unordered,
+            PublicArray(columns[None]),
+            PublicArray(right[None]),
+            PublicArray(seen[None]),
+            1.0 + deviation(self.leaf),
+        )
+
+
+def _chosen_examples() -> Iterator[Example]:
+    rows = np.array([[0.5, 2.0, 1.0], [9.0, 1.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.0, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 2], "bins": [3, 3], "unordered": [0, 1], "classes": 2}
+    yield Example(ChosenTree(**public, depth=1, scale=1, leaf=Geometric(scale=2)), rows, others)
+    deep: dict[str, Any] = {**public, "depth": 2, "leaf": DiscreteGaussian(sigma=2)}
+    yield Example(ChosenTree(**deep, scale=512, score="gini", unit=ROW_REPLACED), rows)
+    yield Example(ChosenTree(**deep, scale=400, score="gain", records=8), rows, others)
+
+
+@register(
+    examples=_chosen_examples,
+    source="Data Mining with Differential Privacy (Friedman, Schuster 2010); Differential Privacy and Applications "
+    "(Zhu et al. 2017), section 6.1.2.1",
+)
+@dataclass(frozen=True, kw_only=True)
+class ChosenTree(GrownTree):
+    """Grow a tree whose splits are chosen by the exponential mechanism, and count the classes in its leaves.
+
+    Guarantee: data ``d_in`` rows apart loses what ``depth`` choices lose at ``d_in`` times what one record moves a
+    score (1 for the largest class, 512 steps of 1/256 for Gini, 64 log2 of ``records`` and a little for the gain), and
+    what ``leaf`` loses at ``d_in``; for rows replaced, twice as many choices, of scores that move both ways.
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        bins: how many cells of one width each column has; a split lies between two of them.
+        unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
+        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        depth: how many questions lead to a leaf.
+        scale: how much better a split must be to be e times as likely, in the steps of its score.
+        leaf: the noise of one count of a leaf.
+        score: "largest-class", "gini" or "gain" (information gain times records).
+        records: for the gain, from how many records on its increments stay as they are; any number is safe.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> public = {"lower": [0, 0], "upper": [1, 10], "bins": [32, 11], "unordered": [0, 1], "classes": 2}
+    >>> tree = ChosenTree.calibrated(PureDP(1), **public, depth=4, score="largest-class")
+    >>> tree.loss(1).epsilon, tree.scale
+    (Fraction(1, 1), Fraction(8, 1))
+
+    """
+
+    name: ClassVar[str] = "chosen-tree"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well a tree classifies depends on the records"
+    no_interval_because: ClassVar[str] = "the best tree has no known distance from a chosen one"
+
+    scale: DiscreteScale = DiscreteScale()
+    score: ScoreField = ScoreField("largest-class")
+    records: Whole = Whole(_USUAL_RECORDS, least=1, most=2**22)
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        bins: Any,
+        unordered: Any,
+        classes: int,
+        depth: int,
+        score: str = "largest-class",
+        records: int = _USUAL_RECORDS,
+        share: Number = Fraction(1, 2),
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the tree whose loss for one unit is within ``target``, of which choices get ``share``."""
+        amount, is_pure = amount_within(target)
+        first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
+        # A choice whose scores move by s loses s / scale one way and 2 s / scale both ways, and rho = epsilon^2 / 8.
+        each = amount * first / (max(depth, 1) * touched)
+        epsilon = each if is_pure else round_down(sqrt_down(8 * each), bits=64)
+        moved = score_moves(ScoreField().convert("score", score), records) * touched
+        return cls(
+            lower=lower,
+            upper=upper,
+            bins=bins,
+            unordered=unordered,
+            classes=classes,
+            depth=depth,
+            scale=round_up(moved / epsilon, bits=64),
+            leaf=_ONE.noise_for(amount * (1 - first), touched, is_pure=is_pure),
+            score=score,
+            records=records,
+            unit=unit,
+        )
+
+    @cached_property
+    def choice(self) -> Exponential:
+        """The choice of a split."""
+        return Exponential(candidates=self.splits.number, scale=self.scale, one_way=self.unit.touched == 1)
+
+    @property
+    def moved(self) -> int:
+        """How far one unit moves the score of a split."""
+        return score_moves(self.score, self.records)
+
+    def plan(self) -> Plan:
+        """Return a choice for each node, level by level, and the counts of the leaves."""
+        each = Use(self.choice, self.moved)
+        levels = [Parallel(each, 2**level, self.unit.touched) for level in range(self.depth)]
+        return Sequence((*levels, self._count_leaves()))
+
+    def release(self, data: Any, run: Runner) -> ForestModel:
+        """Return the tree. The nodes of a level, and so the division of the records, are released before it."""
+        cells, classes = self._read(data)
+        inner = 2**self.depth - 1
+        columns = np.full(inner, NO_COLUMN, dtype=np.int64)
+        right = np.zeros((inner, self.splits.bins.widest), dtype=np.int64)
+        for level in range(self.depth):
+            first, count = 2**level - 1, 2**level
+            nodes = leaf_of(cells, columns[:first], right[:first])
+            sides = self.splits.sides(self.splits.tables(cells, classes, nodes, count, self.classes))
+            scores = score_of(self.score, *sides, self.records)
+            for node, inside in enumerate(run.parallel(count)):
+                chosen = inside(self.choice, scores[node], stability=self.moved)
+                columns[first + node] = self.splits.columns[chosen]
+                right[first + node] = self.splits.right[chosen]
+        return self._finish(cells, classes, columns, right, run)
+
+
+def _counted_examples() -> Iterator[Example]:
+    rows = np.array([[0.5, 2.0, 1.0], [9.0, 1.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.0, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 2], "bins": [3, 3], "unordered": [0, 1], "classes": 2}
+    yield Example(CountedTree(**public, depth=2, cell=Geometric(scale=4), leaf=Geometric(scale=2)), rows, others)
+    gaussian: dict[str, Any] = {"cell": DiscreteGaussian(sigma=4), "leaf": DiscreteGaussian(sigma=2)}
+    yield Example(CountedTree(**public, depth=1, **gaussian, unit=ROW_REPLACED), rows)
+
+
+@register(
+    examples=_counted_examples,
+    source="Practical Privacy: The SuLQ Framework (Blum, Dwork, McSherry, Nissim 2005), section 5; Differential "
+    "Privacy and Applications (Zhu et al. 2017), section 6.1.2.1",
+)
+@dataclass(frozen=True, kw_only=True)
+class CountedTree(GrownTree):
+    """Grow a tree by the largest information gain in noisy counts of cells and classes (ID3).
+
+    Guarantee: data ``d_in`` rows apart loses ``depth`` times what ``cell`` loses at ``d_in`` times one count for each
+    column, and what ``leaf`` loses at ``d_in`` (twice these distances for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        bins: how many cells of one width each column has; a split lies between two of them.
+        unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
+        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        depth: how many questions lead to a leaf, at most.
+        cell: the noise of one count of a cell and a class in a node.
+        leaf: the noise of one count of a leaf.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> public = {"lower": [0, 0], "upper": [1, 10], "bins": [32, 11], "unordered": [0, 1], "classes": 2}
+    >>> CountedTree.calibrated(PureDP(1), **public, depth=4).loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "counted-tree"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well a tree classifies depends on the records"
+    no_interval_because: ClassVar[str] = "the best tree has no known distance from a noisy one"
+
+    cell: CellPartField = CellPartField()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if int(self.bins.values.sum()) * self.classes * 2**self.depth > 2**24:
+            raise InvalidParameter("depth", self.depth, "so small that a level has at most 2^23 counts")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        bins: Any,
+        unordered: Any,
+        classes: int,
+        depth: int,
+        share: Number = Fraction(3, 4),
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the tree with the least noise within ``target``, of which counts of cells get ``share``."""
+        amount, is_pure = amount_within(target)
+        first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
+        columns = len(np.atleast_1d(np.asarray(lower)))
+        each = amount * first / max(depth, 1)
+        return cls(
+            lower=lower,
+            upper=upper,
+            bins=bins,
+            unordered=unordered,
+            classes=classes,
+            depth=depth,
+            cell=Moves(columns, columns).noise_for(each, touched, is_pure=is_pure),
+            leaf=_ONE.noise_for(amount * (1 - first), touched, is_pure=is_pure),
+            unit=unit,
+        )
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one unit moves all counts of a level: one for each column."""
+        columns = self.splits.bins.columns
+        return Moves(columns, columns).stability(self.cell, self.unit.touched)
+
+    def _shape(self, level: int) -> tuple[int, int, int]:
+        return 2**level, int(self.bins.values.sum()), self.classes
+
+    def plan(self) -> Plan:
+        """Return the counts of each level, and of the leaves."""
+        levels = [Use(of_shape(self.cell, self._shape(level)), self.stability) for level in range(self.depth)]
+        return Sequence((*levels, self._count_leaves()))
+
+    def release(self, data: Any, run: Runner) -> ForestModel:
+        """Return the tree."""
+        cells, classes = self._read(data)
+        inner = 2**self.depth - 1
+        columns = np.full(inner, NO_COLUMN, dtype=np.int64)
+        right = np.zeros((inner, self.splits.bins.widest), dtype=np.int64)
+        for level in range(self.depth):
+            first, count = 2**level - 1, 2**level
+            nodes = leaf_of(cells, columns[:first], right[:first])
+            tables = self.splits.tables(cells, classes, nodes, count, self.classes)
+            seen = noisy_cells(run, self.cell, np.concatenate(tables, axis=1).astype(np.int64), self.stability)
+            for node, split in enumerate(self._best(seen)):
+                if split is not None:
+                    columns[first + node], right[first + node] = self.splits.columns[split], self.splits.right[split]
+        return self._finish(cells, classes, columns, right, run)
+
+    def _best(self, seen: Floats) -> list[int | None]:
+        """Return the split of largest gain of each node, None where a node seems to hold nobody; of released counts."""
+        edges = np.cumsum(self.bins.values)[:-1]
+        tables = np.split(np.maximum(seen, 0.0), edges, axis=1)
+        left, right = self.splits.sides(tables)
+        gains = _information(left) + _information(right)
+        # Every column counts the same records, so that the mean over columns is how many a node seems to hold.
+        held = seen.sum(axis=(1, 2)) / self.splits.bins.columns
+        least = deviation(self.cell) * np.sqrt(2 * self.classes)
+        return [int(row.argmax()) if size > least else None for row, size in zip(gains, held, strict=True)]
+
+
+def _information(counts: Floats) -> Floats:
+    """Return minus the entropy of each side times its records, in bits."""
+    known = np.maximum(counts, 1e-9)
+    whole = known.sum(axis=-1, keepdims=True)
+    found: Floats = (known * np.log2(known / whole)).sum(axis=-1)
+    return found
+
+
+def _share(share: Number) -> Fraction:
+    found = exact("share", share)
+    if not 0 < found < 1:
+        raise InvalidParameter("share", share, "a number in (0, 1)")
+    return found
