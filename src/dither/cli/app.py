@@ -81,6 +81,20 @@ def audit(
 
 
 @app.command()
+def specimens(
+    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands."""
+    from dither.cli import specimens as verb
+
+    raise typer.Exit(verb.show(name, samples=samples, as_json=json))
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path("dither-demo.html"),
     json: Json = False,
