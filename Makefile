@@ -8,7 +8,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check audit faults bench docs clean
+.PHONY: help demo test check lint types audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,15 +23,19 @@ demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML
 	$(BIN)/dither demo --out build/demo/report.html
 
 test: $(VENV)/.installed  ## every check that a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync check docs
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync types lint docs
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-check: $(VENV)/.installed  ## format, lint, types, fresh tables
+check: lint types  ## format, lint, types, fresh tables
+
+lint: $(VENV)/.installed
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
-	$(BIN)/mypy
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
 
 audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant, within an hour; writes dither-audit.html
 	$(BIN)/python -m dither.audit

@@ -16,7 +16,7 @@ import hashlib
 import importlib.util
 import re
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from dither.mechanisms import registered
@@ -89,18 +89,20 @@ def _stands_on(module_name: str) -> set[str]:
     return found
 
 
-def _imports(module_name: str) -> set[str]:
+@cache
+def _imports(module_name: str) -> frozenset[str]:
     nodes = list(ast.walk(_tree(module_name)))
     whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {name for name in whole | named if name.startswith(_ROOMS)}
+    return frozenset(name for name in whole | named if name.startswith(_ROOMS))
 
 
+@cache
 def _own_hash(module_name: str) -> str:
     return hashlib.sha256(_written(_tree(module_name)).encode()).hexdigest()
 
 
-@lru_cache(maxsize=128)
+@cache
 def _tree(module_name: str) -> ast.Module:
     """Return the syntax tree of a module without its docstrings."""
     spec = importlib.util.find_spec(module_name)
