@@ -8,7 +8,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types audit faults bench docs clean
+.PHONY: help demo test check lint types units audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -23,7 +23,10 @@ demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML
 	$(BIN)/dither demo --out build/demo/report.html
 
 test: $(VENV)/.installed  ## every check that a change must pass
-	@$(MAKE) --no-print-directory --jobs 3 --output-sync types lint docs
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint docs
+	@$(MAKE) --no-print-directory --jobs 2 types units
+
+units: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: lint types  ## format, lint, types, fresh tables
