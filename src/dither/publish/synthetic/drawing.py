@@ -25,7 +25,7 @@ def assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> ND
 
     Args:
         groups: the group of each record.
-        law: a row for each group with a weight for each value.
+        law: a row for each group with a weight for each value; the last digits of a group where there are fewer rows.
         generator: public randomness.
 
     >>> from dither.estimate.public_randomness import public_generator
@@ -44,7 +44,7 @@ def assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> ND
     done = 0
     for first in range(0, present.size, at_a_time):
         block = slice(first, first + at_a_time)
-        weights = law[present[block]]
+        weights = law[present[block] % len(law)]
         totals = weights.sum(axis=1, keepdims=True)
         # A group without any mass, by rounding errors alone, gets equal shares.
         weights = np.where(totals > 0, weights, 1.0)

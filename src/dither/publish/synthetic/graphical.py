@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,9 @@ from dither.estimate.graphical_model import (
 from dither.estimate.junction_tree import junction_tree
 from dither.estimate.public_randomness import Generator
 from dither.publish.marginals.attributes import Attributes, Axes
+from dither.publish.synthetic.drawing import assigned
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.models import MOST_RECORDS, Model
-
-#: Successive multiples of it, modulo 1, are spread as evenly as can be (Knuth, volume 3, section 6.4).
-_GOLDEN: Final = (math.sqrt(5) - 1) / 2
-_CELLS_AT_A_TIME: Final = 2**22
 
 
 class GraphicalModel(Model):
@@ -114,14 +111,14 @@ class GraphicalModel(Model):
                 left = [other for other in clique if other in order]
                 kept = table.sum(axis=tuple(number for number, other in enumerate(clique) if other not in order))
                 law = kept.transpose([left.index(other) for other in order]).reshape(-1, tree.sizes[axis])
-                drawn[axis] = _assigned(self._groups(drawn, given, rows), law, generator)
+                drawn[axis] = assigned(self._groups(drawn, given, rows), law, generator)
                 given.append(axis)
         values = drawn.copy()
         for axis in self.merging.merged_axes:
             # Members of a merged value are spread evenly over what else is known in one of its cliques.
             clique = next(clique for clique in tree.cliques if axis in clique)
             around = [*(other for other in clique if other != axis), axis]
-            values[axis] = _assigned(self._groups(drawn, around, rows), self._members(axis), generator)
+            values[axis] = assigned(self._groups(drawn, around, rows), self._members(axis), generator)
         return np.ascontiguousarray(values.T)
 
     def _groups(self, drawn: NDArray[np.int64], given: Sequence[int], rows: int) -> NDArray[np.int64]:
@@ -177,39 +174,3 @@ class GraphicalModel(Model):
         # Coarse on purpose: it is for people, and an auditor tells outcomes apart by it.
         sets = ", ".join("/".join(self.attributes.named(axes)) for axes in self.potentials)
         return f"GraphicalModel(of about {self.total:.0f} records from {sets or 'nothing'})"
-
-
-def _assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> NDArray[np.int64]:
-    """Return a value for every record: in each group, as many of each value as its law says, rounded down or up.
-
-    Args:
-        groups: the group of each record.
-        law: a row for each group with a weight for each value; the last digits of a group where there are fewer rows.
-        generator: public randomness.
-
-    """
-    # In random order within each group, so that nothing else that is known of a record decides.
-    shuffled = generator.permutation(groups.size)
-    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
-    present, sizes = np.unique(groups, return_counts=True)
-    values = np.empty(groups.size, dtype=np.int64)
-    start = float(generator.random())
-    at_a_time = max(1, _CELLS_AT_A_TIME // law.shape[1])
-    done = 0
-    for first in range(0, present.size, at_a_time):
-        block = slice(first, first + at_a_time)
-        weights = law[present[block] % len(law)]
-        totals = weights.sum(axis=1, keepdims=True)
-        # A group without any mass, by rounding errors alone, gets equal shares.
-        weights = np.where(totals > 0, weights, 1.0)
-        ends = np.cumsum(weights, axis=1)
-        ends *= (sizes[block] / ends[:, -1])[:, None]
-        ends[:, -1] = sizes[block]
-        turns = (start + _GOLDEN * np.arange(first, first + len(ends))) % 1.0
-        whole = np.floor(ends + turns[:, None]).astype(np.int64)
-        counts = whole.copy()
-        counts[:, 1:] -= whole[:, :-1]
-        taken = int(sizes[block].sum())
-        values[order[done : done + taken]] = np.repeat(np.tile(np.arange(law.shape[1]), len(ends)), counts.reshape(-1))
-        done += taken
-    return values
