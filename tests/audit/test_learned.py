@@ -24,17 +24,19 @@ def hidden_direction(value: int, count: int) -> NDArray[Any]:
 
 
 def hidden_product(value: int, count: int) -> NDArray[Any]:
-    """Two numbers, each by itself without a trace of the bit; the sign of their product follows it e^1.5 times in 1."""
+    """Two numbers, each by itself without a trace of the bit; the sign of their product follows it e^3 times in 1."""
     generator = np.random.default_rng()
     sizes = np.abs(generator.normal(0, 1, (count, 2))) + 0.01
     first = np.where(generator.random(count) < 0.5, 1, -1)
-    follows = np.where(generator.random(count) < np.exp(1.5) / (1 + np.exp(1.5)), 1, -1)
+    follows = np.where(generator.random(count) < np.exp(3) / (1 + np.exp(3)), 1, -1)
     second = first * follows * (1 if value else -1)
     return np.asarray(np.round(sizes * np.column_stack([first, second]) * 64) / 64)
 
 
+# Over 25 to 60 runs the bounds were 1.13 and 2.85 (deviations 0.06 and 0.016) with learning, 0.24 and 2.34 (0.014 and
+# 0.037) without: every claim lies nine deviations or more from both.
 @pytest.mark.statistical(n=60_000, miss=1e-9, catches="an audit that looks at fixed functions of the output only")
-@pytest.mark.parametrize(("sample", "claim"), [(hidden_direction, "1"), (hidden_product, "1.2")])
+@pytest.mark.parametrize(("sample", "claim"), [(hidden_direction, "0.5"), (hidden_product, "2.65")])
 def test_what_was_learned_shows_what_is_hidden(sample: Any, claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = audit(sample, 0, 1, claim=PureDP(claim), samples=60_000, false_alarm=FALSE_ALARM)
     assert verdict.is_refuted, str(verdict)
