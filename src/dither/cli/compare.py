@@ -19,14 +19,10 @@ from rich.table import Table
 
 from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
 from dither.cli.console import console, print_json
+from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
 
-_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; }}
-td, th {{ padding: .2rem .8rem; text-align: right; }} td:first-child, th:first-child {{ text-align: left; }}
-</style></head><body><h1>{title}</h1><p>{about}</p>{body}</body></html>
-"""
 _TITLES = ("method", "median ratio", "worst ratio", "worst to {baseline}", "wins", "settings")
 
 
@@ -51,8 +47,8 @@ class Asked:
         return Grid(
             scales=[whole("scales", int(text), least=1) for text in _numbers("scales", self.scales)],
             domains=[whole("domains", int(text), least=2) for text in _numbers("domains", self.domains)],
-            epsilons=[str(positive("epsilons", text)) for text in _words(self.epsilons)],
-            deltas=["0", *(str(positive("delta", text)) for text in _words(self.delta))],
+            epsilons=[str(positive("epsilons", text)) for text in words_of(self.epsilons)],
+            deltas=["0", *(str(positive("delta", text)) for text in words_of(self.delta))],
             methods=_names(self.methods),
             shapes=_names(self.shapes),
             asked=_names(self.asked),
@@ -114,15 +110,13 @@ def _show(comparison: Comparison, asked: Asked) -> None:
 def page(comparison: Comparison, outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
     """Return the page: standings, and the error of every method over the scale where plots can be drawn."""
     can_plot = importlib.util.find_spec("altair") is not None
-    parts = []
-    for title, group in _groups(found):
-        head = "".join(f"<th>{escape(text)}</th>" for text in _titles(comparison))
-        rows = ("".join(f"<td>{escape(text)}</td>" for text in _row(one)) for one in group)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        parts.append(f"<h2>{escape(title)}</h2><table><tr>{head}</tr>{body}</table>")
+    parts = [
+        f"<h2>{escape(title)}</h2>{table_of(_titles(comparison), [_row(one) for one in group])}"
+        for title, group in _groups(found)
+    ]
     if can_plot:
         parts.append(_plots(outcomes, found))
-    return _PAGE.format(title=escape(comparison.title), about=escape(comparison.about), body="".join(parts))
+    return page_of(comparison.title, comparison.about, parts)
 
 
 def _groups(found: Sequence[Standing]) -> list[tuple[str, list[Standing]]]:
@@ -162,24 +156,15 @@ def _plots(outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
         )
         facets = lines.facet(row="cells:N", column="epsilon:N", data=altair.Data(values=values))
         charts.append(facets.properties(title=title))
-    drawn = altair.vconcat(*charts).resolve_scale(color="independent").to_html(inline=True)
-    return f"<iframe style='border:0;width:100%;height:80rem' srcdoc='{_quoted(drawn)}'></iframe>"
-
-
-def _quoted(text: str) -> str:
-    return text.replace("&", "&amp;").replace("'", "&#39;")
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
+    return framed(altair.vconcat(*charts).resolve_scale(color="independent"), "80rem")
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else _words(text)
+    return None if text is None else words_of(text)
 
 
 def _numbers(name: str, text: str) -> list[str]:
-    words = _words(text)
+    words = words_of(text)
     if not words or not all(word.isdecimal() for word in words):
         raise InvalidParameter(name, text, "whole numbers separated by commas")
     return words

@@ -1,0 +1,126 @@
+"""``dither bench learn``: learn private models, print how good they are, and draw a page of scores over epsilon."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.progress import Progress
+from rich.table import Table
+
+from dither.bench.learn import EPSILONS, MODELS, LearningFigures, contests, measure_learning, shown
+from dither.bench.learning_data import public_facts
+from dither.cli.console import console, print_json
+from dither.cli.pages import framed, page_of, table_of, words_of
+from dither.errors import InvalidParameter
+from dither.exact import positive
+
+_TITLES = (
+    "data",
+    "model",
+    "delta",
+    "score",
+    "a tenth below",
+    "goal",
+    "without privacy",
+    "without data",
+    "diffprivlib",
+    "fit, s",
+    "over scikit-learn",
+)
+
+
+def run(*, out: Path, epsilons: str, models: str | None, splits: int, rivals: Path | None, as_json: bool) -> None:
+    """Learn what is asked for, print a table, and write ``results.json`` and ``index.html``.
+
+    Args:
+        out: the folder of results.
+        epsilons: separated by commas.
+        models: names separated by commas; None for all.
+        splits: how many fits at each epsilon; on Adult 5 at most.
+        rivals: where environments of others are, or are made; None to leave them out.
+        as_json: whether to print the figures as JSON.
+
+    """
+    chosen = words_of(models) if models is not None else list(MODELS)
+    unknown = [name for name in chosen if name not in MODELS]
+    if unknown or not chosen:
+        raise InvalidParameter("models", models, f"some of {', '.join(MODELS)}")
+    losses = tuple(words_of(epsilons))
+    for text in losses:
+        positive("epsilons", text)
+    if not losses:
+        raise InvalidParameter("epsilons", epsilons, "numbers separated by commas")
+    given = contests(models=chosen)
+    out.mkdir(parents=True, exist_ok=True)
+    measured = measure_learning(rivals, given=given, epsilons=losses, splits=splits)
+    if sys.stderr.isatty() and not as_json:
+        with Progress(console=console) as progress:
+            found = list(progress.track(measured, total=len(given), description="models"))
+    else:
+        found = list(measured)
+    (out / "results.json").write_text(json.dumps([asdict(one) for one in found], indent=1), encoding="utf-8")
+    (out / "index.html").write_text(page(found), encoding="utf-8")
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return
+    table = Table(title=f"scores at epsilon {' / '.join(losses)}", title_justify="left")
+    for place, text in enumerate(_TITLES):
+        table.add_column(text, justify="right" if place > 1 else "left")
+    for one in found:
+        table.add_row(*_row(one))
+    console.print(table)
+    console.print(f"wrote {out / 'results.json'} and {out / 'index.html'}", highlight=False, markup=False)
+
+
+def page(found: Sequence[LearningFigures]) -> str:
+    """Return the page: what is public, the table, and scores over epsilon where plots can be drawn."""
+    about = (
+        "Median scores over fits to random four fifths of the rows (accuracy on the rest; for clusters, found in all "
+        "rows, the adjusted Rand index against the classes). Public bounds: " + "; ".join(public_facts()) + "."
+    )
+    parts = [table_of(_TITLES, [_row(one) for one in found])]
+    if found and importlib.util.find_spec("altair") is not None:
+        parts.append(framed(_chart(found), "60rem"))
+    return page_of("Private models", about, parts)
+
+
+def _row(one: LearningFigures) -> list[str]:
+    return [
+        one.task,
+        one.model,
+        one.delta,
+        shown(one.ours),
+        shown(one.low),
+        "" if one.goals is None else shown(one.goals),
+        f"{one.without_privacy:.3f}",
+        "" if one.without_data is None else f"{one.without_data:.3f}",
+        "absent" if one.rival is None else shown(one.rival),
+        f"{one.seconds:.3f}",
+        f"{one.seconds / max(one.seconds_without, 1e-9):.1f}",
+    ]
+
+
+def _chart(found: Iterable[LearningFigures]) -> Any:
+    altair: Any = importlib.import_module("altair")
+    points: list[dict[str, Any]] = []
+    for one in found:
+        kinds = {"dither": one.ours, "without privacy": [one.without_privacy] * len(one.epsilons)}
+        kinds |= {} if one.rival is None else {"diffprivlib": one.rival}
+        for who, scores in kinds.items():
+            pairs = zip(one.epsilons, scores, strict=True)
+            name = f"{one.task}: {one.model}"
+            points += [{"epsilon": float(e), "score": s, "who": who, "model": name} for e, s in pairs]
+    lines = altair.Chart().mark_line(point=True)
+    axis = altair.X("epsilon:Q", scale=altair.Scale(type="log"))
+    drawn = lines.encode(x=axis, y=altair.Y("score:Q", scale=altair.Scale(zero=False)), color="who:N")
+    return drawn.properties(width=240, height=180).facet("model:N", columns=3, data=altair.Data(values=points))
+
+
+__all__ = ["EPSILONS", "page", "run"]
