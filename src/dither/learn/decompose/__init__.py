@@ -4,6 +4,7 @@ Belongs here: mechanisms that release moments of the columns, and what follows f
 of noisy moments are post-processing.
 """
 
+from dither.learn.decompose.chosen import ChosenComponents
 from dither.learn.decompose.moments import MomentsModel, NoisyMoments
 
-__all__ = ["MomentsModel", "NoisyMoments"]
+__all__ = ["ChosenComponents", "MomentsModel", "NoisyMoments"]

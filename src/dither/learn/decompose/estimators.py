@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dither.errors import InvalidParameter
 from dither.learn.base import AnyMechanism, PrivateEstimator, bounds_of
-from dither.learn.decompose.moments import NoisyMoments
+from dither.learn.decompose.chosen import ChosenComponents
+from dither.learn.decompose.moments import USUAL_REACH, NoisyMoments
 from dither.learn.rows import Floats
 from dither.mechanisms.release import Budget
 
@@ -27,7 +28,8 @@ class _Moments(PrivateEstimator):
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
-        return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=self.reach, unit=self._unit())
+        reach = USUAL_REACH if self.reach is None else self.reach
+        return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=reach, unit=self._unit())
 
     def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
         """Learn from rows; every call is a release of its own.
@@ -62,7 +64,8 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
-        reach: rows longer than this share of the way to a corner of the bounds are shortened.
+        reach: rows longer than this share of the way to a corner of the bounds are shortened; for "moments".
+        solver: "moments" (a noisy matrix), or "chosen" (the exponential mechanism, which needs ``n_components``).
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -87,18 +90,28 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         delta: Any = None,
         rho: Any = None,
         bounds: Any = None,
-        reach: Any = 0.7,
+        reach: Any = None,
+        solver: str = "moments",
         unit: str = "row",
     ) -> None:
         self.n_components, self.epsilon, self.delta, self.rho = n_components, epsilon, delta, rho
-        self.bounds, self.reach, self.unit = bounds, reach, unit
+        self.bounds, self.reach, self.solver, self.unit = bounds, reach, solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         kept = self.n_components
         if not (kept is None or (isinstance(kept, int | np.integer) and 1 <= kept <= columns)):
             raise InvalidParameter("n_components", kept, f"a whole number from 1 to {columns}, or None")
-        return super().mechanism(columns)
+        if self.solver == "moments":
+            return super().mechanism(columns)
+        if self.solver != "chosen":
+            raise InvalidParameter("solver", self.solver, "moments or chosen")
+        if kept is None or self.reach is not None:
+            raise InvalidParameter("solver", self.solver, "moments, unless n_components is given and reach is not")
+        lower, upper = bounds_of(self.bounds, columns)
+        return ChosenComponents.calibrated(
+            self._target(), lower=lower, upper=upper, components=int(kept), unit=self._unit()
+        )
 
     def transform(self, X: Any) -> Floats:
         """Return the coordinates of each row along the components."""
@@ -151,7 +164,7 @@ class EmpiricalCovariance(_Moments):
         delta: Any = None,
         rho: Any = None,
         bounds: Any = None,
-        reach: Any = 0.7,
+        reach: Any = None,
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho

@@ -3,7 +3,8 @@
 For principal components, covariances and everything linear that follows from them. Every row is shortened to a public
 length, so that the noise of an entry does not grow with the columns. Cost: one product of the rows with themselves.
 Corrections: mean and count are drawn with the second moments, where the published form takes rows that are centred
-already, which only a release can do; the noisy covariance is made one again by cutting off negative eigenvalues.
+already, which only a release can do; the noisy covariance is made one again by cutting off negative eigenvalues; and
+Gaussian noise of pairs of different columns is a 7/5 smaller, because a matrix has each of them twice.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive
@@ -39,6 +41,9 @@ MOST_COLUMNS: Final = 2**11
 #: How long rows may be, as a share of the distance of a corner of the bounds from their middle.
 USUAL_REACH: Final = Fraction(7, 10)
 _FEWEST: Final = 2.0
+#: Under Gaussian noise, products of different columns count 7 / 5 times: a little less than the root of 2.
+_OF_PAIRS: Final = 7
+_OF_OTHERS: Final = 5
 
 
 class _Reach(Positive):
@@ -103,7 +108,7 @@ def _examples() -> Iterator[Example]:
     rows = np.array([[0.5, 3.0], [9.0, 2.0], [float("nan"), 1.0], [0.1, 0.0]])
     others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0]]), 1))
     public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
-    yield Example(NoisyMoments(**public, part=DiscreteGaussian(sigma=2**20)), rows, others)
+    yield Example(NoisyMoments(**public, part=DiscreteGaussian(sigma=5 * 2**20)), rows, others)
     yield Example(NoisyMoments(**public, part=Geometric(scale=2**21), reach=1, unit=ROW_REPLACED), rows)
 
 
@@ -117,12 +122,13 @@ class NoisyMoments(Composed[Any, MomentsModel]):
     """Release count, mean and covariance of the columns from one noisy symmetric matrix.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times what one row adds to the matrix:
-    2^20 sqrt(3) in L2, or 2^20 ((columns + 1) / 2 + sqrt(columns) + 1) in L1 (twice that for rows replaced).
+    5 * 2^20 sqrt(3) in L2, or 2^20 ((columns + 1) / 2 + sqrt(columns) + 1) in L1 (twice that for rows replaced).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        part: the noise of one entry, in steps of 2^-20 of the squared length of the longest row.
+        part: the noise of one entry, in steps of 2^-20 of the squared length of the longest row; Gaussian noise in
+            steps a fifth of that, and a seventh for products of different columns.
         reach: longer rows are shortened to this share of the distance of a corner of the bounds from their middle.
         unit: ROW or ROW_REPLACED.
 
@@ -134,7 +140,7 @@ class NoisyMoments(Composed[Any, MomentsModel]):
     """
 
     name: ClassVar[str] = "noisy-moments"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "what is lost by shortening long rows depends on the rows"
     no_interval_because: ClassVar[str] = "what is lost by shortening long rows depends on the rows"
@@ -183,6 +189,16 @@ class NoisyMoments(Composed[Any, MomentsModel]):
         """How far one unit moves the matrix."""
         return _moves(self.frame.columns).stability(self.part, self.unit.touched)
 
+    @property
+    def _counted(self) -> NDArray[np.int64]:
+        """How many times each product counts."""
+        columns = self.frame.columns
+        times = np.ones((columns + 1, columns + 1), dtype=np.int64)
+        if isinstance(self.part, DiscreteGaussian):
+            times = np.full_like(times, _OF_OTHERS)
+            times[:columns, :columns] = np.where(np.eye(columns), _OF_OTHERS, _OF_PAIRS)
+        return times
+
     def plan(self) -> Plan:
         """Return one draw."""
         return Use(of_shape(self.part, (self.entries,)), self.stability)
@@ -193,8 +209,10 @@ class NoisyMoments(Composed[Any, MomentsModel]):
         short = into_ball(self.frame.steps(points_of(data, columns)), self.radius, LENGTH)
         given = np.column_stack([short, np.full(len(short), float(LENGTH))])
         upper = np.triu_indices(columns + 1)
+        counted = self._counted[upper]
         seen = np.zeros((columns + 1, columns + 1))
-        seen[upper] = noisy_cells(run, self.part, exact_products(given, given)[upper], self.stability)
+        entries = exact_products(given, given)[upper] * counted
+        seen[upper] = noisy_cells(run, self.part, entries, self.stability) / counted
         seen = (np.triu(seen) + np.triu(seen, 1).T) / LENGTH**2
         rows = max(float(seen[-1, -1]), _FEWEST)
         unit = self.radius / STEPS
@@ -206,12 +224,13 @@ class NoisyMoments(Composed[Any, MomentsModel]):
 def _moves(columns: int) -> Moves:
     """Return how far one row moves the upper half of its matrix.
 
-    For a row of length at most L beside a constant L: the products of pairs, each counted once, are at most L^2 in L2;
-    those with the constant, and its square, are at most L^2 each. In L1 they are at most (columns + 1) L^2 / 2,
-    sqrt(columns) L^2 and L^2.
+    For a row of length at most L beside a constant L, in L2: squares of columns, and products counted 7 / 5 times,
+    are at most L^2; those with the constant, and its square, are at most L^2 each; and all count 5 times. In L1, where
+    all count once, they are at most (columns + 1) L^2 / 2, sqrt(columns) L^2 and L^2.
     """
     square = LENGTH**2
-    return Moves((columns + 1) * square // 2 + math.isqrt(columns * square**2) + square, 3 * square**2)
+    absolute = (columns + 1) * square // 2 + math.isqrt(columns * square**2) + square
+    return Moves(absolute, 3 * (_OF_OTHERS * square) ** 2)
 
 
 def _without_negative(matrix: Floats) -> Floats:
