@@ -249,7 +249,8 @@ def _at_right_angles(rows: Floats, before: Floats) -> Floats:
 def _whole(directions: Floats) -> NDArray[np.int64]:
     """Return directions as whole numbers, none longer than ``CANDIDATE``: cutting off shortens."""
     lengths = np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1.0)
-    return np.trunc(directions / lengths * (CANDIDATE * (1 - 2.0**-40))).astype(np.int64)
+    whole: NDArray[np.int64] = np.trunc(directions / lengths * (CANDIDATE * (1 - 2.0**-40))).astype(np.int64)
+    return whole
 
 
 def _nested(directions: Floats) -> NDArray[np.int64]:
