@@ -25,9 +25,14 @@ ESTIMATORS = {
     "LinearRegression": "dither.learn.linear.estimators",
     "LinearSVC": "dither.learn.linear.estimators",
     "LogisticRegression": "dither.learn.linear.estimators",
+    "MinMaxScaler": "dither.learn.preparing.public",
+    "OneHotEncoder": "dither.learn.preparing.public",
     "PCA": "dither.learn.decompose.estimators",
+    "QuantileBinner": "dither.learn.preparing.estimators",
     "RandomForestClassifier": "dither.learn.trees.estimators",
     "Ridge": "dither.learn.linear.estimators",
+    "StandardScaler": "dither.learn.preparing.estimators",
+    "UniformBinner": "dither.learn.preparing.estimators",
 }
 
 __all__ = ["ESTIMATORS", "load_estimator"]

@@ -153,26 +153,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return UNITS[self.unit]
 
     def _values(self, X: Any, *, reset: bool) -> Floats:
-        """Return rows as floats, refusing by type and shape alone; no message of another library shows a value."""
-        if hasattr(X, "toarray"):
-            X = X.toarray()  # a sparse matrix
-        try:
-            array = np.asarray(X)
-            if array.dtype.kind == "O":
-                array = array.astype(np.float64)
-        except Exception:
-            array = np.array("")
-        if array.dtype.kind == "c":
-            raise InvalidValue("X", X, "real numbers (Complex data not supported)")
-        if array.dtype.kind not in "biuf":
-            rule = "numbers; encode texts by public categories first (an argument must be a string or a number)"
-            raise (TypeError(f"X must be {rule}") if _holds_objects(X) else InvalidValue("X", X, rule))
-        if array.ndim != 2:
-            raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
-        if not hasattr(X, "columns"):
-            X = array
-        checked = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-        return np.asarray(checked, dtype=np.float64)
+        return numbers_of(self, X, reset=reset)
 
     def _fitted(self, X: Any) -> Floats:
         check_is_fitted(self, "model_")
@@ -194,6 +175,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         tags.non_deterministic = True
+        return tags
+
+
+class RowsEstimator(PrivateEstimator):
+    """An estimator that learns from rows without labels."""
+
+    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
+        """Learn from rows; every call is a release of its own.
+
+        Args:
+            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            y: not used.
+            budget: what is charged; by default a budget of exactly this release.
+
+        """
+        return super().fit(X, y, budget=budget)
+
+    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
+        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
+        values = self._values(X, reset=True)
+        return self.mechanism(self.n_features_in_), values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
         return tags
 
 
@@ -244,6 +250,36 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return column.astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidValue("y", y, "numbers") from None
+
+
+def numbers_of(estimator: Any, X: Any, *, reset: bool) -> Floats:
+    """Return rows as floats, refusing by type and shape alone; no message of another library shows a value.
+
+    Args:
+        estimator: whose number and names of columns are kept, or must be met.
+        X: rows of columns.
+        reset: whether these are the rows that are learned from.
+
+    """
+    if hasattr(X, "toarray"):
+        X = X.toarray()  # a sparse matrix
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except Exception:
+        array = np.array("")
+    if array.dtype.kind == "c":
+        raise InvalidValue("X", X, "real numbers (Complex data not supported)")
+    if array.dtype.kind not in "biuf":
+        rule = "numbers; encode texts by public categories first (an argument must be a string or a number)"
+        raise (TypeError(f"X must be {rule}") if _holds_objects(X) else InvalidValue("X", X, rule))
+    if array.ndim != 2:
+        raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
+    if not hasattr(X, "columns"):
+        X = array
+    checked = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+    return np.asarray(checked, dtype=np.float64)
 
 
 def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Floats, Floats]:

@@ -90,7 +90,8 @@ def test_estimators_fit_transform_and_save(tmp_path) -> None:
     from dither.learn.decompose.estimators import PCA, EmpiricalCovariance
 
     draw = np.random.default_rng()
-    rows = draw.normal(0, 1, (5000, 1)) * [0.2, 0.1, -0.1] + draw.normal(0, 0.01, (5000, 3)) + 0.3
+    # No row comes near a bound, where it would be clipped.
+    rows = draw.uniform(-2, 2, (5000, 1)) * [0.2, 0.1, -0.1] + draw.uniform(-0.02, 0.02, (5000, 3)) + 0.3
     model = clone(PCA(2, epsilon=100, bounds=(-1, 1))).fit(rows)
     truth = np.linalg.eigh(np.cov(rows.T))[1][:, -1]
     assert abs(model.components_[0] @ truth) > 0.98

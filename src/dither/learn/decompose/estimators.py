@@ -5,21 +5,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, PrivateEstimator, bounds_of
+from dither.learn.base import AnyMechanism, RowsEstimator, bounds_of
 from dither.learn.decompose.chosen import ChosenComponents
 from dither.learn.decompose.moments import USUAL_REACH, NoisyMoments
 from dither.learn.rows import Floats
-from dither.mechanisms.release import Budget
 
 
-class _Moments(PrivateEstimator):
+class _Moments(RowsEstimator):
     """An estimator without labels, by noisy moments."""
 
     bounds: Any
@@ -30,27 +29,6 @@ class _Moments(PrivateEstimator):
         lower, upper = bounds_of(self.bounds, columns)
         reach = USUAL_REACH if self.reach is None else self.reach
         return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=reach, unit=self._unit())
-
-    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
-        """Learn from rows; every call is a release of its own.
-
-        Args:
-            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
-            y: not used.
-            budget: what is charged; by default a budget of exactly this release.
-
-        """
-        return super().fit(X, y, budget=budget)
-
-    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
-        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
-        values = self._values(X, reset=True)
-        return self.mechanism(self.n_features_in_), values
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
 
 
 class PCA(TransformerMixin, _Moments):  # type: ignore[misc]

@@ -1,0 +1,220 @@
+"""Transformers that are decided by declarations alone: nothing is read from rows, so nothing is lost."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.learn.base import bounds_of, numbers_of
+from dither.learn.rows import Floats
+from dither.learn.saved import Privacy, plain, read, write
+from dither.privacy import PureDP
+
+#: What a transformer that reads no rows loses.
+NOTHING_LOST: Final = Privacy(
+    PureDP(0), PureDP(0), "any change of the rows", "exact", "declared", "", "nothing charged"
+)
+
+
+class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A transformer whose ``fit`` looks at the shape of the rows alone.
+
+    A subclass says in ``_declare`` what its parameters mean for so many columns.
+    """
+
+    n_features_in_: int
+    privacy_: Privacy
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the declarations against the number of columns; rows are not looked at.
+
+        Args:
+            X: rows.
+            y: not used.
+
+        """
+        return self._adopt(self._rows(X, reset=True).shape[1])
+
+    def save(self, path: Path | str) -> Path:
+        """Write the declarations to a JSON file that ``load`` reads, and return its path."""
+        target = Path(path)
+        target.write_text(self.to_json(), encoding="utf-8")
+        return target
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Return the fitted transformer that ``save`` wrote."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        """Return the fitted transformer as JSON."""
+        check_is_fitted(self, "privacy_")
+        names = getattr(self, "feature_names_in_", None)
+        return write(
+            type(self).__name__,
+            {
+                "parameters": {name: plain(value) for name, value in self.get_params(deep=False).items()},
+                "columns": int(self.n_features_in_),
+                "names": None if names is None else [str(name) for name in names],
+                "model": None,
+                "privacy": self.privacy_.to_record(),
+            },
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the fitted transformer that a text stands for, or refuse the text."""
+        record = read(text)
+        if record["estimator"] != cls.__name__:
+            raise InvalidParameter("estimator", record["estimator"], cls.__name__)
+        try:
+            found = cls(**record["parameters"])
+            columns = int(record["columns"])
+        except (TypeError, ValueError):
+            raise InvalidParameter("text", "a record of other parts", "a transformer as it was written") from None
+        if record["names"] is not None:
+            found.feature_names_in_ = np.array([str(name) for name in record["names"]], dtype=object)
+        return found._adopt(columns)
+
+    def _adopt(self, columns: int) -> Self:
+        self._declare(columns)
+        self.n_features_in_, self.privacy_ = columns, NOTHING_LOST
+        return self
+
+    def _declare(self, columns: int) -> None:
+        """Set what the parameters mean for so many columns."""
+        raise NotImplementedError
+
+    def _rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        return numbers_of(self, X, reset=reset)
+
+    def _checked(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self, "privacy_")
+        return self._rows(X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.requires_fit = True
+        return tags
+
+
+class MinMaxScaler(PublicTransformer):
+    """Columns moved from their declared bounds to 0 and 1; nothing is lost, because no row is looked at.
+
+    Args:
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+
+    >>> from dither.learn import MinMaxScaler
+    >>> MinMaxScaler(bounds=(0, 50)).fit([[1.0]]).transform([[25.0], [99.0]]).tolist()
+    [[0.5], [1.0]]
+
+    """
+
+    data_min_: Floats
+    data_max_: Floats
+
+    def __init__(self, *, bounds: Any = None) -> None:
+        self.bounds = bounds
+
+    def transform(self, X: Any) -> Floats:
+        """Return the rows between 0 and 1."""
+        values = self._checked(X)
+        low, high = self.data_min_, self.data_max_
+        with np.errstate(all="ignore"):
+            known = np.where(np.isnan(values), low / 2 + high / 2, values)
+            found: Floats = np.clip((np.clip(known, low, high) - low) / (high - low), 0.0, 1.0)
+        return found
+
+    def inverse_transform(self, X: Any) -> Floats:
+        """Return rows in their own units."""
+        values = self._checked(X)
+        found: Floats = self.data_min_ + values * (self.data_max_ - self.data_min_)
+        return found
+
+    def _declare(self, columns: int) -> None:
+        self.data_min_, self.data_max_ = bounds_of(self.bounds, columns)
+
+
+class OneHotEncoder(PublicTransformer):
+    """A column of zeros and ones for each declared category; what is none of them has zeros alone.
+
+    Nothing is lost, because categories are declared and never found in the rows.
+
+    Args:
+        categories: a list of labels for each column.
+
+    >>> from dither.learn import OneHotEncoder
+    >>> encoder = OneHotEncoder(categories=[["a", "b"], [0, 1]]).fit([["a", 0]])
+    >>> encoder.transform([["b", 1], ["c", 0]]).tolist()
+    [[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 0.0]]
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0_a', 'x0_b', 'x1_0', 'x1_1']
+
+    """
+
+    categories_: list[list[Any]]
+
+    def __init__(self, *, categories: Any = None) -> None:
+        self.categories = categories
+
+    def transform(self, X: Any) -> Floats:
+        """Return zeros and ones, the categories of the first column first."""
+        rows = self._checked(X)
+        found = np.zeros((len(rows), sum(map(len, self.categories_))))
+        start = 0
+        for place, labels in enumerate(self.categories_):
+            codes = {label: start + code for code, label in enumerate(labels)}
+            for number, cell in enumerate(rows[:, place].tolist()):
+                where = _place(codes, cell)
+                if where is not None:
+                    found[number, where] = 1.0
+            start += len(labels)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return a name for each column that ``transform`` makes."""
+        check_is_fitted(self, "privacy_")
+        given = getattr(self, "feature_names_in_", None) if input_features is None else input_features
+        names = [f"x{place}" for place in range(self.n_features_in_)] if given is None else [str(one) for one in given]
+        pairs = zip(names, self.categories_, strict=True)
+        return np.array([f"{name}_{label}" for name, labels in pairs for label in labels], dtype=object)
+
+    def _declare(self, columns: int) -> None:
+        rule = f"declared: a list of different labels for each of {columns} columns; never taken from data"
+        declared = self.categories
+        if not (isinstance(declared, list | tuple | np.ndarray) and len(declared) == columns):
+            raise InvalidParameter("categories", declared, rule)
+        lists = [np.asarray(one, dtype=object).tolist() for one in declared]
+        for one in lists:
+            if not isinstance(one, list) or not one or len({str(label) for label in one}) != len(one):
+                raise InvalidParameter("categories", declared, rule)
+        self.categories_ = lists
+
+    def _rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+        rows = np.asarray(X, dtype=object)
+        if rows.ndim != 2 or not rows.shape[1]:
+            raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
+        if reset and names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if not reset and rows.shape[1] != self.n_features_in_:
+            rule = f"{self.n_features_in_} columns wide (X has {rows.shape[1]} features, but {type(self).__name__} "
+            raise InvalidValue("X", X, f"{rule}is expecting {self.n_features_in_} features as input)")
+        return rows
+
+
+def _place(codes: dict[Any, int], cell: Any) -> int | None:
+    try:
+        return codes.get(cell)
+    except TypeError:
+        return None
