@@ -114,7 +114,7 @@ def _rows(one: LearningFigures) -> list[list[str]]:
                 f"{one.low[place]:.3f}",
                 "" if one.goals is None else f"{one.goals[place]:.3f}",
                 f"{one.without_privacy:.3f}" if first else "",
-                "absent" if one.rival is None else f"{one.rival[place]:.3f}",
+                "" if one.rival is None else f"{one.rival[place]:.3f}",
                 f"{one.seconds:.3f}" if first else "",
                 f"{one.seconds / max(one.seconds_without, 1e-9):.1f}" if first else "",
             ]
