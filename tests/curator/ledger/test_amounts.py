@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import UNITS, WIDTH, ZERO, Amount
+from dither.curator.ledger.chain import answer_text, canonical, debit_text
 from dither.curator.ledger.page import limit_text
 from dither.errors import InvalidParameter
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
@@ -97,3 +98,16 @@ def test_certificates_say_what_the_filter_says(budget, losses) -> None:
         if fits:
             asked.spend(charge.loss())
             spent = spent + charge
+
+
+def test_entries_are_written_as_canonical_texts() -> None:
+    """The two records of a release have writers of their own; the chain knows one text of a record."""
+    for text in ("plain", '"', "\\", "\n\u2028\x7f", "\N{SNOWMAN}\N{GRINNING FACE}", '","seq":0,"', ""):
+        for charge in (Amount(1, 2, 3), Amount(None, 10**39, 0)):
+            record = {"seq": 7, "time": text, "dataset": text, "analyst": text + "a", "key": text + "k"}
+            debit = {"kind": "reserve", "digest": text + "d", "charge": charge.to_json(), "description": text + "w"}
+            whose = text, text + "a"
+            written = debit_text(7, text, whose, text + "k", text + "d", charge.to_json(), text + "w")
+            assert written == canonical(record | debit)
+        answer = {"kind": "answer", "answer": text + "x"}
+        assert answer_text(7, text, whose, text + "k", text + "x") == canonical(record | answer)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import shutil
 import sqlite3
@@ -14,7 +15,8 @@ import pytest
 
 from dither.curator.ledger import Account, accept_restored, open_ledger
 from dither.curator.ledger import anchor as anchor_module
-from dither.curator.ledger.anchor import Anchor, Memory, anchors_folder
+from dither.curator.ledger.amounts import Amount
+from dither.curator.ledger.anchor import Anchor, Holding, Memory, anchors_folder
 from dither.curator.ledger.sqlite import SqliteLedger
 from dither.errors import BudgetExceeded, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
 from dither.privacy import PureDP
@@ -422,3 +424,39 @@ def test_an_overspent_chain_is_found_even_if_every_hash_is_right(file_home) -> N
     assert "overspend" in problem
     with pytest.raises(BudgetExceeded):
         ledger.reserve(ANA, "more", "d", PureDP("0.01"))
+
+
+def test_lines_are_read_however_their_fields_are_ordered() -> None:
+    """Written here, or by hand in another order; names that look like fields are names."""
+    hostile = '","releases":7,"spent":{"delta":"0'
+    for dataset, analyst in (("visits", None), ("visits", "ana"), (hostile, hostile + "\\"), (hostile, None)):
+        for spent in (Amount(3, 2, 1), Amount(None, 10**39, 0)):
+            holding = Holding(9, {"limit": '{"kind":"pure"}', "unit": hostile}, spent, 4)
+            written, again = Memory(), Memory()
+            if analyst is None:
+                written.learn_dataset(dataset, holding)
+            else:
+                written.learn_analyst(dataset, analyst, holding)
+            (line,) = written.lines()
+            again.read(line)
+            assert again == written
+            body = json.dumps(json.loads(line.partition(" ")[2]), sort_keys=True)
+            other = Memory()
+            other.read(f"{anchor_module._check(body)} {body}")
+            assert other == written
+
+
+def test_the_anchor_is_forced_and_shortened_when_the_turn_is_over(file_home, monkeypatch) -> None:
+    ledger = file_home.open()
+    rounds: list[int] = []
+    tidy = Anchor.tidy
+
+    def told(anchor: Anchor) -> None:
+        rounds.append(ledger._rounds._mine)
+        tidy(anchor)
+        assert anchor._unforced < anchor_module.SYNC_EVERY
+
+    monkeypatch.setattr(Anchor, "tidy", told)
+    fill(ledger, 40)
+    assert len(rounds) >= 80
+    assert set(rounds) == {0}

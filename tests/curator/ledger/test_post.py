@@ -13,6 +13,7 @@ import pytest
 
 from dither.curator.ledger import Account, Reservation
 from dither.curator.ledger import post as post_module
+from dither.curator.ledger import sqlite as sqlite_module
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.anchor import Anchor
 from dither.curator.ledger.orders import (
@@ -376,3 +377,58 @@ def test_a_handle_that_closes_leaves_the_slots_of_others_alone(tmp_path) -> None
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
     second.close()
     third.close()
+
+
+def test_a_letter_that_was_confirmed_is_not_carried_out_again(file_home) -> None:
+    """It stays in its slot when its sender is done with it, and is passed over there."""
+    writer, other = registered(file_home), file_home.open()
+    post = leave(other, Debit(ANA, "k", "d", TENTH, ""))
+    writer.reserve(BEN, "k", "d", PureDP("0.1"))
+    assert told(post)[0].kind == "reserved"
+    post.withdraw()
+    assert post_of(writer).letters() == []
+    writer.reserve(BEN, "l", "d", PureDP("0.1"))
+    assert kinds(writer) == [("reserve", "k"), ("reserve", "k"), ("reserve", "l")]
+    # One that was not is taken back.
+    leave(other, Debit(ANA, "m", "d", TENTH, "")).withdraw()
+    assert post_of(writer).letters() == []
+
+
+def test_a_slot_is_cleared_of_what_the_dead_left_there(tmp_path) -> None:
+    """A new holder of the slot is alive, and the letter is none of its own."""
+    reader, first = Post(tmp_path / "post", 1), Post(tmp_path / "post", 1)
+    assert first.put(b"letter", 0)
+    assert len(reader.letters()) == 1
+    first.close()
+    second = Post(tmp_path / "post", 1)
+    assert second.slot == 1
+    assert reader.letters() == []
+    reader.close()
+    second.close()
+
+
+def test_who_was_not_alone_lets_others_go_first(file_home, monkeypatch) -> None:
+    """A lone client never gives way: it would only wait for programs that have nothing to do with the ledger."""
+    yields: list[int] = []
+    monkeypatch.setattr(sqlite_module, "_give_way", lambda: yields.append(1))
+    writer, other = registered(file_home), file_home.open()
+    writer.reserve(BEN, "a", "d", PureDP("0.1"))
+    writer.reserve(BEN, "b", "d", PureDP("0.1"))
+    leave(other, Debit(ANA, "k", "d", TENTH, ""))
+    writer.reserve(BEN, "c", "d", PureDP("0.1"))
+    assert yields == []
+    writer.reserve(BEN, "d", "d", PureDP("0.1"))
+    assert yields == [1]
+    writer.reserve(BEN, "e", "d", PureDP("0.1"))
+    assert yields == [1]
+
+
+def test_a_confirmation_that_is_seen_before_its_outcome_is_read_again(file_home) -> None:
+    """A read of head and confirmation need not be of one moment."""
+    writer, other = registered(file_home), file_home.open()
+    post = leave(other, Debit(ANA, "k", "d", TENTH, ""))
+    writer.reserve(BEN, "k", "d", PureDP("0.1"))
+    assert post.is_answered()
+    pristine = post.outcome()
+    post._reply = bytes(len(post._reply))
+    assert post.outcome() == pristine is not None

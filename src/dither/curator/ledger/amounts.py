@@ -25,6 +25,7 @@ UNITS = 720_720 * 10**24
 WIDTH = 40
 #: The largest figure of a single loss or budget. Nothing is promised by it; what is larger is a mistake.
 LARGEST = 10**6
+_LARGEST_UNITS = LARGEST * UNITS
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,14 @@ class Amount:
         >>> thirds[0] + thirds[1] + thirds[2] <= Amount.of(PureDP(1))
         True
         """
-        return _covering(checked_loss(parameter, loss))
+        if not isinstance(loss, Loss):
+            raise InvalidParameter(parameter, loss, "a loss such as PureDP(1), ZCDP(0.1) or ApproxDP(1, '1e-6')")
+        pure = loss.pure
+        amount = cls(None if pure is None else _round_up(pure), _round_up(loss.rho), _round_up(loss.delta))
+        # Whole numbers are compared many times faster than fractions are, and say the same.
+        if amount.rho > _LARGEST_UNITS or (amount.epsilon or 0) > _LARGEST_UNITS:
+            raise InvalidParameter(parameter, loss, f"at most {LARGEST} in each figure")
+        return amount
 
     def loss(self) -> Loss:
         """Return the amount as a loss."""
@@ -100,12 +108,6 @@ ZERO = Amount(0, 0, 0)
 
 # Releases of one size come often, and exact fractions take their time.
 @functools.lru_cache(maxsize=1024)
-def _covering(loss: Loss) -> Amount:
-    epsilon = None if loss.pure is None else _round_up(loss.pure)
-    return Amount(epsilon, _round_up(loss.rho), _round_up(loss.delta))
-
-
-@functools.lru_cache(maxsize=1024)
 def _loss(amount: Amount) -> Loss:
     # Two histories that were joined may have lost more than everything; a delta this near to 1 says the same.
     delta = Fraction(min(amount.delta, UNITS - 1), UNITS)
@@ -118,10 +120,7 @@ def _loss(amount: Amount) -> Loss:
 
 def checked_loss(parameter: str, loss: Loss) -> Loss:
     """Return ``loss`` if the ledger can keep it."""
-    if not isinstance(loss, Loss):
-        raise InvalidParameter(parameter, loss, "a loss such as PureDP(1), ZCDP(0.1) or ApproxDP(1, '1e-6')")
-    if max(loss.pure or 0, loss.rho) > LARGEST:
-        raise InvalidParameter(parameter, loss, f"at most {LARGEST} in each figure")
+    Amount.of(loss, parameter)
     return loss
 
 
@@ -133,7 +132,8 @@ def is_no_less(loss: Loss, than: Loss) -> bool:
 
 
 def _round_up(figure: Fraction) -> int:
-    return -(-figure.numerator * UNITS // figure.denominator)
+    numerator, denominator = figure.as_integer_ratio()
+    return -(-numerator * UNITS // denominator)
 
 
 def _text(figure: int) -> str:

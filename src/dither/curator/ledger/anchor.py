@@ -8,6 +8,7 @@ Lines are only ever appended, and what the file says is the join of its lines: t
 the order in which processes append does not matter, a torn line is a line that is not there, and nothing can make an
 anchor go back. A line is written after the commit it tells of and is not waited for: if the machine loses power, the
 anchor may miss the last entries (about ``SYNC_EVERY`` of a process at most), never name one that the ledger has not.
+What takes long, forcing lines to disk and shortening the file, is done when other processes have their turn again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,10 +32,16 @@ from dither.curator.ledger.chain import canonical
 #: A process forces its lines to disk after this many, and when it closes the ledger.
 SYNC_EVERY = 64
 #: A file longer than this is rewritten: one line for each account, the latest hashes, and every so many-th older one.
-LONGEST_FILE = 2**16
+LONGEST_FILE = 2**18
 LATEST_HASHES = 1000
 EVERY_HASH = 64
 _CHECK_SIGNS = 16
+#: The line of an account as it is written here; others are read too, in ten times the time. A quotation mark within a
+#: name has a backslash before it, so that what looks like a field is one.
+_HOLDING = re.compile(
+    r'\{"at":(\d+),(.*?),"releases":(\d+),"spent":\{"delta":"(\d+)","rho":"(\d+)","epsilon":(?:null|"(\d+)")\},'
+    r'"terms":(\{.*\})\}'
+)
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,10 @@ class Memory:
         """Yield what is to be written so that it is read back."""
         if self.hashes:
             latest = self.seq - LATEST_HASHES
-            kept = (seq for seq in self.hashes if seq > latest or seq % EVERY_HASH == 0)
-            yield _line({"hashes": [[seq, self.hashes[seq]] for seq in sorted(kept)]})
+            kept = sorted([seq for seq in self.hashes if seq > latest or seq % EVERY_HASH == 0])
+            # As ``canonical`` would write it, sooner: a hash has no sign that needs care.
+            body = ",".join([f'[{seq},"{self.hashes[seq]}"]' for seq in kept])
+            yield _line(f'{{"hashes":[{body}]}}')
         for name, holding in sorted(self.datasets.items()):
             yield _holding_line(name, None, holding)
         for (dataset, analyst), holding in sorted(self.analysts.items()):
@@ -107,15 +117,24 @@ class Memory:
         check, _, body = text.partition(" ")
         if check != _check(body):
             return
+        found = _HOLDING.fullmatch(body)
+        if found is not None:
+            at, names, releases, delta, rho, epsilon, terms = found.groups()
+            spent = Amount(None if epsilon is None else int(epsilon), int(rho), int(delta))
+            self._learn_holding(_plain(f"{{{names}}}"), Holding(int(at), _plain(terms), spent, int(releases)))
+            return
         record = json.loads(body)
         for seq, digest in record.get("hashes", ()):
             self.learn(seq, digest)
         if "dataset" in record:
-            holding = Holding(record["at"], record["terms"], Amount.from_json(record["spent"]), record["releases"])
-            if "analyst" in record:
-                self.learn_analyst(record["dataset"], record["analyst"], holding)
-            else:
-                self.learn_dataset(record["dataset"], holding)
+            spent = Amount.from_json(record["spent"])
+            self._learn_holding(record, Holding(record["at"], record["terms"], spent, record["releases"]))
+
+    def _learn_holding(self, whose: Mapping[str, Any], holding: Holding) -> None:
+        if "analyst" in whose:
+            self.learn_analyst(whose["dataset"], whose["analyst"], holding)
+        else:
+            self.learn_dataset(whose["dataset"], holding)
 
 
 class Anchor:
@@ -130,10 +149,12 @@ class Anchor:
     def __init__(self, folder: Path, ledger: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = folder / f"{ledger}.anchor"
+        self._name = str(self.path)
         self._place = folder / f"{ledger}.place"
         self._guard = os.open(folder / f"{ledger}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._file: int | None = None
         self._unforced = 0
+        self._size = 0
         self._short_size = 0
 
     def read(self) -> Memory:
@@ -148,17 +169,26 @@ class Anchor:
         return memory
 
     def append(self, memory: Memory) -> None:
-        """Add what is known now; on return another process can read it."""
+        """Add what is known now; on return another process can read it. ``tidy`` is to follow when nobody waits."""
         # The first line end closes a line that a dying process may have left open.
         text = "\n" + "\n".join(memory.lines()) + "\n"
-        with self._held(fcntl.LOCK_SH):
+        fcntl.flock(self._guard, fcntl.LOCK_SH)
+        try:
             file, size = self._open()
             _write_all(file, text)
             self._unforced += max(1, len(memory.hashes))
-            if self._unforced >= SYNC_EVERY:
-                os.fsync(file)
-                self._unforced = 0
-        if size + len(text) > max(LONGEST_FILE, 2 * self._short_size):
+            self._size = size + len(text)
+        finally:
+            fcntl.flock(self._guard, fcntl.LOCK_UN)
+
+    def tidy(self) -> None:
+        """Force what was written to disk, and shorten the file, where it is time."""
+        if self._unforced >= SYNC_EVERY and self._file is not None:
+            # A file that was shortened meanwhile was forced to disk as a whole.
+            os.fsync(self._file)
+            self._unforced = 0
+        if self._size > max(LONGEST_FILE, 2 * self._short_size):
+            self._size = 0
             self._shorten()
 
     def _open(self) -> tuple[int, int]:
@@ -166,7 +196,7 @@ class Anchor:
         if self._file is not None:
             found = os.fstat(self._file)
             try:
-                named = os.stat(self.path)
+                named = os.stat(self._name)
                 is_same = (found.st_ino, found.st_dev) == (named.st_ino, named.st_dev)
             except FileNotFoundError:
                 is_same = False
@@ -252,14 +282,20 @@ def once_kept_at(folder: Path, place: str) -> Path | None:
     return None
 
 
+@functools.lru_cache(maxsize=1024)
+def _plain(text: str) -> Mapping[str, Any]:
+    """Return what a text says that is the same in many lines; nobody changes it."""
+    record: Mapping[str, Any] = json.loads(text)
+    return record
+
+
 def _holding_line(dataset: str, analyst: str | None, holding: Holding) -> str:
     """Return the line of an account; what stays the same from line to line is not written anew each time."""
     names, terms = _same(dataset, analyst, tuple(sorted(holding.terms.items())))
     epsilon, rho, delta = holding.spent.epsilon, holding.spent.rho, holding.spent.delta
     spent = f'{{"delta":"{delta}","rho":"{rho}","epsilon":'
     spent += "null}" if epsilon is None else f'"{epsilon}"}}'
-    body = f'{{"at":{holding.seq},{names},"releases":{holding.releases},"spent":{spent},"terms":{terms}}}'
-    return f"{_check(body)} {body}"
+    return _line(f'{{"at":{holding.seq},{names},"releases":{holding.releases},"spent":{spent},"terms":{terms}}}')
 
 
 @functools.lru_cache(maxsize=1024)
@@ -275,8 +311,7 @@ def _write_all(file: int, text: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _line(record: Mapping[str, Any]) -> str:
-    body = canonical(record)
+def _line(body: str) -> str:
     return f"{_check(body)} {body}"
 
 

@@ -74,6 +74,8 @@ def ignore_step(step: str) -> None:
 class _Asked:
     """A request of one thread, and what became of it."""
 
+    __slots__ = ("decision", "is_alone", "order")
+
     def __init__(self, order: Order) -> None:
         self.order = order
         self.decision: Decision | None = None
@@ -104,6 +106,7 @@ class Books(Ledger):
         self._folder = anchors
         self._clock = clock
         self._reach = reach
+        self._is_watched = reach is not ignore_step
         self._turns = Turns()
         self._process = os.getpid()
         self._is_closed = False
@@ -221,8 +224,11 @@ class Books(Ledger):
     def _change(self, verb: str, work: Callable[[Page], Result]) -> Result:
         """Run ``work`` in a transaction of its own: undone if it raises, durable when this returns."""
         self._check_usable()
-        with self._turns.turn(), self._turn():
-            return self._transact({verb}, work)
+        with self._turns:
+            with self._turn():
+                result = self._transact({verb}, work)
+            self._tidy_anchor()
+        return result
 
     def _transact(self, verbs: Collection[str], work: Callable[[Page], Result]) -> Result:
         """Do the same when one's turn has come."""
@@ -245,42 +251,40 @@ class Books(Ledger):
             raise LedgerBehindAnchor(self._where, f"entry {seen} was there and is gone")
 
     def _reach_all(self, verbs: Collection[str], moment: str) -> None:
-        for verb in verbs:
-            self._reach(f"{verb}: {moment}")
+        if self._is_watched:
+            for verb in verbs:
+                self._reach(f"{verb}: {moment}")
 
     def _ask(self, order: Order) -> Decision:
         """Have a step of a release carried out, together with what other threads and processes ask for."""
         self._check_usable()
-        self._reach(f"{order.verb}: asked")
+        self._reach_all((order.verb,), "asked")
         mine = _Asked(order)
         with self._asked_guard:
             self._asked.append(mine)
         try:
-            with self._turns.turn():
+            with self._turns:
                 if mine.decision is None:
                     self._settle_with(mine)
-        finally:
+        except BaseException:
             with self._asked_guard:
                 if mine in self._asked:
                     self._asked.remove(mine)
+            raise
         if mine.decision is None:
             raise LedgerUnavailable(self._where, "a request was given up")
-        self._reach(f"{order.verb}: told")
+        self._reach_all((order.verb,), "told")
         return mine.decision
 
     def _settle_with(self, mine: _Asked) -> None:
         """Settle a thread's request, and those of the threads that wait behind it."""
         together = [mine]
         with self._asked_guard:
-            size = mine.order.size
-            for other in () if mine.is_alone else self._asked:
-                size += other.order.size
-                if len(together) == MOST_TOGETHER or size > MOST_BYTES_TOGETHER:
-                    break
-                if other is not mine and not other.is_alone:
-                    together.append(other)
-            for one in together:
-                self._asked.remove(one)
+            self._asked.remove(mine)
+            if self._asked and not mine.is_alone:
+                together += self._company(mine.order.size)
+                for one in together[1:]:
+                    self._asked.remove(one)
         try:
             decisions = self._settle([one.order for one in together])
         except BaseException:
@@ -291,6 +295,18 @@ class Books(Ledger):
             raise
         for one, decision in zip(together, decisions, strict=True):
             one.decision = decision
+        self._tidy_anchor()
+
+    def _company(self, size: int) -> list[_Asked]:
+        """Return the requests of other threads that go together with one of a size."""
+        found: list[_Asked] = []
+        for other in self._asked:
+            size += other.order.size
+            if len(found) == MOST_TOGETHER - 1 or size > MOST_BYTES_TOGETHER:
+                break
+            if not other.is_alone:
+                found.append(other)
+        return found
 
     def _settle(self, orders: Sequence[Order]) -> Sequence[Decision]:
         """Carry orders out, durably; if this raises, none of them is decided."""
@@ -307,6 +323,14 @@ class Books(Ledger):
                 self._anchor.append(memory)
             except OSError:
                 # The debit or the answer is durable: to fail now would only waste it.
+                self._is_anchor_late = True
+
+    def _tidy_anchor(self) -> None:
+        """Do what the anchor needs from time to time, when other processes have their turn again."""
+        if self._anchor is not None:
+            try:
+                self._anchor.tidy()
+            except OSError:
                 self._is_anchor_late = True
 
     def _catch_up(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -17,6 +17,32 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 def canonical(record: Mapping[str, Any]) -> str:
     """Return the one text of a record: sorted keys, no spaces, ASCII."""
     return _ENCODER.encode(record)
+
+
+#: The canonical text of a single text.
+quoted: Callable[[str], str] = _ENCODER.encode
+
+
+def debit_text(
+    seq: int, time: str, account: tuple[str, str], key: str, digest: str, charge: Mapping[str, str | None], words: str
+) -> str:
+    """Return the canonical text of a debit's record, much quicker than ``canonical`` finds it."""
+    epsilon = "null" if charge["epsilon"] is None else f'"{charge["epsilon"]}"'
+    amount = f'{{"delta":"{charge["delta"]}","epsilon":{epsilon},"rho":"{charge["rho"]}"}}'
+    dataset, analyst = account
+    return (
+        f'{{"analyst":{quoted(analyst)},"charge":{amount},"dataset":{quoted(dataset)},"description":{quoted(words)},'
+        f'"digest":{quoted(digest)},"key":{quoted(key)},"kind":"reserve","seq":{seq},"time":{quoted(time)}}}'
+    )
+
+
+def answer_text(seq: int, time: str, account: tuple[str, str], key: str, digest: str) -> str:
+    """Return the canonical text of an answer's record, likewise."""
+    dataset, analyst = account
+    return (
+        f'{{"analyst":{quoted(analyst)},"answer":{quoted(digest)},"dataset":{quoted(dataset)},"key":{quoted(key)},'
+        f'"kind":"answer","seq":{seq},"time":{quoted(time)}}}'
+    )
 
 
 def first_link(ledger: str) -> str:

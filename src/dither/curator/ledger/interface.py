@@ -26,6 +26,7 @@ MOST_ATTEMPTS = 3
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 20_000
 LARGEST_ANSWER = 2**28
+_NAME_RULE = f"1 to {LONGEST_NAME} printable characters in normal form (NFKC), without spaces at the ends"
 
 
 @dataclass(frozen=True)
@@ -279,17 +280,16 @@ def checked_name(parameter: str, name: str) -> str:
     dither.errors.InvalidParameter: dataset must be 1 to 200 printable characters in normal form (NFKC), without \
 spaces at the ends, got ' visits'
     """
-    rule = f"1 to {LONGEST_NAME} printable characters in normal form (NFKC), without spaces at the ends"
     is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable() and name == name.strip()
-    if not (is_name and unicodedata.is_normalized("NFKC", name)):
-        raise InvalidParameter(parameter, name, rule)
+    if not (is_name and (name.isascii() or unicodedata.is_normalized("NFKC", name))):
+        raise InvalidParameter(parameter, name, _NAME_RULE)
     return name
 
 
 def checked_text(parameter: str, text: str) -> str:
     """Return a text that every database can keep."""
-    rule = f"a text of at most {LONGEST_DESCRIPTION} characters, without NUL and lone surrogates"
     is_text = isinstance(text, str) and len(text) <= LONGEST_DESCRIPTION and "\0" not in text
-    if not is_text or any("\ud800" <= sign <= "\udfff" for sign in text):
+    if not is_text or (not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text)):
+        rule = f"a text of at most {LONGEST_DESCRIPTION} characters, without NUL and lone surrogates"
         raise InvalidParameter(parameter, text, rule)
     return text

@@ -3,14 +3,16 @@
 A step is data and not code, so that one process can carry it out for another. Whoever carries a step out decides by the
 ledger's rules and writes, all inside one transaction. What was decided is told in few figures; an answer that was
 stored before is not told but read from the ledger by whoever asked.
+
+Records are tuples with names, which are made in a quarter of the time that frozen classes take: every step makes
+several while others wait.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import NamedTuple
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import Amount
@@ -19,8 +21,7 @@ from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.page import Page, Purse, Request
 
 
-@dataclass(frozen=True)
-class Debit:
+class Debit(NamedTuple):
     """Reserve: debit a charge, or find what became of the request."""
 
     account: Account
@@ -28,7 +29,11 @@ class Debit:
     digest: str
     charge: Amount
     description: str
-    verb: ClassVar[str] = "reserve"
+
+    @property
+    def verb(self) -> str:
+        """What is asked."""
+        return "reserve"
 
     @property
     def size(self) -> int:
@@ -36,8 +41,7 @@ class Debit:
         return len(self.description)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """Complete: store an answer to the request that was debited at an entry."""
 
     account: Account
@@ -45,8 +49,16 @@ class Answer:
     digest: str
     entry: int
     hash: str
-    content: bytes = field(repr=False)
-    verb: ClassVar[str] = "complete"
+    content: bytes
+
+    def __repr__(self) -> str:
+        # The content is not shown: until it is stored it is nobody's.
+        return f"Answer({self.account}, {self.key!r}, entry={self.entry})"
+
+    @property
+    def verb(self) -> str:
+        """What is asked."""
+        return "complete"
 
     @property
     def size(self) -> int:
@@ -57,8 +69,7 @@ class Answer:
 Order = Debit | Answer
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What the ledger decided, once its transaction is durable.
 
     ``kind`` is ``reserved`` or ``stored`` when something was written; ``answered`` when the answer is in the ledger
@@ -95,15 +106,7 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
         return _refusal("budget", purse)
     if not mine.admits(charge, certificates):
         return _refusal("quota", mine)
-    page.enter(
-        "reserve",
-        dataset=account.dataset,
-        analyst=account.analyst,
-        key=order.key,
-        digest=order.digest,
-        charge=charge.to_json(),
-        description=order.description,
-    )
+    page.enter_debit(account, order.key, order.digest, charge, order.description)
     page.keep_dataset(account.dataset, unit, purse.pay(charge))
     page.keep_analyst(account, mine.pay(charge))
     page.reserve(account, order.key, order.digest, charge)
@@ -141,41 +144,59 @@ def _answer(page: Page, order: Answer) -> Decision:
         return Decision("foreign")
     if known.state != "reserved":
         return Decision(known.state)
-    digest = answer_digest(order.content)
-    page.enter("answer", dataset=account.dataset, analyst=account.analyst, key=key, answer=digest)
+    page.enter_answer(account, key, answer_digest(order.content))
     page.answer(account, key, known, order.content)
     return Decision("stored", page.seq, page.hash, known.attempts, known.charge)
 
 
+# Letters are fields that end with a NUL, which no name, digest or description holds: split and joined at a fraction of
+# what a general notation takes, and that counts while others wait.
+_END = "\0"
+_ORDER_FIELDS = 9
+_DECISION_FIELDS = 8
+
+
 def write_orders(orders: Sequence[Order]) -> bytes:
-    """Return orders as bytes: a line of plain data, then the answers as they are."""
-    records: list[list[Any]] = []
+    """Return orders as bytes: how many, nine fields for each, then the answers as they are."""
+    fields = [str(len(orders))]
     contents = []
     for order in orders:
-        whose = [order.account.dataset, order.account.analyst, order.key]
+        account = order.account
         if isinstance(order, Debit):
-            records.append(["reserve", *whose, order.digest, *_figures(order.charge), order.description])
+            charge = order.charge
+            epsilon = "" if charge.epsilon is None else str(charge.epsilon)
+            rest = (epsilon, str(charge.rho), str(charge.delta), order.description)
         else:
-            records.append(["complete", *whose, order.digest, order.entry, order.hash, len(order.content)])
+            rest = (str(order.entry), order.hash, str(len(order.content)), "")
             contents.append(order.content)
-    return b"\n".join((json.dumps(records).encode("ascii"), b"".join(contents)))
+        fields += (order.verb, account.dataset, account.analyst, order.key, order.digest, *rest)
+    fields.append("")
+    return _END.join(fields).encode() + b"".join(contents)
 
 
 def read_orders(data: bytes) -> list[Order]:
     """Return the orders that ``write_orders`` wrote."""
-    line, _, contents = data.partition(b"\n")
+    count, _, rest = data.partition(b"\0")
+    *fields, contents = rest.split(b"\0", _ORDER_FIELDS * int(count))
     orders: list[Order] = []
     start = 0
-    for verb, dataset, analyst, key, *rest in json.loads(line):
-        account = Account(dataset, analyst)
-        if verb == "reserve":
-            digest, epsilon, rho, delta, description = rest
-            orders.append(Debit(account, key, digest, Amount(epsilon, rho, delta), description))
+    for place in range(0, len(fields), _ORDER_FIELDS):
+        verb, dataset, analyst, key, digest, first, second, third, words = fields[place : place + _ORDER_FIELDS]
+        account = _account(dataset, analyst)
+        if verb == b"reserve":
+            charge = Amount(int(first) if first else None, int(second), int(third))
+            orders.append(Debit(account, key.decode(), digest.decode(), charge, words.decode()))
         else:
-            digest, entry, link, size = rest
-            orders.append(Answer(account, key, digest, entry, link, contents[start : start + size]))
-            start += size
+            end = start + int(third)
+            content = contents[start:end]
+            orders.append(Answer(account, key.decode(), digest.decode(), int(first), second.decode(), content))
+            start = end
     return orders
+
+
+@functools.lru_cache(maxsize=1024)
+def _account(dataset: bytes, analyst: bytes) -> Account:
+    return Account(dataset.decode(), analyst.decode())
 
 
 def write_decisions(decisions: Sequence[Decision], longest: int) -> bytes:
@@ -187,20 +208,24 @@ def write_decisions(decisions: Sequence[Decision], longest: int) -> bytes:
 
 
 def _write_decisions(decisions: Sequence[Decision]) -> bytes:
-    told = [
-        [one.kind, one.entry, one.hash, one.attempt, None if one.charge is None else _figures(one.charge), one.limit]
-        for one in decisions
-    ]
-    return json.dumps(told).encode("ascii")
+    fields: list[str] = []
+    for one in decisions:
+        charge = one.charge
+        if charge is None:
+            figures = ("", "", "")
+        else:
+            epsilon = "" if charge.epsilon is None else str(charge.epsilon)
+            figures = (epsilon, str(charge.rho), str(charge.delta))
+        fields += (one.kind, str(one.entry), one.hash, str(one.attempt), *figures, one.limit or "")
+    return _END.join(fields).encode()
 
 
 def read_decisions(data: bytes) -> list[Decision]:
     """Return the decisions that ``write_decisions`` wrote."""
-    return [
-        Decision(kind, entry, link, attempt, None if charge is None else Amount(*charge), limit)
-        for kind, entry, link, attempt, charge, limit in json.loads(data)
-    ]
-
-
-def _figures(amount: Amount) -> list[int | None]:
-    return [amount.epsilon, amount.rho, amount.delta]
+    fields = data.decode().split(_END)
+    decisions = []
+    for place in range(0, len(fields), _DECISION_FIELDS):
+        kind, entry, link, attempt, epsilon, rho, delta, limit = fields[place : place + _DECISION_FIELDS]
+        charge = Amount(int(epsilon) if epsilon else None, int(rho), int(delta)) if rho else None
+        decisions.append(Decision(kind, int(entry), link, int(attempt), charge, limit or None))
+    return decisions

@@ -14,15 +14,14 @@ import json
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
-from dither.curator.ledger.chain import canonical, link
+from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
 from dither.errors import DitherError, LedgerCorrupted, UnknownDataset
 from dither.privacy import ZCDP, Loss, PureDP
@@ -55,8 +54,7 @@ class Rows(ABC):
         return rows[0] if rows else None
 
 
-@dataclass(frozen=True)
-class Purse:
+class Purse(NamedTuple):
     """A limit and what is spent of it: a data set's budget, or an analyst's quota, if there is one.
 
     ``limit`` is the canonical text of a loss, as it is stored.
@@ -102,8 +100,7 @@ def limit_text(loss: Loss) -> str:
     return canonical(loss.to_json())
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What the tables know of one request."""
 
     digest: str
@@ -187,10 +184,30 @@ class Page:
             self._moment = moment(self._clock)
         self.seq = self.seq + 1 if seq is None else seq
         text = canonical({"seq": self.seq, "kind": kind, "time": self._moment} | fields)
-        self.hash = link(self.hash, text)
-        self._new_entries.append((self.seq, fields.get("dataset"), text, self.hash))
-        self.memory.learn(self.seq, self.hash)
+        self._append(fields.get("dataset"), text)
         return self.seq
+
+    def enter_debit(self, account: Account, key: str, digest: str, charge: Amount, description: str) -> None:
+        """Append the entry of a debit: what ``enter`` would, sooner."""
+        if self._moment is None:
+            self._moment = moment(self._clock)
+        self.seq += 1
+        whose = account.dataset, account.analyst
+        text = debit_text(self.seq, self._moment, whose, key, digest, charge.to_json(), description)
+        self._append(account.dataset, text)
+
+    def enter_answer(self, account: Account, key: str, answer: str) -> None:
+        """Append the entry of an answer with this digest, likewise."""
+        if self._moment is None:
+            self._moment = moment(self._clock)
+        self.seq += 1
+        text = answer_text(self.seq, self._moment, (account.dataset, account.analyst), key, answer)
+        self._append(account.dataset, text)
+
+    def _append(self, dataset: str | None, text: str) -> None:
+        self.hash = link(self.hash, text)
+        self._new_entries.append((self.seq, dataset, text, self.hash))
+        self.memory.hashes[self.seq] = self.hash
 
     def flush(self) -> None:
         """Write what was entered and changed, each account once, in the order that the tables' references ask for."""
@@ -221,12 +238,13 @@ class Page:
             raise UnknownDataset(name)
         return found
 
-    @guarded
     def find_dataset(self, name: str) -> tuple[str, Purse] | None:
         """Return the unit and the purse of a data set, if it is registered."""
         known = self._datasets.get(name)
-        if known is not None:
-            return known
+        return self._read_dataset(name) if known is None else known
+
+    @guarded
+    def _read_dataset(self, name: str) -> tuple[str, Purse] | None:
         row = self.rows.one("SELECT unit, budget, epsilon, rho, delta, releases FROM datasets WHERE name = ?", name)
         if row is None:
             return None
@@ -235,12 +253,13 @@ class Page:
         self._datasets[name] = found
         return found
 
-    @guarded
     def analyst(self, account: Account) -> Purse:
         """Return the purse of an analyst, empty and without a quota where there is none yet."""
         known = self._analysts.get(account)
-        if known is not None:
-            return known
+        return self._read_analyst(account) if known is None else known
+
+    @guarded
+    def _read_analyst(self, account: Account) -> Purse:
         row = self.rows.one(
             "SELECT quota, epsilon, rho, delta, releases FROM analysts WHERE dataset = ? AND analyst = ?",
             account.dataset,
@@ -267,12 +286,13 @@ class Page:
     def _holding(self, purse: Purse, **terms: str) -> Holding:
         return Holding(self.seq, {"limit": purse.limit} | terms, purse.spent, purse.releases)
 
-    @guarded
     def request(self, account: Account, key: str) -> Request | None:
         """Return what is known of a request, if it was ever made."""
         known = self._requests.get((account, key))
-        if known is not None:
-            return known
+        return self._read_request(account, key) if known is None else known
+
+    @guarded
+    def _read_request(self, account: Account, key: str) -> Request | None:
         row = self.rows.one(
             "SELECT requests.digest, reserved, hash, epsilon, rho, delta, attempts, state, answered, answer "
             "FROM requests LEFT JOIN entries ON seq = reserved "
@@ -311,17 +331,17 @@ class Page:
     def renew(self, account: Account, key: str, known: Request) -> None:
         """Count one more attempt."""
         self._changes.append((_RENEW, (account.dataset, account.analyst, key)))
-        self._requests[account, key] = replace(known, attempts=known.attempts + 1)
+        self._requests[account, key] = known._replace(attempts=known.attempts + 1)
 
     def seal(self, account: Account, key: str, known: Request) -> None:
         """Give a request up for ever."""
         self._changes.append((_SEAL, (account.dataset, account.analyst, key)))
-        self._requests[account, key] = replace(known, state="sealed")
+        self._requests[account, key] = known._replace(state="sealed")
 
     def answer(self, account: Account, key: str, known: Request, answer: bytes) -> None:
         """Store the answer, whose entry was just made."""
         self._changes.append((_ANSWER, (self.seq, answer, account.dataset, account.analyst, key)))
-        self._requests[account, key] = replace(known, state="answered", answered=self.seq, answer=answer)
+        self._requests[account, key] = Request(*known[:5], "answered", self.seq, answer)
 
     @guarded
     def waiting(self, dataset: str, analyst: str | None) -> list[tuple[str, Amount]]:

@@ -23,10 +23,9 @@ import hashlib
 import os
 import struct
 import threading
-import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 SLOTS = 64
 #: The longest letter and the longest outcome; who has more to say waits for a round of its own.
@@ -39,12 +38,13 @@ _NOBODY = b"\0" * _NUMBER_BYTES
 _LETTER = struct.Struct("<16s16sQQQ8s")
 #: Checksum, random number, size of the outcome; number and hash of the last entry.
 _OUTCOME = struct.Struct("<16s16sQQ32s")
-_FORM = b"dither 1"
+_FORM = b"dither 2"
 _TOGETHER = 8
 _EMPTY = bytes(_TOGETHER * _LETTER.size)
 _LETTERS = 0
 _OUTCOMES = _LETTERS + SLOTS * _LETTER.size
-_CONFIRMED = _OUTCOMES + SLOTS * _OUTCOME.size
+#: An outcome's head is followed by the number that is confirmed, so that both are read at once.
+_REPLY_BYTES = _OUTCOME.size + _NUMBER_BYTES
 _LETTER_TEXTS = 2**14
 _OUTCOME_TEXTS = _LETTER_TEXTS + SLOTS * LONGEST_LETTER
 #: The lock of a slot is on this byte and the slots that follow; it is held as long as the slot is.
@@ -57,8 +57,7 @@ _parked: dict[tuple[int, int], list[int]] = {}
 _held_guard = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a letter, if the chain has an entry with this number and hash."""
 
     entry: int
@@ -66,8 +65,7 @@ class Outcome:
     text: bytes
 
 
-@dataclass(frozen=True)
-class Letter:
+class Letter(NamedTuple):
     """What a process asks for.
 
     ``outcome`` is there where a writer died that had carried it out, or was about to.
@@ -95,8 +93,13 @@ class Post:
         found = os.fstat(self._file)
         self._place = found.st_dev, found.st_ino
         self._number = _NOBODY
+        #: What was found in the slot once the last letter was confirmed.
+        self._reply: bytes | None = None
         #: The slot of this process; None where all are taken.
         self.slot = self._take_slot()
+        if self.slot is not None:
+            # Whoever had the slot before may have died with a letter in it.
+            self._clear(self.slot)
 
     def close(self) -> None:
         """Let go of the slot."""
@@ -122,7 +125,7 @@ class Post:
         """
         if self.slot is None or len(text) > LONGEST_LETTER:
             return False
-        number = uuid.uuid4().bytes
+        number = os.urandom(_NUMBER_BYTES)
         head = _LETTER.pack(_NOBODY, number, len(text), self._ledger, seen, _FORM)
         try:
             os.pwrite(self._file, text, _LETTER_TEXTS + self.slot * LONGEST_LETTER)
@@ -130,27 +133,39 @@ class Post:
         except OSError:
             return False
         self._number = number
+        self._reply = None
         return True
 
     def is_answered(self) -> bool:
         """Whether the outcome of the last letter is durable."""
         if self.slot is None or self._number == _NOBODY:
             return False
-        return os.pread(self._file, _NUMBER_BYTES, _CONFIRMED + self.slot * _NUMBER_BYTES) == self._number
+        if self._reply is None:
+            reply = os.pread(self._file, _REPLY_BYTES, _OUTCOMES + self.slot * _REPLY_BYTES)
+            if reply[_OUTCOME.size :] != self._number:
+                return False
+            # What is confirmed changes no more.
+            self._reply = reply
+        return True
 
     def outcome(self) -> Outcome | None:
         """Return the outcome of the last letter, once it is durable."""
-        if self.slot is None or not self.is_answered():
+        if self.slot is None or not self.is_answered() or self._reply is None:
             return None
-        head = os.pread(self._file, _OUTCOME.size, _OUTCOMES + self.slot * _OUTCOME.size)
-        return self._checked_outcome(self.slot, self._number, head)
+        found = self._checked_outcome(self.slot, self._number, self._reply[: _OUTCOME.size])
+        if found is None:
+            # The head was read before the confirmation, and a read need not be of one moment. Now it is the later one.
+            head = os.pread(self._file, _OUTCOME.size, _OUTCOMES + self.slot * _REPLY_BYTES)
+            found = self._checked_outcome(self.slot, self._number, head)
+        return found
 
     def withdraw(self) -> None:
         """Ask for nothing any more."""
-        if self.slot is not None and self._number != _NOBODY:
-            with contextlib.suppress(OSError):
-                os.pwrite(self._file, bytes(_LETTER.size), _LETTERS + self.slot * _LETTER.size)
+        # A letter that is confirmed is passed over as it is.
+        if self.slot is not None and self._number != _NOBODY and self._reply is None:
+            self._clear(self.slot)
         self._number = _NOBODY
+        self._reply = None
 
     def is_own(self, letter: Letter) -> bool:
         """Whether a letter is the last that was left here."""
@@ -165,8 +180,8 @@ class Post:
         for slot in _used_slots(table):
             start = _LETTERS + slot * _LETTER.size
             number = table[start + 16 : start + 32]
-            confirmed = _CONFIRMED + slot * _NUMBER_BYTES
-            if number == table[confirmed : confirmed + _NUMBER_BYTES]:
+            reply = _OUTCOMES + slot * _REPLY_BYTES
+            if number == table[reply + _OUTCOME.size : reply + _REPLY_BYTES]:
                 continue
             head = table[start : start + _LETTER.size]
             checksum, _, size, ledger, seen, form = _LETTER.unpack(head)
@@ -175,8 +190,9 @@ class Post:
             text = os.pread(self._file, size, _LETTER_TEXTS + slot * LONGEST_LETTER)
             if checksum != _checksum(head, text):
                 continue
-            start = _OUTCOMES + slot * _OUTCOME.size
-            outcome = self._checked_outcome(slot, number, table[start : start + _OUTCOME.size])
+            outcome = None
+            if number == table[reply + 16 : reply + 32]:
+                outcome = self._checked_outcome(slot, number, table[reply : reply + _OUTCOME.size])
             found.append(Letter(slot, number, seen, text, outcome))
         return found
 
@@ -184,13 +200,14 @@ class Post:
         """Leave an outcome that holds if the chain will have an entry with that number and hash."""
         head = _OUTCOME.pack(_NOBODY, letter.number, len(text), entry, bytes.fromhex(digest))
         os.pwrite(self._file, text, _OUTCOME_TEXTS + letter.slot * LONGEST_OUTCOME)
-        os.pwrite(self._file, _checksum(head, text) + head[16:], _OUTCOMES + letter.slot * _OUTCOME.size)
+        os.pwrite(self._file, _checksum(head, text) + head[16:], _OUTCOMES + letter.slot * _REPLY_BYTES)
 
     def confirm(self, letter: Letter) -> None:
         """Say that the outcome is durable."""
         # What fails here is found out by the sender, who looks into the chain when its own round has come.
         with contextlib.suppress(OSError):
-            os.pwrite(self._file, letter.number, _CONFIRMED + letter.slot * _NUMBER_BYTES)
+            place = _OUTCOMES + letter.slot * _REPLY_BYTES + _OUTCOME.size
+            os.pwrite(self._file, letter.number, place)
 
     def _checked_outcome(self, slot: int, number: bytes, head: bytes) -> Outcome | None:
         if len(head) < _OUTCOME.size or head[16:32] != number:
@@ -200,6 +217,10 @@ class Post:
             return None
         text = os.pread(self._file, size, _OUTCOME_TEXTS + slot * LONGEST_OUTCOME)
         return Outcome(entry, digest.hex(), text) if checksum == _checksum(head, text) else None
+
+    def _clear(self, slot: int) -> None:
+        with contextlib.suppress(OSError):
+            os.pwrite(self._file, bytes(_LETTER.size), _LETTERS + slot * _LETTER.size)
 
     def _take_slot(self) -> int | None:
         with _held_guard:

@@ -105,11 +105,12 @@ class Rounds:
             self.begin()
             yield
         finally:
-            self._end()
+            self.end()
 
-    @contextmanager
-    def turn_or_service(self, post: Callable[[], bool], is_served: Callable[[], bool]) -> Iterator[bool]:
-        """Wait until another's round has served one, or for a round of one's own: yield whether it is one's own.
+    def turn_or_service(self, post: Callable[[], bool], is_served: Callable[[], bool]) -> bool:
+        """Wait until another's round has served one, or for a round of one's own; return whether it is one's own.
+
+        ``end`` is to be called in either case, whatever happens.
 
         Args:
             post: leaves the request where whoever holds a round finds it, and says whether that was possible; called
@@ -117,26 +118,6 @@ class Rounds:
             is_served: whether the request was served; asked after each round that might have.
 
         """
-        try:
-            yield self._await_turn_or_service(post, is_served)
-        finally:
-            self._end()
-
-    def begin(self) -> None:
-        """Say that one's round has begun: who comes from now on may find it too late."""
-        if self._mine:
-            os.pwrite(self._file, self._mine.to_bytes(8, "little"), 8)
-
-    def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._file)
-
-    def _await_turn(self) -> None:
-        while not self._claim(self._latest()[0]):
-            pass
-        self._await_begin()
-
-    def _await_turn_or_service(self, post: Callable[[], bool], is_served: Callable[[], bool]) -> bool:
         latest, begun = self._latest()
         if latest <= begun and self._claim(latest):
             self._await_begin()
@@ -160,16 +141,40 @@ class Rounds:
                 return False
         return True
 
+    def end(self) -> None:
+        """Let go of one's round, if one has one."""
+        if self._mine:
+            self._mine = 0
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 0, 0)
+
+    def begin(self) -> None:
+        """Say that one's round has begun: who comes from now on may find it too late."""
+        if self._mine:
+            os.pwrite(self._file, self._mine.to_bytes(8, "little"), 8)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def _await_turn(self) -> None:
+        while not self._claim(self._latest()[0]):
+            pass
+        self._await_begin()
+
     def _latest(self) -> tuple[int, int]:
-        latest, begun = _NUMBERS.unpack(os.pread(self._file, _NUMBERS.size, 0).ljust(_NUMBERS.size, b"\0"))
+        found = os.pread(self._file, _NUMBERS.size, 0)
+        latest, begun = _NUMBERS.unpack(found if len(found) == _NUMBERS.size else found.ljust(_NUMBERS.size, b"\0"))
         return (latest, begun) if latest < _HIGHEST else (0, 0)
 
     def _claim(self, latest: int) -> bool:
         """Take the round after the latest, unless another was quicker."""
         mine = latest + 1
+        # Said first: whatever interrupts this, ``end`` lets go.
+        self._mine = mine
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _ROUNDS + mine)
         except OSError as error:
+            self._mine = 0
             if error.errno in _IS_HELD:
                 return False
             if error.errno in _GIVES_UP:
@@ -178,9 +183,9 @@ class Rounds:
         # Who was slow to get here may have taken a round that is long over. Nobody else changes the number now.
         if self._latest()[0] != latest:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _ROUNDS + mine)
+            self._mine = 0
             return False
         os.pwrite(self._file, mine.to_bytes(8, "little"), 0)
-        self._mine = mine
         return True
 
     def _await_begin(self) -> None:
@@ -198,12 +203,10 @@ class Rounds:
     def _await_bytes(self, start: int, count: int) -> None:
         try:
             fcntl.lockf(self._file, fcntl.LOCK_SH, count, start)
-            fcntl.lockf(self._file, fcntl.LOCK_UN, count, start)
         except OSError as error:
             # The system counts locks by process: two queues in each of two processes can look like a deadlock to it.
             if error.errno not in _GIVES_UP:
                 raise
-
-    def _end(self) -> None:
-        self._mine = 0
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 0, 0)
+        finally:
+            # Whatever interrupted the wait, one's own round is not among these bytes.
+            fcntl.lockf(self._file, fcntl.LOCK_UN, count, start)

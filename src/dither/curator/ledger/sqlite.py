@@ -42,6 +42,8 @@ _FOREIGN = (
     *("9p", "afs", "ceph", "cifs", "davfs", "gfs2", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3"),
     *("smbfs", "fuse.davfs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs"),
 )
+#: Lets whoever is ready run first, where the system has such a call; it does not wait for anything.
+_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 _IS_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
 
 
@@ -94,6 +96,8 @@ class SqliteLedger(Books):
         self._rounds: Rounds | None = None
         self._post: Post | None = None
         self._connection: sqlite3.Connection | None = None
+        #: Whether others were there when something was asked last.
+        self._has_company = False
         try:
             self._open()
             self._start(restored_because=restored_because)
@@ -210,21 +214,23 @@ class SqliteLedger(Books):
 
         def leave_letter() -> bool:
             # Whoever owes the anchor a line goes itself, and pays first. What is long would only be copied about.
-            if self._is_anchor_late or sum(order.size for order in orders) > LONGEST_LETTER:
+            if self._is_anchor_late or sum([order.size for order in orders]) > LONGEST_LETTER:
                 return False
             is_left = post.put(write_orders(orders), self._highest_seen)
-            self._reach_all({order.verb for order in orders}, "posted")
+            if self._is_watched:
+                self._reach_all({order.verb for order in orders}, "posted")
             return is_left
 
         try:
-            with rounds.turn_or_service(leave_letter, post.is_answered) as is_ours:
-                if is_ours:
-                    return self._lead(orders, rounds, post)
-                outcome = post.outcome()
+            if rounds.turn_or_service(leave_letter, post.is_answered):
+                return self._lead(orders, rounds, post)
+            outcome = post.outcome()
         finally:
+            rounds.end()
             post.withdraw()
         if outcome is None:
             raise LedgerUnavailable(self._path, "what became of a request was lost on the way; ask with the same key")
+        self._has_company = True
         self._highest_seen = max(self._highest_seen, outcome.entry)
         decisions = read_decisions(outcome.text)
         for place, decision in enumerate(decisions):
@@ -236,6 +242,10 @@ class SqliteLedger(Books):
     def _lead(self, orders: Sequence[Order], rounds: Rounds, post: Post) -> list[Decision]:
         """Carry out one's own orders and all letters in one transaction; if that fails, one's own alone."""
         round_of = _Round(orders, post, self._certificates)
+        if self._has_company:
+            # Those whom the round before has served are awake now and about to ask again. Who lets them go first finds
+            # their letters: otherwise every round would serve one half of the clients, and miss the other.
+            _give_way()
 
         def work(page: Page) -> list[Decision]:
             rounds.begin()
@@ -251,6 +261,7 @@ class SqliteLedger(Books):
             # Whatever is wrong with another's request is the other's to hear; it will, when its own round has come.
             round_of = _Round(orders, post, self._certificates)
             return self._transact(round_of.verbs, round_of.carry_out)
+        self._has_company = round_of.has_company
         if round_of.was_interrupted and not self._is_anchor_late:
             self._is_anchor_late = True
             # The one that died may not have told the anchor. What is durable is told all the same.
@@ -271,7 +282,7 @@ class SqliteLedger(Books):
     def _refuse_moved(self) -> None:
         """Refuse to write into a file that is no longer the one under this name."""
         try:
-            is_same = os.stat(self._path).st_ino == self._inode
+            is_same = os.stat(self._where).st_ino == self._inode
         except OSError:
             is_same = False
         if not is_same:
@@ -331,7 +342,7 @@ class _Round:
                 decisions = self._decide(page, orders)
                 written.append((letter, write_decisions(decisions, LONGEST_OUTCOME)))
             verbs = {order.verb for order in orders}
-            self.verbs |= verbs
+            self.verbs.update(verbs)
             self.outcomes.append((letter, verbs))
         if mine is None:
             mine = self._decide(page, self._orders)
