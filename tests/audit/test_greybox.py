@@ -14,9 +14,9 @@ import pytest
 from dither.audit import grey_box
 from dither.audit.neighbours import _Pick, graph_pairs, neighbours
 from dither.data.reference import ReferenceEngine
-from dither.mechanisms import Composed, Example, Geometric, Interactive, Numerics, Runner, find, registered
+from dither.mechanisms import Composed, Dialogue, Example, Geometric, Interactive, Numerics, Runner, find, registered
 from dither.noise import system_noise
-from dither.privacy import EDGE, L1, NODE, RECORDS, ROW, ROW_REPLACED, Distance, Plan, Unit, Use
+from dither.privacy import EDGE, L1, NODE, RECORDS, ROW, ROW_REPLACED, Distance, Metric, Plan, Unit, Use
 from dither.testing import hostile, replay
 
 
@@ -148,3 +148,71 @@ def test_every_algorithm_is_replayed_on_fifty_pairs(name: str) -> None:
     assert len(drawn) == missing
     for here, there, apart in drawn:
         assert replay(mechanism, here, there, d_in=apart) == []
+
+
+FURTHER = ["prefix-counter", "incremental-regression", "kept-table", "statistical-queries", "parent-child"]
+FURTHER += ["random-projection", "gaussian-process", "repeat-and-select"]
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_conversations_families_and_odd_metrics_have_pairs_of_their_own(name: str) -> None:
+    """Beyond those given: drawn anew, all different, and as far apart as they say."""
+    for example in find(name).examples():
+        fixed = len(example.neighbours) + len(list(hostile.pairs(example.mechanism, example.data)))
+        made = list(islice(neighbours(example), fixed, fixed + 30))
+        assert len(made) == 30
+        # Each has at least eight equally likely forms: up to three of them in thirty draws come once in 1e10 times.
+        assert len({told(here) + told(there) for here, there, _ in made}) > 3
+        for here, there, apart in made:
+            assert apart_of(example, here, there) == apart > 0
+
+
+def told(data: Any) -> str:
+    """Return data as a text that differs when they do."""
+    if isinstance(data, Dialogue):
+        return repr([told(data.data), *map(told, data.script)])
+    return repr(data.listed() if hasattr(data, "listed") else np.asarray(data, dtype=object).tolist())
+
+
+def apart_of(example: Example, here: Any, there: Any) -> Any:
+    """Return the distance by definition: of the metric, of rows, or of events in a stream."""
+    distance = example.mechanism.distance
+    if isinstance(distance, Metric):
+        return distance.measure(here, there)
+    if here.data is not None:
+        assert here.script == there.script
+        if distance == ROW_REPLACED:
+            return max(1, (rows_of(here.data) - rows_of(there.data)).total())
+        one, other = rows_of(here.data), rows_of(there.data)
+        return ((one - other) + (other - one)).total()
+    total = 0
+    for first, second in zip(here.script, there.script, strict=True):
+        if isinstance(first, np.ndarray):
+            one, other = rows_of(first), rows_of(second)
+            total += ((one - other) + (other - one)).total()
+        else:
+            total += abs(first - second)
+    return total
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["added", "replaced"])
+def test_tables_differ_in_one_person_who_is_wholly_there_or_not(number: int) -> None:
+    """Also over tables to which odd persons were added before: more rows of one of them would be another change."""
+    example = list(find("query").examples())[number]
+    is_replaced = number == 2
+    for here, there, apart in islice(neighbours(example), 150):
+        sides = []
+        for engine in (here, there):
+            persons: dict[Any, list[str]] = {}
+            for row in engine.frames["visits"]:
+                # Rows that belong to nobody are in no answer.
+                if row["person"] is not None:
+                    persons.setdefault(row["person"], []).append(repr(row))
+            sides.append({person: Counter(rows) for person, rows in persons.items()})
+        one, other = sides
+        differ = {person for person in {*one, *other} if one.get(person) != other.get(person)}
+        assert apart == 1
+        # Replaced, a person may keep the number and have other rows, or make room for one of another number.
+        assert len(differ) <= (2 if is_replaced else 1)
+        if not (is_replaced and len(differ) == 1):
+            assert all(person not in one or person not in other for person in differ)

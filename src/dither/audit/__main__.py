@@ -1,10 +1,11 @@
 """``python -m dither.audit``: audit everything that is registered, and say what was found.
 
 Black box on every instance, replay of a thousand hostile pairs for every composed one, random compositions priced by
-three independent routes, sensitivities of queries by brute force, and the laws of the noise. In two processes, within
-an hour; it ends in one table and one page. Ends with status 1 when a claim is refuted, when something was not tried for
-lack of time, or when a mechanism that is known to lose all it claims cannot be shown to lose nearly that: an audit
-without power would pass anything.
+three independent routes, sensitivities of queries by brute force, the laws of the noise, every specimen refuted and
+every mutant killed. In two processes, within an hour; it ends in one table and one page. Ends with status 1 when a
+claim is refuted, when something was not tried for lack of time, when a specimen withstands or a mutant survives, or
+when a mechanism that is known to lose all it claims cannot be shown to lose nearly that: an audit without power would
+pass anything.
 """
 
 from __future__ import annotations
@@ -13,13 +14,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
-
-from dither.audit.accounts import Account
-from dither.audit.everything import Extent, run_all
-from dither.audit.report import write_report
+from dither.audit.everything import PARTS, Extent
+from dither.audit.telling import audit_and_tell
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=usual.minutes, help="after which nothing more is begun")
     parser.add_argument("--processes", type=int, default=usual.processes, help="that work at the same time")
     parser.add_argument("--report", type=Path, default=Path("dither-audit.html"), help="the page, .html or .json")
-    parser.add_argument("names", nargs="*", help="names or module:thing; by default all, and all that is below them")
+    parser.add_argument("names", nargs="*", help=f"names, module:thing, or {', '.join(PARTS)}; by default all")
     given = parser.parse_args(arguments)
     extent = Extent(
         samples=given.samples,
@@ -47,53 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         minutes=given.minutes,
         processes=given.processes,
     )
-    console = Console()
-    console.width = max(console.width, 150)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=None)
-
-        def advance(done: int, total: int, name: str) -> None:
-            progress.update(bar, completed=done, total=total, description=name)
-            if not console.is_terminal and (done % 10 == 0 or done == total):
-                console.print(f"{done} of {total} done, {name}", highlight=False)
-
-        run = run_all(given.names, extent, advance)
-    console.print(table_of(run.accounts))
-    for note in run.notes:
-        console.print(note, highlight=False)
-    for complaint in run.complaints:
-        console.print(complaint, style="red", markup=False)
-    page = write_report(given.report, run.accounts, false_alarm=given.false_alarm, notes=[*run.notes, *run.complaints])
-    console.print(
-        f"false alarm of the whole run at most {given.false_alarm:g}; {run.seconds:.0f} seconds; "
-        f"{len(run.complaints)} complaints; the evidence is in {page}"
-    )
-    return 1 if run.complaints else 0
-
-
-def table_of(accounts: list[Account]) -> Table:
-    """Return one row for each instance."""
-    table = Table("mechanism", "example", "claim", "shown")
-    for column in ("share of claim", "outputs a side", "pairs", "replayed", "seconds"):
-        table.add_column(column, justify="right")
-    table.add_column("worst pair")
-    table.add_column("verdict")
-    for one in accounts:
-        table.add_row(
-            one.name,
-            str(one.number),
-            one.claim,
-            one.bound,
-            "" if one.share is None else f"{one.share:.3f}",
-            f"{one.samples:,}",
-            str(one.pairs),
-            f"{one.replayed:,}" if one.replayed else "",
-            f"{one.seconds:.1f}",
-            one.pair,
-            f"[red]{one.verdict}[/]" if one.complaints else f"[green]{one.verdict}[/]",
-        )
-    return table
+    return audit_and_tell(given.names, extent, report=given.report)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from time import perf_counter
+from dataclasses import asdict, dataclass, replace
+from time import process_time
 from typing import Any
 
 from dither.audit.blackbox import Verdict, audit
@@ -50,6 +50,7 @@ class Account:
     is_refuted: bool
     complaints: tuple[str, ...]
     sketch: Sketch | None = None
+    kind: str = "of your own"
 
     @property
     def verdict(self) -> str:
@@ -87,14 +88,15 @@ def account(
         progress: is told each verdict.
 
     """
-    start, verdicts = perf_counter(), []
+    start, verdicts = process_time(), []
     for verdict in _verdicts(found, samples, false_alarm, _seconds(found) if seconds is None else seconds):
         verdicts.append(verdict)
         if progress is not None:
             progress(verdict)
     if not verdicts:
         complaint = f"{name} {number}: no pair of neighbours to audit it on"
-        return Account(name, number, name, "", "", None, 0, 0, 0, "", "", "", "", "", 0, 0.0, False, (complaint,))
+        nothing = Account(name, number, name, "", "", None, 0, 0, 0, "", "", "", "", "", 0, 0.0, False, (complaint,))
+        return replace(nothing, kind=kind_of(found))
     worst = max(verdicts, key=lambda verdict: (verdict.is_refuted, verdict.tightness or 0.0, verdict.evidence.samples))
     is_refuted = any(verdict.is_refuted for verdict in verdicts)
     complaints = [str(verdict) for verdict in verdicts if verdict.is_refuted]
@@ -125,11 +127,22 @@ def account(
         evidence=_evidence(worst),
         event=worst.evidence.event,
         replayed=0 if replayed is None else replayed.pairs,
-        seconds=perf_counter() - start,
+        seconds=process_time() - start,
         is_refuted=is_refuted,
         complaints=tuple(complaints),
         sketch=worst.sketch,
+        kind=kind_of(found),
     )
+
+
+def kind_of(found: Example | Subject) -> str:
+    """Return whether it is a primitive, a conversation, composed, or of your own."""
+    mechanism = found.mechanism if isinstance(found, Example) else None
+    if isinstance(mechanism, Composed | Interactive):
+        return "composed"
+    if isinstance(mechanism, InteractivePrimitive):
+        return "conversation"
+    return "of your own" if mechanism is None else "primitive"
 
 
 def is_powerless(name: str, verdict: Verdict) -> bool:

@@ -1,18 +1,21 @@
 """An audit of all there is, in several processes, within a given time.
 
 Tasks are independent of each other: every instance of every mechanism, blocks of random compositions for the
-accountants, blocks of hostile neighbours for the sensitivities of queries, and the self-test of the noise. What could
-not be begun in time is named, so that an audit that was cut short never looks like one that passed.
+accountants, blocks of hostile neighbours for the sensitivities of queries, the self-test of the noise, the specimens
+and the mutants. What could not be begun in time is named, so that an audit that was cut short never looks like one that
+passed.
 """
 
 from __future__ import annotations
 
 import math
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from dither.audit import goodness
@@ -22,10 +25,15 @@ from dither.audit.queries import Found, brute_force
 from dither.audit.subjects import subjects_of
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, registered
 
+#: What is audited beside mechanisms; each can be named alone.
+PARTS = ("accountants", "queries", "noise", "specimens", "mutants")
+_SECONDS_BETWEEN_LOOKS = 5.0
 _COMPOSITIONS_AT_A_TIME = 250
 _PAIRS_AT_A_TIME = 2500
 #: Seconds of a core for a pair of any further instance of a composed mechanism.
 _SECONDS_OTHERS = 0.5
+#: The probability that a specimen is refuted whose claim is true; no alarm of the run, which would be the contrary.
+_FALSE_REFUTATION = 1e-6
 #: The share of the false alarm that goes to the self-test of the noise.
 _NOISE_SHARE = 0.1
 
@@ -80,6 +88,10 @@ class Run:
     agreement: Agreement | None = None
     moved: dict[str, Found] = field(default_factory=dict)
     fits: dict[str, tuple[goodness.Fit, float]] = field(default_factory=dict)
+    specimens: list[dict[str, Any]] = field(default_factory=list)
+    mutants: list[dict[str, Any]] = field(default_factory=list)
+    pairs: int = 0
+    false_alarm: float = 0.0
     unfinished: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -91,6 +103,12 @@ class Run:
         found += [f"{name} moved by more than its sensitivity" for name, one in self.moved.items() if one.is_exceeded]
         found += [
             f"the noise does not follow its law: {name}" for name, (fit, _) in self.fits.items() if fit.is_refuted
+        ]
+        found += [f"specimen {one['name']} withstood the auditor" for one in self.specimens if not one["is_refuted"]]
+        found += [
+            f"mutant {one['number']}, {one['name']}: {one['outcome']}"
+            for one in self.mutants
+            if one["outcome"] != "killed"
         ]
         return found + [f"not tried for lack of time: {name}" for name in self.unfinished]
 
@@ -113,8 +131,11 @@ class Run:
 
 
 def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
-    """Return the tasks on these mechanisms, or on everything if there are none."""
-    found = {name: subjects_of(name) for name in names or registered()}
+    """Return the tasks on these mechanisms and ``PARTS``, or on everything if there are none, or ``all`` among them."""
+    is_all = not names or "all" in names
+    parts = PARTS if is_all else [name for name in PARTS if name in names]
+    wanted = list(registered()) if is_all else [name for name in names if name not in PARTS]
+    found = {name: subjects_of(name) for name in wanted}
     total = sum(map(len, found.values()))
     share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
     tasks = []
@@ -126,31 +147,57 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
             seconds = (SECONDS_COMPOSED if number == 0 else _SECONDS_OTHERS) if is_planned else None
             replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
             tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
-    if not names:
-        for kind, many, block in (
-            ("accountants", extent.compositions, _COMPOSITIONS_AT_A_TIME),
-            ("queries", extent.pairs, _PAIRS_AT_A_TIME),
-        ):
-            blocks = math.ceil(many / block)
-            tasks += [Task(kind, kind, number, min(block, many - number * block)) for number in range(blocks)]
-        tasks.append(Task("noise", "noise", 0, extent.draws, false_alarm=extent.false_alarm * _NOISE_SHARE))
-    return tasks
+    blocks = {
+        "accountants": (extent.compositions, _COMPOSITIONS_AT_A_TIME),
+        "queries": (extent.pairs, _PAIRS_AT_A_TIME),
+        "noise": (extent.draws, extent.draws),
+        "specimens": (1, 1),
+        "mutants": (1, 1),
+    }
+    # These are short, and what they find matters most: they come first.
+    first = []
+    for part in parts:
+        many, block = blocks[part]
+        shared = extent.false_alarm * _NOISE_SHARE if part == "noise" else 0.0
+        first += [
+            Task(part, part, number, min(block, many - number * block), false_alarm=shared)
+            for number in range(math.ceil(many / block))
+        ]
+    return first + tasks
 
 
 def run_all(
-    names: Sequence[str], extent: Extent, progress: Callable[[int, int, str], None] = lambda done, total, name: None
+    names: Sequence[str],
+    extent: Extent,
+    progress: Callable[[int, int, str], None] = lambda done, total, name: None,
+    complain: Callable[[str], None] = lambda complaint: None,
 ) -> Run:
-    """Audit these mechanisms, or everything, and return what was found; ``progress`` is told what was done last."""
-    start, run = perf_counter(), Run()
+    """Audit these mechanisms, or everything, and return what was found.
+
+    Args:
+        names: of mechanisms or ``PARTS``; everything if there are none.
+        extent: how much is tried.
+        progress: is told how many tasks are done, of how many, and which was the last.
+        complain: is told what is wrong with an instance as soon as that is known, lest it be lost with the run.
+
+    """
+    start, run = perf_counter(), Run(false_alarm=extent.false_alarm)
     tasks = tasks_of(names, extent)
     for done, (task, result) in enumerate(_results(tasks, extent, start), 1):
         if result is None:
             run.unfinished.append(str(task))
         elif isinstance(result, Account):
             run.accounts.append(result)
+            for complaint in result.complaints:
+                complain(complaint)
         elif isinstance(result, Agreement):
             run.agreement = result if run.agreement is None else _joined(run.agreement, result)
+        elif task.kind == "specimens":
+            run.specimens = result
+        elif task.kind == "mutants":
+            run.mutants = result
         elif task.kind == "queries":
+            run.pairs += task.size
             for name, one in result.items():
                 known = run.moved.get(name)
                 run.moved[name] = one if known is None or one.tightness > known.tightness else known
@@ -180,7 +227,26 @@ def work(task: Task) -> object:
         return audit_accountants(task.size)
     if task.kind == "queries":
         return {name: found for name, (found,) in brute_force(task.size).items()}
+    if task.kind == "specimens":
+        return _refuted()
+    if task.kind == "mutants":
+        return _tried()
     return goodness.self_test(task.size, false_alarm=task.false_alarm)
+
+
+def _refuted() -> list[dict[str, Any]]:
+    """Refute every specimen; nothing but this, the command and the tests loads them."""
+    from dither.audit.specimens import SPECIMENS, refute
+
+    found = [refute(one, false_alarm=_FALSE_REFUTATION / len(SPECIMENS)) for one in SPECIMENS.values()]
+    return [one.to_dict() | {"bound": one.bound, "claimed": str(one.specimen.claim)} for one in found]
+
+
+def _tried() -> list[dict[str, Any]]:
+    """Plant every mutant, one after the other, in this process alone."""
+    from dither.audit.mutants import MUTANTS, try_mutants
+
+    return [trial.to_dict() for trial in try_mutants(MUTANTS.values())]
 
 
 def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tuple[Task, Any]]:
@@ -192,7 +258,8 @@ def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tu
         return
     left = list(tasks)[::-1]
     running: dict[Future[object], Task] = {}
-    with ProcessPoolExecutor(extent.processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(extent.processes, context, _leave_with_parent, (os.getpid(),)) as pool:
         while left or running:
             while left and len(running) < extent.processes:
                 task = left.pop()
@@ -202,6 +269,17 @@ def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tu
                     running[pool.submit(work, task)] = task
             for finished in wait(running, return_when=FIRST_COMPLETED).done if running else ():
                 yield running.pop(finished), finished.result()
+
+
+def _leave_with_parent(parent: int) -> None:
+    """End this process when the one that started it is gone: it would wait for tasks for ever."""
+
+    def look() -> None:
+        while os.getppid() == parent:
+            sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
 
 
 def _joined(one: Agreement, other: Agreement) -> Agreement:

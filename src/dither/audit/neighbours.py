@@ -16,9 +16,9 @@ import numpy as np
 
 from dither.data.reference import ReferenceEngine
 from dither.exact import Number
-from dither.mechanisms import Example
+from dither.mechanisms import Dialogue, Example
 from dither.noise import Noise, system_noise
-from dither.privacy import L1, RECORDS, Relation, Unit
+from dither.privacy import L1, L2, RECORDS, Metric, Relation, Unit
 from dither.testing import hostile
 
 Pair = tuple[Any, Any, Number]
@@ -27,6 +27,8 @@ _NUMBERS: tuple[Any, ...] = (-1, 0, 1, 7, 2**31 - 1, -(2**31), 2**53 + 1)
 _REALS: tuple[Any, ...] = (0.0, -0.0, 0.5, 1e308, -1e308, 5e-324, float("nan"), float("inf"), float("-inf"))
 _TEXTS = ("", "a value never seen", "\x00", "𐍈" * 40)
 _PLACES = (0, 1, 3, 50, 2**20, 2**40)
+#: After so many draws in a row that are no neighbours none will come.
+_MOST_MISSED = 64
 
 
 def neighbours(example: Example, *, noise: Noise | None = None) -> Iterator[Pair]:
@@ -39,20 +41,32 @@ def neighbours(example: Example, *, noise: Noise | None = None) -> Iterator[Pair
     fixed: list[Pair] = [*example.neighbours, *hostile.pairs(mechanism, data)]
     drawn = _drawn(mechanism.distance, data, pick)
     # Where nothing can be made up, the pairs known are replayed again: with other noise, on other paths.
-    return chain(fixed, drawn if drawn is not None else cycle(fixed))
+    return chain(fixed, drawn if drawn is not None else (), cycle(fixed))
 
 
 def _drawn(distance: Any, data: Any, pick: _Pick) -> Iterator[Pair] | None:
+    if isinstance(data, Dialogue):
+        return dialogue_pairs(distance, data, pick)
     is_rows = (isinstance(data, np.ndarray) and data.ndim > 0) or isinstance(data, list | tuple)
     if isinstance(distance, Unit) and distance.protects in ("edge", "node") and is_edges(data):
         return graph_pairs(list(data), distance, pick)
     if isinstance(distance, Unit) and isinstance(data, ReferenceEngine):
         return engine_pairs(data, distance, pick)
-    if ((isinstance(distance, Unit) and distance.protects in ("row", "rating")) or distance is RECORDS) and is_rows:
+    if (
+        (isinstance(distance, Unit) and distance.protects in ("row", "rating", "event")) or distance is RECORDS
+    ) and is_rows:
         relation = distance.relation if isinstance(distance, Unit) else Relation.ADD_REMOVE
         return row_pairs(data, relation, pick)
-    if distance is L1 and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
+    if isinstance(distance, Unit) and distance.protects == "label" and isinstance(data, np.ndarray) and data.ndim == 2:
+        return label_pairs(data, pick)
+    if distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         return count_pairs(data, pick)
+    if distance in (L1, L2) and isinstance(data, int) and not isinstance(data, bool):
+        return number_pairs(pick)
+    if isinstance(distance, Metric) and all(hasattr(data, name) for name in ("parents", "children", "owners")):
+        return family_pairs(data, pick)
+    if isinstance(distance, Metric) and isinstance(data, np.ndarray) and data.dtype.kind == "f":
+        return measured_pairs(data, distance, pick)
     return None
 
 
@@ -84,6 +98,80 @@ def count_pairs(counts: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
         yield (base, moved, 1) if pick.below(2) else (moved, base, 1)
 
 
+def number_pairs(pick: _Pick) -> Iterator[Pair]:
+    """Return whole numbers one apart, near and far from 0."""
+    while True:
+        here = pick.one((*_PLACES, *_NUMBERS))
+        yield here, here + (1 if pick.below(2) else -1), 1
+
+
+def measured_pairs(values: np.ndarray[Any, Any], metric: Metric, pick: _Pick) -> Iterator[Pair]:
+    """Return arrays of reals of which one row or one entry is another, and how far apart they are in the metric."""
+    known = [values[place] for place in range(len(values))]
+    missed = 0
+    while known and missed < _MOST_MISSED:
+        flat = [pick.one((*values.tolist(), 0.0, 1e6, -0.5)) for _ in known] if values.ndim == 1 else []
+        here = np.array(flat or _resampled(known, pick), dtype=values.dtype)
+        there, place = here.copy(), pick.below(len(here))
+        there[place] = _odd(known, pick) if values.ndim > 1 else there[place] + pick.one((1.0, -1.0, 2.0**-20, 1e6))
+        apart = metric.measure(here, there)
+        # What is at no distance from anything, such as NaN in some metrics, is no neighbour.
+        missed = missed + 1 if not apart else 0
+        if apart:
+            yield here, there, apart
+
+
+def family_pairs(families: Any, pick: _Pick) -> Iterator[Pair]:
+    """Return parents with their children, one family apart: without children, with very many, of odd values."""
+    parents, children = list(families.parents), list(families.children)
+    build = type(families)
+
+    def made(chosen: list[tuple[Any, list[Any]]]) -> Any:
+        rows = [child for _, own in chosen for child in own]
+        owners = [number for number, (_, own) in enumerate(chosen) for _ in own]
+        wide, deep = families.parents.shape[1], families.children.shape[1]
+        return build(
+            np.array([parent for parent, _ in chosen], dtype=np.int64).reshape(-1, wide),
+            np.array(rows, dtype=np.int64).reshape(-1, deep),
+            np.array(owners, dtype=np.int64),
+        )
+
+    def one() -> tuple[Any, list[Any]]:
+        many = pick.one((0, 1, 2, 40))
+        return _odd(parents, pick), [_odd(children, pick) for _ in range(many)]
+
+    while parents and children:
+        some = [one() for _ in range(pick.below(5))]
+        fewer, more = made(some), made([*some, one()])
+        yield (fewer, more, 1) if pick.below(2) else (more, fewer, 1)
+
+
+def dialogue_pairs(distance: Any, talk: Dialogue, pick: _Pick) -> Iterator[Pair] | None:
+    """Return conversations with the same questions about neighbouring data, or fed with one event more or fewer."""
+    if talk.data is None and isinstance(distance, Unit) and distance.protects == "event":
+        return event_pairs(list(talk.script), pick) if distance.relation is Relation.ADD_REMOVE else None
+    drawn = _drawn(distance, talk.data, pick)
+    if drawn is None:
+        return None
+    return ((Dialogue(here, talk.script), Dialogue(there, talk.script), apart) for here, there, apart in drawn)
+
+
+def event_pairs(steps: list[Any], pick: _Pick) -> Iterator[Pair]:
+    """Return streams of which one step has one event more: a count that is one higher, or a row more."""
+    while steps:
+        here = [pick.one(steps) for _ in steps] if pick.below(3) else list(steps)
+        place = pick.below(len(here))
+        there = list(here)
+        if isinstance(here[place], np.ndarray):
+            rows = [row for step in steps for row in step]
+            there[place] = np.concatenate([here[place], np.array([_odd(rows, pick)], dtype=here[place].dtype)])
+        else:
+            here[place] = pick.one((0, int(here[place]), *_PLACES))
+            there[place] = here[place] + 1
+        pair = Dialogue(None, tuple(here)), Dialogue(None, tuple(there))
+        yield (*pair, 1) if pick.below(2) else (*pair[::-1], 1)
+
+
 def row_pairs(rows: Any, relation: Relation, pick: _Pick) -> Iterator[Pair]:
     """Return tables one row apart; under replacement all have as many rows as the example."""
     build = _builder(rows)
@@ -101,6 +189,17 @@ def row_pairs(rows: Any, relation: Relation, pick: _Pick) -> Iterator[Pair]:
             yield build(base), build([*base[:place], odd, *base[place + 1 :]]), 1
         else:
             return
+
+
+def label_pairs(rows: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
+    """Return tables with the rows of the example but for their labels, in any order, of which one label differs."""
+    labels = rows[:, -1].tolist()
+    while len(rows):
+        here = rows[np.argsort([pick.below(2**20) for _ in labels], kind="stable")]
+        here[:, -1] = [_entry(labels, pick, rows.dtype) for _ in labels]
+        there = here.copy()
+        there[pick.below(len(rows)), -1] = _entry(labels, pick, rows.dtype)
+        yield here, there, 1
 
 
 def engine_pairs(engine: ReferenceEngine, unit: Unit, pick: _Pick) -> Iterator[Pair]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from dither.audit.accounts import Account
+from dither.audit.figures import Sheet
 from dither.audit.sketches import Sketch
 from dither.errors import InvalidParameter
 
@@ -25,7 +27,12 @@ _WIDE, _HIGH = 640, 150
 
 
 def write_report(
-    path: Path | str, accounts: Sequence[Account], *, false_alarm: float, notes: Sequence[str] = ()
+    path: Path | str,
+    accounts: Sequence[Account],
+    *,
+    false_alarm: float,
+    notes: Sequence[str] = (),
+    sheets: Sequence[Sheet] = (),
 ) -> Path:
     """Write what was found as .html or .json, and return the path.
 
@@ -34,30 +41,43 @@ def write_report(
         accounts: one for each instance.
         false_alarm: of the whole run.
         notes: what else was tried, in sentences.
+        sheets: tables of what else was found; the first one comes first on the page.
 
     """
-    target = Path(path)
+    target = checked_target(path)
     if target.suffix.lower() == ".json":
         record = {
             "false_alarm": false_alarm,
             "notes": list(notes),
             "accounts": [account.to_dict() for account in accounts],
+            "sheets": [asdict(sheet) | {"bad": sorted(sheet.bad)} for sheet in sheets],
         }
         target.write_text(json.dumps(record, indent=2), encoding="utf-8")
-    elif target.suffix.lower() == ".html":
-        target.write_text(_page(accounts, false_alarm, notes), encoding="utf-8")
     else:
-        raise InvalidParameter("report", str(path), "a file ending in .html or .json")
+        target.write_text(_page(accounts, false_alarm, notes, sheets), encoding="utf-8")
     return target
 
 
-def _page(accounts: Sequence[Account], false_alarm: float, notes: Sequence[str]) -> str:
+def checked_target(path: Path | str) -> Path:
+    """Return where a page is to be written, if it is a place for one."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".json"):
+        raise InvalidParameter("report", str(path), "a file ending in .html or .json")
+    if not target.absolute().parent.is_dir():
+        raise InvalidParameter("report", str(path), "in a folder that exists")
+    return target
+
+
+def _page(accounts: Sequence[Account], false_alarm: float, notes: Sequence[str], sheets: Sequence[Sheet]) -> str:
     bad = [account for account in accounts if account.complaints]
     outcome = (
         f'<p class="bad">{len(bad)} of {len(accounts)} instances do not hold.</p>'
         if bad
         else f"<p><strong>Nothing was refuted</strong> in {len(accounts)} instances.</p>"
     )
+    failed = sum(len(sheet.bad) for sheet in sheets)
+    outcome += f'<p class="bad">{failed} specimens or mutants were not caught.</p>' if failed else ""
+    head, *others = [_sheet(sheet) for sheet in sheets] or [""]
     rows = "\n".join(_row(account) for account in accounts)
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
     details = "\n".join(_details(account) for account in accounts)
@@ -69,6 +89,7 @@ def _page(accounts: Sequence[Account], false_alarm: float, notes: Sequence[str])
 than the promise allows, beyond what chance explains. A refutation is wrong with probability {false_alarm:g} at most,
 over this whole page. What is not refuted is not proved: events rarer than about ten in the number of outputs, and pairs
 that were not tried, stay unseen.</p>
+{head}
 {f"<ul>{said}</ul>" if said else ""}
 <h2>All instances</h2>
 <table><tr><th>mechanism</th><th>claim</th><th>shown</th><th>share of claim</th><th>outputs a side</th><th>pairs</th>
@@ -76,8 +97,20 @@ that were not tried, stay unseen.</p>
 {rows}</table>
 <h2>Evidence</h2>
 {details}
+{"".join(others)}
 </body></html>
 """
+
+
+def _sheet(sheet: Sheet) -> str:
+    headings = "".join(f"<th>{html.escape(heading)}</th>" for heading in sheet.headings)
+    rows = "".join(
+        f"<tr{' class=refuted' if place in sheet.bad else ''}>"
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        + "</tr>"
+        for place, row in enumerate(sheet.rows)
+    )
+    return f"<h2>{html.escape(sheet.title)}</h2><table><tr>{headings}</tr>{rows}</table>"
 
 
 def _row(account: Account) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -14,49 +15,58 @@ from rich.table import Table
 
 from dither.audit import Verdict, pairs_of, self_test, subjects_of
 from dither.audit.accounts import Account, account
+from dither.audit.everything import PARTS, Extent
 from dither.audit.report import write_report
 from dither.audit.subjects import Subject
+from dither.audit.telling import audit_and_tell
 from dither.cli.console import console, print_json
 from dither.errors import InvalidParameter
-from dither.mechanisms import Example, registered
+from dither.mechanisms import Example
 from dither.privacy import Loss
 
 _FALSE_ALARM = 1e-6
 # About so many pairs of each example are tried again in full.
 _IN_FULL = 2
 _SECONDS_A_PAIR = 8.0
-_REPLAYS = 200
+_SAMPLES, _REPLAYS = 200_000, 200
 
 
 def run(
     name: str,
     *,
-    samples: int,
+    samples: int | None,
     as_json: bool,
     report: Path | None = None,
     claim: Loss | None = None,
     pairs: Sequence[tuple[Any, Any]] = (),
-    replays: int = _REPLAYS,
+    replays: int | None = None,
+    minutes: float | None = None,
+    processes: int | None = None,
 ) -> int:
     """Audit one mechanism, all of them, the noise, or something of your own; return 1 if any promise was refuted.
 
     Args:
-        name: of a mechanism; ``all``; ``noise``; or ``module:thing`` or ``file.py:thing``.
-        samples: outputs on each side of each pair.
+        name: of a mechanism; ``all``; ``noise``, ``accountants``, ``queries``, ``specimens`` or ``mutants``; or
+            ``module:thing`` or ``file.py:thing``.
+        samples: outputs on each side of each pair; 200,000 for one mechanism, and a million for all.
         as_json: whether JSON is printed.
         report: where the page with the evidence is written, .html or .json.
         claim: what a plain function promises.
         pairs: neighbours for a plain function.
-        replays: hostile pairs on which a composed mechanism is replayed.
+        replays: hostile pairs on which a composed mechanism is replayed; 200 for one mechanism, and 1,000 for all.
+        minutes: for ``all``, after which nothing more is begun.
+        processes: for ``all``, that work at the same time.
 
     """
     if name == "noise":
-        return _noise(samples, as_json=as_json)
-    found = [
-        (each, number, one)
-        for each in (list(registered()) if name == "all" else [name])
-        for number, one in enumerate(subjects_of(each, claim=claim, pairs=pairs))
-    ]
+        return _noise(_SAMPLES if samples is None else samples, as_json=as_json)
+    if name in ("all", *PARTS):
+        # As ``python -m dither.audit``, with what was said here in place of what is usual there.
+        said = {"samples": samples, "replays": replays, "minutes": minutes, "processes": processes}
+        extent = replace(Extent(), **{each: given for each, given in said.items() if given is not None})  # type: ignore[arg-type]
+        return audit_and_tell([name], extent, report=report, as_json=as_json, console=console)
+    samples = _SAMPLES if samples is None else samples
+    found = [(name, number, one) for number, one in enumerate(subjects_of(name, claim=claim, pairs=pairs))]
     verdicts: list[tuple[str, Verdict]] = []
     accounts: list[Account] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -71,7 +81,7 @@ def run(
                     one,
                     samples=samples,
                     false_alarm=_FALSE_ALARM / len(found),
-                    replays=replays,
+                    replays=_REPLAYS if replays is None else replays,
                     seconds=_SECONDS_A_PAIR,
                     progress=partial(_advance, progress, task, verdicts, each),
                 )

@@ -6,6 +6,7 @@ survive without raising, and where a wrong sensitivity shows.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,7 @@ from dither.data import Column, Kind
 from dither.data.reference import ReferenceEngine
 from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.values import Category, Domain, IntegerArray, RealArray
-from dither.privacy import LARGEST, ONE_WAY, RECORDS, ROW, Distance, Relation, Unit
+from dither.privacy import LARGEST, RECORDS, ROW, Distance, Metric, Relation, Unit
 
 INTEGERS = (0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**60, -(2**60), 2**62, 2**63 - 1, -(2**63))
 FLOATS = (
@@ -51,7 +52,7 @@ MISTYPED: tuple[Any, ...] = (
     np.array([1], dtype=object),
 )
 
-Pair = tuple[Any, Any, int]
+Pair = tuple[Any, Any, int | Fraction]
 
 
 def values(domain: Domain) -> Iterator[Any]:
@@ -70,14 +71,17 @@ def values(domain: Domain) -> Iterator[Any]:
 
 
 def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], example: Any) -> Iterator[Pair]:
-    """Return pairs of values exactly one apart in the part's metric, at ordinary and at extreme places."""
+    """Return pairs of values at most one apart in the part's metric, at ordinary and at extreme places.
+
+    For an interactive primitive they are scripts of values, and the distance is that of the metric.
+    """
     metric, domain = part.distance, part.domain
+    if isinstance(part, InteractivePrimitive):
+        yield from _scripts(part, list(example))
+        return
     if isinstance(domain, Category):
         categories = range(min(domain.count, 4))
         yield from ((one, other, 1) for one in categories for other in categories if one != other)
-        return
-    if isinstance(part, InteractivePrimitive):
-        yield from _scripts(metric, list(example))
         return
     shape = domain.shape  # type: ignore[attr-defined]
     yield example, _moved(metric, example, shape), 1
@@ -102,10 +106,26 @@ def row_pairs(rows: Any, unit: Unit) -> Iterator[Pair]:
         yield rows[:0], _join(rows[:0], oddities[0]), 1
 
 
+def label_pairs(rows: Any) -> Iterator[Pair]:
+    """Return neighbours of an array of rows that end with a label: one label is another, or as odd as its type allows.
+
+    Also in another order: rows are a collection.
+    """
+    if not isinstance(rows, np.ndarray):
+        return
+    for place in range(min(len(rows), 4)):
+        for odd in _odd_rows(rows[:, -1]):
+            changed = rows.copy()
+            changed[place, -1] = odd
+            yield (rows, changed, 1) if place % 2 else (changed, rows[::-1], 1)
+
+
 def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
     """Return hostile neighbours for whatever ``mechanism`` takes."""
     if isinstance(mechanism, Primitive | InteractivePrimitive):
         yield from value_pairs(mechanism, data)
+    elif isinstance(mechanism.distance, Unit) and mechanism.distance.protects == "label":
+        yield from label_pairs(data)
     elif isinstance(mechanism.distance, Unit) and isinstance(data, np.ndarray | list | tuple):
         yield from row_pairs(data, mechanism.distance)
     elif mechanism.distance is RECORDS and isinstance(data, np.ndarray):
@@ -123,12 +143,13 @@ def engine_pairs(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
     # Under replacement the first unit makes room for another one, so that their number stays.
     first = next((row for table in dataset.tables if not table.is_public for row in engine.frames[table.name]), None)
     gone = None if first is None else _unit_of(engine, first)
+    nobody = _never_seen(engine)
     for turn in range(_TURNS):
         come: dict[str, list[dict[str, Any]]] = {}
         for table in dataset.tables:
             if not table.is_public:
                 rows = [_odd_cells(table.columns, turn + number) for number in range(_ODD_ROWS if persons else 1)]
-                come[table.name] = [{**row, table.person: _NOBODY} for row in rows] if table.person else rows[:1]
+                come[table.name] = [{**row, table.person: nobody} for row in rows] if table.person else rows[:1]
                 if not persons:
                     break
         if unit.relation is Relation.ADD_REMOVE:
@@ -140,6 +161,14 @@ def engine_pairs(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
 
 
 _TURNS, _ODD_ROWS, _NOBODY = 8, 12, 987654321
+
+
+def _never_seen(engine: ReferenceEngine) -> int:
+    """Return a privacy id that nobody has: more rows of somebody who is there already would be another change."""
+    taken = {
+        str(row[table.person]) for table in engine.dataset.tables if table.person for row in engine.frames[table.name]
+    }
+    return next(number for number in itertools.count(_NOBODY) if str(number) not in taken)
 
 
 def _unit_of(engine: ReferenceEngine, row: Any) -> Any:
@@ -186,7 +215,7 @@ def _filled(shape: tuple[int, ...], number: Any) -> Any:
 def _moved(metric: Distance, value: Any, shape: tuple[int, ...]) -> Any:
     """Return the value moved by one in the metric, in the most telling way."""
     if shape == ():
-        return value + 1
+        return _within_one(metric, value, value + 1)
     moved = np.array(value)
     if metric is LARGEST:
         # One entry moves against all the others.
@@ -194,17 +223,38 @@ def _moved(metric: Distance, value: Any, shape: tuple[int, ...]) -> Any:
         moved.flat[0] -= 2
     else:
         moved.flat[0] += 1
-    return moved
+    return _within_one(metric, value, moved)
 
 
-def _scripts(metric: Distance, script: list[int]) -> Iterator[Pair]:
-    up = [value + 1 for value in script]
-    yield script, up, 1
-    yield up, script, 1
-    if metric is not ONE_WAY:
+def _within_one(metric: Distance, value: Any, moved: Any) -> Any:
+    """Return what was moved, a last digit nearer where rounding took a float too far."""
+    apart = metric.measure(value, moved) if isinstance(metric, Metric) else None
+    if apart is None or apart <= 1:
+        return moved
+    nearer = np.nextafter(moved, value)
+    return float(nearer) if np.ndim(nearer) == 0 else nearer
+
+
+def _scripts(part: InteractivePrimitive[Any, Any], script: list[Any]) -> Iterator[Pair]:
+    """Return scripts that differ in all values or in one, and how far apart they are: not one in every metric."""
+    if not isinstance(part.distance, Metric):
+        return
+    if isinstance(part.domain, Category):
+        # Everything that one place of the script may hold besides.
+        others = range(min(part.domain.count, 3))
+        moves = [
+            (script, [*script[:at], other, *script[at + 1 :]]) for at in range(min(len(script), 3)) for other in others
+        ]
+    else:
+        up = [value + 1 for value in script]
         seesaw = [value + (1 if number % 2 else -1) for number, value in enumerate(script)]
-        yield script, seesaw, 1
-    yield [0] * 3, [1] * 3, 1
+        single = [[*script[:at], script[at] + 1, *script[at + 1 :]] for at in {0, len(script) - 1}] if script else []
+        moves = [(script, up), (up, script), (script, seesaw), ([0] * 3, [1] * 3), *((script, one) for one in single)]
+    for here, there in moves:
+        apart = part.distance.measure(here, there)
+        # Where the metric has no distance between them, they are no neighbours.
+        if apart:
+            yield here, there, int(apart) if apart == int(apart) else apart
 
 
 def _odd_rows(rows: Any) -> list[Any]:

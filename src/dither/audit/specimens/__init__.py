@@ -2,7 +2,8 @@
 
 Belongs here: what a source claims to be private and is not, as small as it can be and be refuted, with the way it is
 refuted and what to use instead. Nothing here is registered, reachable from the wire or imported by any other room; the
-command ``dither specimens`` and the tests are its only users. **Never run one on data that matters.**
+command ``dither specimens``, the audit of everything and the tests are its only users. **Never run one on data that
+matters.**
 
 >>> found = refute(find("exponential-without-two"))
 >>> found.is_refuted, found.bound

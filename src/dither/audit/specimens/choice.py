@@ -104,6 +104,7 @@ SPECIMENS = (
         neighbour=(("common", 0),) * 999 + (("rare", 1),),
         step="one row is added",
         refuted_by="closed form",
+        replacement="chosen-tree",
         weigh=choose_by_gain_ratio,
     ),
     Specimen(

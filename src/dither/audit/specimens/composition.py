@@ -152,6 +152,7 @@ SPECIMENS = (
         neighbour=0,
         step="an answer that moves by its sensitivity",
         refuted_by="closed form",
+        replacement="mwem",
         weigh=correlated_iteration,
     ),
     Specimen(

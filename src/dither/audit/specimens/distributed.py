@@ -66,6 +66,7 @@ SPECIMENS = (
         neighbour=999,
         step="one record is removed",
         refuted_by="exact argument",
+        replacement="geometric",
         weigh=skipped_noise,
     ),
     Specimen(
@@ -90,6 +91,7 @@ SPECIMENS = (
         neighbour=(0, *_COUNTS[1:]),
         step="one curator is removed",
         refuted_by="closed form",
+        replacement="dither.privacy.PureDP",
         weigh=inverted_bound,
     ),
 )

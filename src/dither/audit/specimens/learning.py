@@ -102,6 +102,7 @@ SPECIMENS = (
         neighbour=0,
         step="the only record is replaced",
         refuted_by="closed form",
+        replacement="objective-perturbation",
         weigh=uncorrected_objective,
     ),
     Specimen(
@@ -114,6 +115,7 @@ SPECIMENS = (
         neighbour=-1,
         step="the only record of a batch is replaced",
         refuted_by="sampling",
+        replacement="gradient-descent",
         sample=unclipped_gradient,
     ),
     Specimen(
@@ -138,6 +140,7 @@ SPECIMENS = (
         neighbour=-1,
         step="one record that turns the gradients round",
         refuted_by="closed form",
+        replacement="numeric-sparse",
         weigh=counter_reset,
     ),
 )

@@ -46,6 +46,7 @@ SPECIMENS = (
         neighbour=(0, 1, 2, 9, 10, 14),
         step="one visit is moved",
         refuted_by="exact argument",
+        replacement="lloyd-clusters",
         weigh=noise_on_the_objective,
     ),
 )

@@ -95,6 +95,7 @@ SPECIMENS = (
         neighbour=(),
         step="one rating is removed",
         refuted_by="closed form",
+        replacement="query",
         weigh=exact_denominator,
     ),
     Specimen(

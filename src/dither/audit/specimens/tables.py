@@ -86,6 +86,7 @@ SPECIMENS = (
         neighbour=((4, 1), (0, 1), (0, 1), (0, 1)),
         step="one row is replaced",
         refuted_by="exact argument",
+        replacement="priv-fuzzy",
         weigh=raw_grouping,
     ),
     Specimen(

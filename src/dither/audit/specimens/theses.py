@@ -110,6 +110,7 @@ SPECIMENS = (
         neighbour=((1, 0), (0, 3), (0, 9), (3, 6)),
         step="one row is replaced",
         refuted_by="exact argument",
+        replacement="lloyd-clusters",
         weigh=zones_from_means,
     ),
     Specimen(
@@ -121,6 +122,7 @@ SPECIMENS = (
         neighbour=((1, 2), (3, 4), (2, 3)),
         step="one row is replaced",
         refuted_by="exact argument",
+        replacement="lloyd-clusters",
         weigh=count_only,
     ),
 )

@@ -1,0 +1,95 @@
+"""Every planted bug is killed, by a check that is silent without it, and nothing of it stays."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.audit.mutants import MUTANTS, Mutant, try_mutant, try_mutants
+from dither.audit.mutants.record import mutated, original, replaced
+from dither.checks import ContractViolation
+from dither.errors import InvalidParameter
+from dither.mechanisms import Geometric
+from dither.privacy import PureDP
+
+ROOT = Path(__file__).parents[2]
+#: Mutants whose checks are the same are tried together, so that the check is run once without them.
+TOGETHER = [list(group) for _, group in itertools.groupby(MUTANTS.values(), key=lambda mutant: mutant.check)]
+
+
+def complains() -> None:
+    raise ContractViolation("always")
+
+
+def is_silent() -> None:
+    """Say nothing."""
+
+
+def planted(check: Any, patch: Any = nullcontext) -> Mutant:
+    return Mutant(99, "none", "", "nothing", "contract", patch, check)
+
+
+@pytest.mark.parametrize("group", TOGETHER, ids=lambda group: "-".join(str(mutant.number) for mutant in group))
+def test_a_mutant_is_killed(group: list[Mutant]) -> None:
+    for trial in try_mutants(group):
+        assert trial.is_killed, f"{trial.mutant.name}: {trial.outcome}"
+
+
+def test_all_of_them_are_there_and_most_need_no_sample() -> None:
+    assert list(MUTANTS) == list(range(1, 37))
+    assert sum(not mutant.is_sampled for mutant in MUTANTS.values()) >= 27
+
+
+def test_a_mutant_that_changes_nothing_survives() -> None:
+    trial = try_mutant(planted(is_silent))
+    assert not trial.is_killed
+    assert trial.outcome == "survived"
+
+
+def test_a_check_that_complains_without_the_mutant_kills_nothing() -> None:
+    trial = try_mutant(planted(complains))
+    assert not trial.is_killed
+    assert trial.outcome == "the check complains without it"
+    assert trial.to_dict()["outcome"] == trial.outcome
+
+
+def test_an_error_of_the_check_itself_is_no_kill() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        try_mutant(planted(broken))
+
+
+def test_nothing_of_a_mutant_stays() -> None:
+    before = Geometric.__dict__["loss"]
+
+    def half() -> AbstractContextManager[None]:
+        return mutated(
+            "dither.mechanisms.geometric:Geometric.loss", lambda inner, self, d_in=1: PureDP(inner(self, d_in).pure / 2)
+        )
+
+    with half():
+        assert Geometric(scale=1).loss(1) == PureDP("1/2")
+    assert Geometric.__dict__["loss"] is before
+    # What is inherited is covered up, and uncovered again.
+    inherited = "dither.mechanisms.geometric:Geometric.error"
+    with replaced(inherited, None):
+        assert Geometric.error is None
+    assert "error" not in Geometric.__dict__
+    assert original(inherited) is Geometric.error
+    with pytest.raises(InvalidParameter, match="target"), replaced("dither.mechanisms.geometric:Geometric.weight", 1):
+        pass
+
+
+def test_the_page_shows_them_all() -> None:
+    rows = {}
+    for line in (ROOT / "docs" / "audit.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4 and cells[0].isdigit():
+            rows[int(cells[0])] = tuple(cells[1:])
+    assert rows == {number: (one.name, one.origin, one.killed_by) for number, one in MUTANTS.items()}

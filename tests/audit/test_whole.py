@@ -1,0 +1,165 @@
+"""An audit of everything: what it is made of, one table of figures, one page, and one way for both commands."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from dither.audit import __main__ as command
+from dither.audit.accountants import Agreement
+from dither.audit.accounts import Account, account
+from dither.audit.everything import PARTS, Extent, Run, run_all, tasks_of, work
+from dither.audit.figures import Sheet, figures_of, instances_of, mutants_of, specimens_of
+from dither.audit.report import write_report
+from dither.audit.specimens import SPECIMENS
+from dither.audit.subjects import subjects_of
+from dither.audit.telling import audit_and_tell, table_of
+from dither.cli import audit as verb
+from dither.errors import InvalidParameter
+from dither.mechanisms import registered
+
+SMALL = Extent(samples=1000, replays=4, processes=1, minutes=5)
+
+
+def screen() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def said(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@functools.cache
+def one_account() -> Account:
+    return account("randomised-response", 0, subjects_of("randomised-response")[0], samples=1000, false_alarm=1e-9)
+
+
+def some_run(**changes: Any) -> Run:
+    one = one_account()
+    specimen = {"name": "s", "is_refuted": True, "refuted_by": "sampling", "claimed": "1", "bound": "2"}
+    mutant = {"number": 1, "name": "m", "breaks": "b", "killed_by": "contract", "complaint": "c" * 200}
+    run = Run(
+        accounts=[one, replace(one, kind="composed", replayed=7)],
+        agreement=Agreement(10, 0, 0.001, 0.0),
+        specimens=[specimen | {"replacement": "laplace"}],
+        mutants=[mutant | {"outcome": "killed", "is_sampled": False}],
+        false_alarm=1e-6,
+    )
+    return replace(run, **changes)
+
+
+def test_everything_is_every_instance_and_every_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Two stand for all: to make the examples of all of them takes a while.
+    few = {name: entry for name, entry in registered().items() if name in ("laplace", "poisson-sample")}
+    monkeypatch.setattr("dither.audit.everything.registered", lambda: few)
+    tasks = tasks_of([], Extent())
+    assert [task.kind for task in tasks[:1]] == [PARTS[0]]
+    assert {task.kind for task in tasks} == {*PARTS, "mechanism"}
+    assert {task.name for task in tasks if task.kind == "mechanism"} == set(few)
+    assert tasks == tasks_of(["all"], Extent())
+    assert [task.name for task in tasks_of(["mutants", "specimens"], Extent())] == ["specimens", "mutants"]
+    assert {task.name for task in tasks_of(["laplace", "noise"], Extent())} == {"noise", "laplace"}
+
+
+@pytest.mark.statistical(n=4000, miss=1e-9, catches="a specimen that withstands the auditor")
+def test_specimens_are_refuted_as_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {name: SPECIMENS[name] for name in ("one-sided-exponential-noise", "gain-ratio", "skipped-noise")}
+    monkeypatch.setattr("dither.audit.specimens.SPECIMENS", few)
+    (task,) = tasks_of(["specimens"], Extent())
+    found: Any = work(task)
+    assert [one["name"] for one in found] == list(few)
+    assert all(one["is_refuted"] for one in found)
+    # What a process hands to another must be plain.
+    assert json.loads(json.dumps(found))[0]["bound"]
+
+
+@pytest.mark.statistical(n=2000, false_alarm=1e-9, catches="a sound instance that is complained about")
+def test_figures_sum_up_what_was_found() -> None:
+    rows = {row[0]: row[1:] for row in figures_of(some_run()).rows}
+    assert "1 instances, 1,000 outputs a side, 0 refuted" in rows["primitives"][0]
+    assert rows["composed mechanisms"][1].endswith("7 pairs replayed")
+    assert rows["specimens"] == ("1 of 1 refuted", "1 by sampling")
+    assert rows["mutants"] == ("1 of 1 killed", "1 without a sample")
+    assert rows["accountants"][0] == "10 compositions, 0 understated"
+    assert rows["complaints"][0] == "0"
+    assert len(mutants_of(some_run()).rows[0][4]) < 130
+
+
+@pytest.mark.statistical(n=2000, false_alarm=1e-9, catches="a sound instance that is complained about")
+def test_what_withstands_and_what_survives_is_complained_about() -> None:
+    run = some_run()
+    run.specimens[0]["is_refuted"], run.mutants[0]["outcome"] = False, "survived"
+    run.unfinished.append("laplace 0")
+    assert run.complaints == [
+        "specimen s withstood the auditor",
+        "mutant 1, m: survived",
+        "not tried for lack of time: laplace 0",
+    ]
+    assert specimens_of(run).bad == mutants_of(run).bad == {0}
+    assert not instances_of(run.accounts).bad
+
+
+@pytest.mark.statistical(n=2000, false_alarm=1e-9, catches="a sound instance that is complained about")
+def test_one_page_has_all_of_it(tmp_path: Path) -> None:
+    run = some_run()
+    run.mutants[0] |= {"name": "<m>", "outcome": "survived"}
+    page = write_report(
+        tmp_path / "page.html", run.accounts, false_alarm=1e-6, sheets=[figures_of(run), mutants_of(run)]
+    ).read_text(encoding="utf-8")
+    for text in ("<h2>Figures</h2>", "<h2>Mutants</h2>", "&lt;m&gt;", "1 specimens or mutants were not caught"):
+        assert text in page
+    record = json.loads(
+        write_report(tmp_path / "page.json", run.accounts, false_alarm=1e-6, sheets=[mutants_of(run)]).read_text()
+    )
+    assert record["sheets"][0]["bad"] == [0]
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
+    for place in (tmp_path / "page.pdf", tmp_path / "nowhere" / "page.html"):
+        with pytest.raises(InvalidParameter, match="report"):
+            audit_and_tell([], Extent(), report=place, console=screen())
+
+
+@pytest.mark.statistical(n=1000, false_alarm=1e-9, catches="a sound instance that is complained about")
+def test_both_commands_go_one_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.html"
+    asked_for = ["--samples", "1000", "--processes", "1", "--false-alarm", "1e-9", "--report", str(page)]
+    assert command.main([*asked_for, "randomised-response"]) == 0
+    assert "<h2>Figures</h2>" in page.read_text(encoding="utf-8")
+    asked: list[Any] = []
+    monkeypatch.setattr(verb, "audit_and_tell", lambda *given, **named: asked.append((given, named)) or 0)
+    assert verb.run("all", samples=None, as_json=False, minutes=3, report=page) == 0
+    ((names, extent), named) = asked[0]
+    assert (names, extent) == (["all"], Extent(minutes=3))
+    assert named["report"] == page
+
+
+def test_a_run_without_time_says_so_and_fails() -> None:
+    console = screen()
+    assert audit_and_tell(["mutants", "geometric"], replace(SMALL, minutes=0), console=console) == 1
+    assert said(console).count("not tried for lack of time") >= 4
+    quiet = screen()
+    assert audit_and_tell(["mutants"], replace(SMALL, minutes=0), as_json=True, console=quiet) == 1
+    assert json.loads(said(quiet))["complaints"] == ["not tried for lack of time: mutants 0"]
+
+
+def test_complaints_are_told_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = replace(some_run().accounts[0], complaints=("something is wrong",))
+    monkeypatch.setattr("dither.audit.everything.work", lambda task: wrong)
+    heard: list[str] = []
+    run_all(["randomised-response"], SMALL, complain=heard.append)
+    assert heard == ["something is wrong"] * 2
+
+
+def test_brackets_in_a_cell_are_no_markup() -> None:
+    console = screen()
+    console.print(table_of(Sheet("t", ("a",), (("[red]x[/]",), ("y",)), frozenset({1}))))
+    assert "[red]x[/]" in said(console)
