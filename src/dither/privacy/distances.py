@@ -61,9 +61,14 @@ class Unit(Distance):
         return self.relation is Relation.METRIC or self.protects in _RELAXED
 
     def measure(self, first: Sequence[Any], second: Sequence[Any]) -> Fraction | None:
-        """Return how many units lie between two collections of hashable rows; None when no number does."""
+        """Return how many units lie between two collections of hashable rows; None when no number does.
+
+        A row with a label ends with it.
+        """
         here, there = Counter(map(_hashable, first)), Counter(map(_hashable, second))
         gone, come = (here - there).total(), (there - here).total()
+        if self.protects == "label" and _unlabelled(here) != _unlabelled(there):
+            return None
         if self.relation is Relation.ADD_REMOVE:
             return Fraction(gone + come)
         return Fraction(gone) if self.relation is Relation.REPLACE and gone == come else None
@@ -82,6 +87,8 @@ NODE: Final = Unit("node", Relation.ADD_REMOVE)
 EVENT: Final = Unit("event", Relation.ADD_REMOVE)
 EVENT_REPLACED: Final = Unit("event", Relation.REPLACE)
 RATING: Final = Unit("rating", Relation.ADD_REMOVE)
+#: A relaxed notion: neighbours have the same rows but for one label, their last entry. The rest of a row is open.
+LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not protected")
 
 
 def user(id_column: str, relation: Relation) -> Unit:
@@ -190,6 +197,14 @@ def _plain(number: Any) -> Any:
     if isinstance(number, np.floating):
         return Fraction(*number.as_integer_ratio())
     return number.item() if isinstance(number, np.generic) else number
+
+
+def _unlabelled(rows: Counter[Any]) -> Counter[Any]:
+    """Return the rows without their labels; what has no parts is all label."""
+    left: Counter[Any] = Counter()
+    for row, count in rows.items():
+        left[row[:-1] if isinstance(row, tuple) else ()] += count
+    return left
 
 
 def _hashable(row: Any) -> Any:

@@ -91,7 +91,8 @@ def deviation(law: Law, view: View, rate: float) -> float:
         if view is View.WHOLE:
             mass, loss = p, middle
         else:
-            loss = np.log1p(rate * np.expm1(middle))
+            # Written so that no loss overflows, however large.
+            loss = np.logaddexp(np.log1p(-rate), np.log(rate) + middle)
             mass = q if view is View.ADDED else (1 - rate) * q + rate * p
         edge = abs(float(loss[-1])) * np.sqrt(float(max(0.0, 1 - np.sum(mass))))
         found = float(np.sqrt(np.sum(np.where(mass > 0, mass * np.square(loss), 0.0))) + edge)

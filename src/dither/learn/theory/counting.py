@@ -1,0 +1,73 @@
+"""Noise for counts that are drawn several times, for a pure loss or any other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, exact, round_up, sqrt_up
+from dither.learn.noise_parts import amount_within
+from dither.mechanisms.accuracy import discrete_gaussian_reach, discrete_laplace_reach
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.privacy import Loss
+
+CountNoise: TypeAlias = Geometric | DiscreteGaussian
+
+
+class CountField(Field[Any, CountNoise]):
+    """Noise of one whole number."""
+
+    def convert(self, name: str, value: Any) -> CountNoise:
+        """Return the noise."""
+        if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
+            raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise of one number")
+        return value
+
+
+def count_noise(target: Loss, *, draws: int, stability: Number) -> CountNoise:
+    """Return the least noise of which so many draws, of numbers that move by ``stability``, are within ``target``.
+
+    >>> from dither.privacy import PureDP
+    >>> count_noise(PureDP(1), draws=3, stability=2).scale
+    Fraction(6, 1)
+    """
+    amount, is_pure = amount_within(target)
+    moved, each = exact("stability", stability), amount / draws
+    if is_pure:
+        return Geometric(scale=round_up(moved / each, bits=64))
+    return DiscreteGaussian(sigma=round_up(moved * sqrt_up(1 / (2 * each)), bits=64))
+
+
+def count_reach(noise: CountNoise, failure: float) -> int:
+    """Return a number beyond which noise falls with a probability of at most ``failure``."""
+    if isinstance(noise, Geometric):
+        return discrete_laplace_reach(noise.scale, failure)
+    return discrete_gaussian_reach(noise.sigma, failure)
+
+
+def adverse_reach(noise: CountNoise, draws: int, failure: float) -> float:
+    """Return what the sum over draws of max(0, noise) exceeds with a probability of at most ``failure``.
+
+    Chernoff's bound: P[sum > x] is at most e^(-s x) times the mean of e^(s max(0, X)) to the power of the draws. The
+    direction in which noise is adverse may depend on earlier draws, as each is symmetric whatever came before.
+
+    >>> adverse_reach(Geometric(scale=10), 1, 0.05) <= adverse_reach(Geometric(scale=10), 2, 0.05)
+    True
+    """
+    bounds = [float(draws * count_reach(noise, failure / draws))]
+    width = float(noise.scale if isinstance(noise, Geometric) else noise.sigma)
+    for part in range(1, 128):
+        tilt = part / (64 * width) if isinstance(noise, DiscreteGaussian) else part / (128 * width)
+        bounds.append((draws * math.log(_adverse_mean(noise, tilt)) + math.log(1 / failure)) / tilt)
+    return min(bounds) * (1 + 1e-9)
+
+
+def _adverse_mean(noise: CountNoise, tilt: float) -> float:
+    """Return at least the mean of e^(tilt max(0, X))."""
+    if isinstance(noise, Geometric):
+        ratio, raised = math.exp(-1 / float(noise.scale)), math.exp(tilt - 1 / float(noise.scale))
+        return (1 + (1 - ratio) * raised / (1 - raised)) / (1 + ratio)
+    # e^(s |X|) is below e^(s X) + e^(-s X), of mean 2 e^(s^2 sigma^2 / 2) at most, and half of it is not adverse.
+    return math.exp((tilt * float(noise.sigma)) ** 2 / 2) + 0.5

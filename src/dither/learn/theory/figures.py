@@ -1,0 +1,69 @@
+"""What a calculator returns: a number with its formula, what it assumes, where it is from, and what print had wrong."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, positive, probability
+from dither.privacy import ROW, ROW_REPLACED, Unit
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A sample size or a risk, and what stands behind it.
+
+    Args:
+        value: the number; a sample size is a whole one.
+        formula: how it is computed.
+        assumes: what must hold.
+        source: where it is from; "derived" where the page of learning theory has the proof.
+        correction: what a printed table has in its place, if that is wrong.
+        is_order: whether the value is a growth rate without its constant, which promises nothing.
+
+    """
+
+    value: float
+    formula: str
+    assumes: tuple[str, ...]
+    source: str
+    correction: str = ""
+    is_order: bool = False
+
+    def __str__(self) -> str:
+        kind = "grows like" if self.is_order else "is"
+        return f"{kind} {self.value:.6g} ({self.formula}), if {'; '.join(self.assumes)}"
+
+
+def asked(table: Mapping[str, Callable[..., Figure]], kind: str, name: str, options: dict[str, Any]) -> Figure:
+    """Return what a calculator of a table says, refusing names and options that it does not know."""
+    if name not in table:
+        raise InvalidParameter(kind, name, f"one of {', '.join(table)}")
+    known = inspect.signature(table[name]).parameters
+    for option in options:
+        if option not in known:
+            raise InvalidParameter(option, options[option], f"left out: {name} takes {', '.join(known)}")
+    for option, parameter in known.items():
+        if parameter.default is parameter.empty and option not in options:
+            raise InvalidParameter(option, None, f"given: {name} needs it")
+    return table[name](**options)
+
+
+def share(name: str, value: Number) -> float:
+    """Return a number strictly between 0 and 1."""
+    return float(probability(name, value, open_below=True))
+
+
+def above_zero(name: str, value: Number) -> float:
+    """Return a number above 0."""
+    return float(positive(name, value))
+
+
+def touched_by(unit: Unit) -> int:
+    """Return how many rows one unit touches."""
+    if unit not in (ROW, ROW_REPLACED):
+        raise InvalidParameter("unit", unit, "ROW or ROW_REPLACED")
+    return unit.touched

@@ -1,0 +1,148 @@
+"""The perceptron on noisy sums: a linear separator, moved a fixed number of times towards the rows that it has wrongly.
+
+For two classes that a line through bounded columns separates well. Cost: two passes over the records a round.
+Corrections: the printed perceptron visits one row at a time until none is wrong, which tells of rows and of when it
+stopped; here all wrong rows pull at once, each with at most a public length, for a fixed number of rounds, and the pull
+is released with noise. Everything is whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Whole
+from dither.learn.centred import CONSTANT, LENGTH, REST
+from dither.learn.models import LinearModel
+from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped
+from dither.learn.rows import STEPS, BoundField, Box, ball_radius, into_ball, labelled, records_of
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
+
+#: Weights are cut off here, and columns limited, so that a score of whole numbers stays below 2^63.
+_MOST_WEIGHT: Final = 2**38
+_MOST_COLUMNS: Final = 2**10
+USUAL_ROUNDS: Final = 20
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    pairs = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
+    yield Example(NoisyPerceptron(**box, rounds=2, part=DiscreteGaussian(sigma=2**14)), rows, pairs)
+    yield Example(NoisyPerceptron(**box, rounds=1, part=GammaNorm(scale=2**14), unit=ROW_REPLACED), rows)
+
+
+@register(
+    examples=_examples,
+    source="Practical Privacy: the SuLQ Framework (Blum et al. 2005); Differential Privacy and "
+    "Applications (Zhu et al. 2017), section 6.1.1",
+)
+@dataclass(frozen=True, kw_only=True)
+class NoisyPerceptron(Composed[Any, LinearModel]):
+    """Move a linear separator a fixed number of times by noisy sums of the rows that it has wrongly.
+
+    Guarantee: data ``d_in`` rows apart loses ``rounds`` times what ``part`` loses at ``d_in * 2^14``, the length of the
+    longest record in L2 (twice that for rows replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        rounds: how often the separator is moved.
+        part: the noise of a sum, in steps.
+        unit: ROW or ROW_REPLACED.
+
+    A row ends with its label, 0 or 1; rows with another one are left out.
+
+    >>> from dither.privacy import ApproxDP
+    >>> learner = NoisyPerceptron.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10])
+    >>> learner.loss(1) <= ApproxDP(1, "1e-6")
+    True
+
+    """
+
+    name: ClassVar[str] = "noisy-perceptron"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well a line separates the rows depends on the rows"
+    no_interval_because: ClassVar[str] = "the best separator has no known distance from a noisy one"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    rounds: Whole = Whole(least=1, most=2**20)
+    part: VectorPartField = VectorPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.box.columns >= _MOST_COLUMNS:
+            raise InvalidParameter("lower", self.lower, f"bounds of fewer than {_MOST_COLUMNS} columns")
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, rounds: int = USUAL_ROUNDS, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        amount, is_pure = amount_within(target)
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        each = amount / Fraction(max(rounds, 1))
+        part = noise_for(each, touched * LENGTH, is_pure=is_pure)
+        return cls(lower=lower, upper=upper, rounds=rounds, part=part, unit=unit)
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> int:
+        """How far one unit moves a sum, in steps."""
+        return self.unit.touched * LENGTH
+
+    def plan(self) -> Plan:
+        """One sum a round."""
+        return Repeat(Use(shaped(self.part, self.box.columns + 1), self.stability), self.rounds)
+
+    def release(self, data: Any, run: Runner) -> LinearModel:
+        """Return the separator: the sum of where it was after each round."""
+        values, classes = labelled(records_of(data, self.box.columns), 2)
+        radius = ball_radius(self.box.columns)
+        signed = self._signed(values, classes, radius)
+        weights = np.zeros(self.box.columns + 1, dtype=np.int64)
+        total = np.zeros(self.box.columns + 1)
+        for _ in range(self.rounds):
+            # Before the first round everything is wrong: the first sum leads from one class to the other.
+            pull = signed[signed @ weights <= 0].sum(axis=0)
+            moved = weights + noisy(run, self.part, pull, self.stability)
+            weights = np.rint(np.clip(moved, -_MOST_WEIGHT, _MOST_WEIGHT)).astype(np.int64)
+            total += weights
+        total /= max(float(np.abs(total).max()), 1.0)
+        return LinearModel(
+            self.box.lower,
+            self.box.upper,
+            PublicArray(np.zeros(self.box.columns)),
+            radius / STEPS,
+            PublicArray(total[None, :-1] * (REST / LENGTH)),
+            PublicArray(total[-1:] * (CONSTANT / LENGTH)),
+        )
+
+    def _signed(self, values: NDArray[np.float64], classes: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
+        """Return records of at most the public length, their constant part included, each times its class as +1, -1."""
+        short = into_ball(self.box.steps(values), radius, REST)
+        whole = np.column_stack([short, np.full(len(short), float(CONSTANT))]).astype(np.int64)
+        return whole * (2 * classes[:, None] - 1)

@@ -1,0 +1,169 @@
+"""Statistical queries: learning from averages of functions of single rows, all of them noisy.
+
+For learners that ask "what share of rows has this property" and never look at a row, which many can be written as. The
+conversation first measures the number of rows, then answers a fixed number of questions. Cost: one pass over the table
+of counts a question. Correction: sums are divided by the *noisy* number of rows; the true one, which print divides by,
+is private when rows come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, Whole, probability, whole
+from dither.learn.theory.concepts import MOST_BITS, Conjunction
+from dither.learn.theory.counting import CountField, CountNoise, count_noise, count_reach
+from dither.learn.theory.labelled import counts_of, known_of
+from dither.learn.units import RowsField
+from dither.mechanisms.accuracy import share_of_failure
+from dither.mechanisms.core import Bound, Interactive, Numerics
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Dialogue, Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+
+_MOST_POINTS: Final = 2**20
+
+
+@dataclass(frozen=True)
+class Property:
+    """A question: which pairs of a point and a label have a property.
+
+    Args:
+        holds: zeros and ones, a row for each point, a column for each label.
+
+    """
+
+    holds: PublicArray
+
+    @classmethod
+    def of(cls, holds: ArrayLike) -> Property:
+        """Return the property that a table of zeros and ones stands for."""
+        array = np.asarray(holds)
+        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "biu" or not np.isin(array, (0, 1)).all():
+            raise InvalidParameter("holds", holds, "zeros and ones, a row for each point and a column for each label")
+        return cls(PublicArray(array.astype(np.int64)))
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0, 0], [1, 1], [1, 1], [9, 1]])
+    script = (Property.of([[1, 0], [0, 1]]), Property.of([[0, 0], [1, 0]]))
+    tables = ((rows, rows[1:]), (rows[:0], rows[1:2]), (rows, np.vstack([rows, [[1, 0]]])))
+    pairs = tuple((Dialogue(here, script), Dialogue(there, script), 1) for here, there in tables)
+    oracle = StatisticalQueries(universe=2, questions=2, part=Geometric(scale=3))
+    yield Example(oracle, Dialogue(rows, script), pairs)
+    swapped = ((Dialogue(rows, script), Dialogue(np.vstack([rows[1:], [[1, 1]]]), script), 1),)
+    gaussian = StatisticalQueries(universe=2, questions=2, part=DiscreteGaussian(sigma=2), unit=ROW_REPLACED)
+    yield Example(gaussian, Dialogue(rows, script), swapped)
+
+
+@register(
+    examples=_examples,
+    source="Practical Privacy: the SuLQ Framework (Blum et al. 2005); learning from statistical queries: Kearns "
+    "1998; Differential Privacy and Applications (Zhu et al. 2017), section 6.1.1",
+)
+@dataclass(frozen=True, kw_only=True)
+class StatisticalQueries(Interactive[Any, "Oracle"]):
+    """Answer a fixed number of statistical queries by noisy shares of rows.
+
+    Guarantee: data ``d_in`` rows apart loses, over the whole conversation, ``questions`` + 1 times what ``part`` loses
+    at ``d_in`` (twice that for rows replaced).
+
+    Args:
+        universe: how many points there are; a row is a point and a label of 0 or 1, others are left out.
+        questions: how many are answered.
+        part: the noise of one sum.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> StatisticalQueries.calibrated(PureDP(1), universe=16, questions=7).loss(1).epsilon
+    Fraction(1, 1)
+
+    """
+
+    name: ClassVar[str] = "statistical-queries"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_interval_because: ClassVar[str] = "a share is a ratio of two noisy numbers; error bounds both"
+
+    universe: Whole = Whole(least=1, most=_MOST_POINTS)
+    questions: Whole = Whole(least=1, most=2**20)
+    part: CountField = CountField()
+    unit: RowsField = RowsField(ROW)
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
+        """Return the least noise for which the whole conversation is within ``target`` for one unit."""
+        draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
+        part = count_noise(target, draws=draft.questions + 1, stability=draft.unit.touched)
+        return replace(draft, part=part)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    def plan(self) -> Plan:
+        """Return one draw for the number of rows, and one for each answer."""
+        each = Use(self.part, self.unit.touched)
+        return Sequence.of(each, Repeat(each, self.questions))
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how far the number of rows and all sums may be off, at once."""
+        wanted = probability("confidence", confidence, open_below=True)
+        reach = count_reach(self.part, share_of_failure(wanted, self.questions + 1))
+        return Bound(float(reach), wanted, "the absolute error of the number of rows and of any sum")
+
+    def open(self, data: Any, run: Runner) -> Oracle:
+        """Return the conversation about these rows, having measured how many there are."""
+        counts = counts_of(known_of(data, self.universe), self.universe)
+        rows = int(run(self.part, int(counts.sum()), stability=self.unit.touched))
+        return Oracle(counts, run, self.part, self.unit.touched, rows)
+
+
+class Oracle:
+    """Answers questions about rows that it keeps. Bound to thread and process by its runner."""
+
+    def __init__(self, counts: NDArray[np.int64], run: Runner, part: CountNoise, stability: int, rows: int) -> None:
+        self._counts, self._run, self._part, self._stability = counts, run, part, stability
+        #: About how many rows there are.
+        self.rows = max(rows, 1)
+
+    def ask(self, question: Property) -> float:
+        """Return about which share of rows has a property, between 0 and 1."""
+        if not isinstance(question, Property) or question.holds.values.shape != self._counts.shape:
+            raise InvalidParameter("question", question, f"a Property of {len(self._counts)} points")
+        total = int((question.holds.values * self._counts).sum())
+        noisy = int(self._run(self._part, total, stability=self._stability))
+        return min(max(noisy / self.rows, 0.0), 1.0)
+
+
+def learned_conjunction(oracle: Oracle, bits: int, tolerance: float) -> Conjunction:
+    """Return the conjunction of all literals that hardly any positive row contradicts: two questions a bit.
+
+    A literal of the true conjunction contradicts no positive row. A literal that is kept contradicts few: with shares
+    that are off by at most ``tolerance``, no literal of the truth is left out and what is kept is wrong on a share of
+    rows of at most 4 * bits * ``tolerance``.
+
+    Args:
+        oracle: an open conversation with 2 * ``bits`` questions left, over 2^bits points.
+        bits: how many bits a point has.
+        tolerance: how far an answer may be off.
+
+    """
+    every = np.arange(2 ** whole("bits", bits, least=1, most=MOST_BITS))
+    kept = {0: 0, 1: 0}
+    for bit in range(bits):
+        for value in (0, 1):
+            against = (every >> bit & 1) != value
+            holds = np.stack([np.zeros_like(against), against], axis=1).astype(np.int64)
+            kept[value] |= (oracle.ask(Property.of(holds)) <= tolerance) << bit
+    return Conjunction(ones=kept[1], zeros=kept[0])
