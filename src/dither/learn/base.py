@@ -72,6 +72,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the mechanism and its private rows; nothing is charged or drawn yet."""
         values = self._values(X, reset=True)
         mechanism = self.mechanism(self.n_features_in_)
+        limit = getattr(mechanism, "most_rows", None)
+        if limit is not None and len(values) > limit:
+            raise InvalidValue("X", X, f"at most {limit} rows for {mechanism.name}; most other solvers take any number")
         labels = self._labels(y)
         if len(labels) != len(values):
             raise InvalidValue("y", y, "one label for each row (inconsistent numbers of samples)")
@@ -312,7 +315,8 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
     if isinstance(loss, PureDP):
         return Budget(epsilon=loss.epsilon, unit=unit)
     if isinstance(loss, ApproxDP):
-        return Budget(epsilon=loss.epsilon, delta=loss.delta, unit=unit)
+        # A budget keeps half of its delta for conversions from rho, which a loss with a delta of its own does not need.
+        return Budget(epsilon=loss.epsilon, delta=2 * loss.delta, unit=unit)
     return Budget(rho=loss.rho, unit=unit)
 
 

@@ -88,6 +88,11 @@ _ROOMS_ABOVE = (
     "dither.learn.trees",
     "dither.learn.clusters",
     "dither.learn.decompose",
+    "dither.learn.sparse",
+    "dither.learn.streams",
+    "dither.learn.selection",
+    "dither.learn.preparing",
+    "dither.learn.theory",
 )
 
 

@@ -23,6 +23,7 @@ import hashlib
 import os
 import struct
 import threading
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -125,7 +126,7 @@ class Post:
         """
         if self.slot is None or len(text) > LONGEST_LETTER:
             return False
-        number = os.urandom(_NUMBER_BYTES)
+        number = uuid.uuid4().bytes
         head = _LETTER.pack(_NOBODY, number, len(text), self._ledger, seen, _FORM)
         try:
             os.pwrite(self._file, text, _LETTER_TEXTS + self.slot * LONGEST_LETTER)

@@ -1,30 +1,61 @@
-"""Which learner of a linear classifier is used: by name, or by public facts alone."""
+"""Which learner of a linear model is used: by name, or by public facts alone."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from dither.errors import InvalidParameter
 from dither.learn.linear.descent import GradientDescent
+from dither.learn.linear.functional import FunctionalMechanism
+from dither.learn.linear.minibatch import MinibatchDescent
 from dither.learn.linear.moment_classifier import MomentClassifier
+from dither.learn.linear.moments import MOST_COLUMNS, MomentRegression
+from dither.learn.linear.newton import NewtonDescent
+from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
+from dither.learn.linear.parameter_grid import ParameterGrid
+from dither.learn.linear.perturbed_minimum import MOST_WEIGHTS
 from dither.learn.noise_parts import amount_within
 from dither.mechanisms.core import Composed
 from dither.privacy import Loss, Unit
 
 AUTO: Final = "auto"
-SOLVERS: Final = (AUTO, "gradient", "output", "moments")
+SOLVERS: Final = (
+    AUTO,
+    "gradient",
+    "output",
+    "objective",
+    "moments",
+    "functional",
+    "newton",
+    "minibatch",
+    "grid",
+)
+#: Those of them that minimise the rounded hinge of a support vector machine.
+HINGE_SOLVERS: Final = (AUTO, "gradient", "objective", "minibatch", "grid")
+REGRESSION_SOLVERS: Final = ("moments", "functional", "grid")
+_WITH_STEPS: Final = ("gradient", "newton", "minibatch")
+_WITH_PENALTY: Final = ("output", "objective")
 
 
-def chosen(solver: str, target: Loss, classes: int) -> str:
+def chosen(solver: str, target: Loss, classes: int, columns: int = 1, loss_name: str = "logistic") -> str:
     """Return the name of the solver that is used.
 
-    Gradient descent wherever noise may be Gaussian, because many draws then cost little more than one, and for many
-    classes; output perturbation for two classes where the loss is pure.
+    Gradient descent wherever noise may be Gaussian, because many draws then cost little more than one. Where the loss
+    is pure: objective perturbation for two classes, or output perturbation for more columns than that takes; and the
+    functional mechanism for more classes, which share one matrix there.
     """
     if solver != AUTO:
         return solver
-    return "output" if amount_within(target)[1] and classes == 2 else "gradient"
+    if not amount_within(target)[1]:
+        return "gradient"
+    if classes == 2 and columns < MOST_WEIGHTS:
+        return "objective"
+    if loss_name == "hinge" or columns > MOST_COLUMNS:
+        return "gradient"
+    return "output" if classes == 2 else "functional"
 
 
 def classifier(
@@ -37,16 +68,65 @@ def classifier(
     steps: int | None,
     penalty: Any,
     unit: Unit,
+    loss_name: str = "logistic",
 ) -> Composed[Any, Any]:
-    """Return the learner that a solver stands for, refusing options that are another's."""
-    used = chosen(solver, target, classes)
-    if steps is not None and used != "gradient":
+    """Return the learner of a classifier that a solver stands for, refusing options that are another's."""
+    known = SOLVERS if loss_name == "logistic" else HINGE_SOLVERS
+    _check(solver, known)
+    used = chosen(solver, target, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
+    if steps is not None and used not in _WITH_STEPS:
         raise InvalidParameter("steps", steps, f"left out: solver {used!r} takes no steps")
-    if penalty is not None and used != "output":
+    if penalty is not None and used not in _WITH_PENALTY:
         raise InvalidParameter("penalty", penalty, f"left out: solver {used!r} has none")
-    public: dict[str, Any] = {"lower": lower, "upper": upper, "classes": classes, "unit": unit}
+    box: dict[str, Any] = {"lower": lower, "upper": upper, "unit": unit}
+    if used == "grid":
+        if classes != 2:
+            raise InvalidParameter("solver", solver, "another one: a grid of parameters is for two classes")
+        return ParameterGrid.calibrated(target, objective=loss_name, **box)
+    public = box | {"classes": classes}
+    if used == "objective":
+        return ObjectivePerturbation.calibrated(target, loss_name=loss_name, penalty=penalty, **public)
+    if used == "minibatch":
+        return MinibatchDescent.calibrated(target, loss_name=loss_name, steps=steps, **public)
+    if used == "gradient":
+        return GradientDescent.calibrated(target, loss_name=loss_name, steps=steps, **public)
+    if used == "newton":
+        return NewtonDescent.calibrated(target, steps=steps, **public)
     if used == "output":
         return OutputPerturbation.calibrated(target, penalty=penalty, **public)
-    if used == "moments":
-        return MomentClassifier.calibrated(target, **public)
-    return GradientDescent.calibrated(target, steps=steps, **public)
+    if used == "functional":
+        return FunctionalMechanism.calibrated(target, objective="logistic", **public)
+    return MomentClassifier.calibrated(target, **public)
+
+
+def regression(
+    target: Loss,
+    *,
+    solver: str,
+    lower: Any,
+    upper: Any,
+    target_lower: float,
+    target_upper: float,
+    penalty: Any,
+    unit: Unit,
+) -> Composed[Any, Any]:
+    """Return the learner of a regression that a solver stands for."""
+    _check(solver, REGRESSION_SOLVERS)
+    public: dict[str, Any] = {
+        "lower": lower,
+        "upper": upper,
+        "target_lower": target_lower,
+        "target_upper": target_upper,
+        "penalty": penalty,
+        "unit": unit,
+    }
+    if solver == "functional":
+        return FunctionalMechanism.calibrated(target, objective="squared", **public)
+    if solver == "grid":
+        return ParameterGrid.calibrated(target, objective="squared", **public)
+    return MomentRegression.calibrated(target, **public)
+
+
+def _check(solver: str, known: tuple[str, ...]) -> None:
+    if solver not in known:
+        raise InvalidParameter("solver", solver, f"one of {', '.join(known)}")

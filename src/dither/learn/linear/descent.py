@@ -10,7 +10,6 @@ survey.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +22,8 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, exact
 from dither.learn.centred import LENGTH, Centred, centred
-from dither.learn.linear.gradients import LARGEST_WEIGHT, PULL, WEIGHT_STEPS, LossField, curvature, pulls
+from dither.learn.linear.gradients import PULL, LossField, pulls
+from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
@@ -38,13 +38,6 @@ from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit
 
 #: Records farther from the centre than this share of the spread are shortened.
 _NEAR: Final = 0.6
-#: The length of a step in units of the inverse curvature.
-_STRIDE: Final = 2.5
-#: How much of the last step is lost before the next one, where noise is as long as this share of a full gradient.
-_FRICTION: Final = 0.25
-_QUIET: Final = 0.4
-#: Where noise is longer than this, steps are shorter, so that weights stay where every gradient tells the same.
-_LOUD: Final = 0.15
 #: What a survey takes of the budget.
 SURVEY_SHARE: Final = Fraction(3, 25)
 USUAL_STEPS: Final = 88
@@ -181,18 +174,16 @@ class GradientDescent(Composed[Any, LinearModel]):
         """Take the steps. Between draws everything but the records and their classes is public."""
         records = seen.records
         shape = (self.scores, records.shape[1])
-        weights, motion, total = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        # The noise of a gradient in units of the longest that there can be: what steps are worth.
-        noise = spread_of(self.step, weights.size) * math.sqrt(weights.size) / (LENGTH * PULL * seen.rows)
-        reach = min(1.0, _LOUD / noise)
-        kept_motion = 1 - _FRICTION * min(max(math.sqrt(noise / _QUIET), 0.25), 1.0)
-        stride = reach * _STRIDE / curvature(self.loss_name, self.scores) / (LENGTH * PULL * seen.rows)
-        kept = self.steps - self.steps // 2
-        for number in range(self.steps):
-            whole = np.rint(weights * WEIGHT_STEPS)
-            gradient = exact_products(pulls(self.loss_name, records @ whole.T, classes), records)
-            motion = kept_motion * motion - stride * noisy(run, self.step, gradient, self.stability)
-            weights = np.clip(weights + motion, -LARGEST_WEIGHT, LARGEST_WEIGHT)
-            if number >= self.steps - kept:
-                total += weights
-        return total / kept
+
+        def draw(weights: Floats) -> Floats:
+            gradient = exact_products(pulls(self.loss_name, records @ weights.T, classes), records)
+            return noisy(run, self.step, gradient, self.stability)
+
+        return descend(
+            draw,
+            shape=shape,
+            loss_name=self.loss_name,
+            steps=self.steps,
+            rows=seen.rows,
+            spread=spread_of(self.step, shape[0] * shape[1]),
+        )

@@ -10,11 +10,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
 from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateRegressor, bounds_of
-from dither.learn.linear.choose import SOLVERS, classifier
-from dither.learn.linear.descent import GradientDescent
-from dither.learn.linear.moments import MomentRegression
+from dither.learn.linear.choose import classifier, regression
 from dither.learn.models import softmax
 from dither.learn.rows import Floats
 
@@ -22,8 +19,26 @@ from dither.learn.rows import Floats
 class _LinearClassifier(PrivateClassifier):
     """A classifier whose scores are linear."""
 
+    bounds: Any
+    solver: str
+    steps: Any
+    penalty: Any
     coef_: Floats
     intercept_: Floats
+
+    def _classifier(self, columns: int, loss_name: str) -> AnyMechanism:
+        lower, upper = bounds_of(self.bounds, columns)
+        return classifier(
+            self._target(),
+            solver=self.solver,
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            steps=self.steps,
+            penalty=self.penalty,
+            unit=self._unit(),
+            loss_name=loss_name,
+        )
 
     def _publish(self) -> None:
         super()._publish()
@@ -45,10 +60,12 @@ class LogisticRegression(_LinearClassifier):
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with another one are left out.
-        solver: "auto", "gradient" (noisy gradient descent), "output" (output perturbation), "moments" (sufficient
-            statistics of the loss's second-order expansion).
-        steps: of gradient descent; by default as many as the kind of loss suggests.
-        penalty: the strength of the penalty of output perturbation, in records; by default what suits the loss.
+        solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "newton" (noisy
+            Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
+            statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
+            coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns).
+        steps: of "gradient", "minibatch" and "newton"; by default as many as the kind of loss suggests.
+        penalty: the strength of the penalty of "objective" and "output", in records; by default what suits the loss.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -80,19 +97,7 @@ class LogisticRegression(_LinearClassifier):
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
-        if self.solver not in SOLVERS:
-            raise InvalidParameter("solver", self.solver, f"one of {', '.join(SOLVERS)}")
-        return classifier(
-            self._target(),
-            solver=self.solver,
-            lower=lower,
-            upper=upper,
-            classes=len(self._declared_classes()),
-            steps=self.steps,
-            penalty=self.penalty,
-            unit=self._unit(),
-        )
+        return self._classifier(columns, "logistic")
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, as the model has it."""
@@ -115,7 +120,11 @@ class LinearSVC(_LinearClassifier):
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each.
         classes: all labels that may occur; rows with another one are left out.
-        steps: of gradient descent; by default as many as the kind of loss suggests.
+        solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
+            (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
+            columns).
+        steps: of "gradient" and "minibatch"; by default as many as the kind of loss suggests.
+        penalty: the strength of the penalty of "objective", in records; by default what suits the loss.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -135,39 +144,35 @@ class LinearSVC(_LinearClassifier):
         rho: Any = None,
         bounds: Any = None,
         classes: Any = None,
+        solver: str = "auto",
         steps: int | None = None,
+        penalty: Any = None,
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes, self.steps, self.unit = bounds, classes, steps, unit
+        self.bounds, self.classes = bounds, classes
+        self.solver, self.steps, self.penalty, self.unit = solver, steps, penalty, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
-        return GradientDescent.calibrated(
-            self._target(),
-            lower=lower,
-            upper=upper,
-            classes=len(self._declared_classes()),
-            loss_name="hinge",
-            steps=self.steps,
-            unit=self._unit(),
-        )
+        return self._classifier(columns, "hinge")
 
 
 class _LinearRegressor(PrivateRegressor):
-    """A regression by noisy moments."""
+    """A regression whose prediction is linear."""
 
     bounds: Any
     target_bounds: Any
+    solver: str
     coef_: Floats
     intercept_: float
 
     def _regression(self, columns: int, penalty: Any) -> AnyMechanism:
         lower, upper = bounds_of(self.bounds, columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
-        return MomentRegression.calibrated(
+        return regression(
             self._target(),
+            solver=self.solver,
             lower=lower,
             upper=upper,
             target_lower=float(low[0]),
@@ -187,7 +192,7 @@ class _LinearRegressor(PrivateRegressor):
 
 
 class LinearRegression(_LinearRegressor):
-    """Linear regression by noisy moments, penalised only as much as their noise asks for.
+    """Linear regression under differential privacy, penalised only as much as noise asks for.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -197,6 +202,8 @@ class LinearRegression(_LinearRegressor):
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
+        solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
+            choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -216,10 +223,11 @@ class LinearRegression(_LinearRegressor):
         rho: Any = None,
         bounds: Any = None,
         target_bounds: Any = None,
+        solver: str = "moments",
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.target_bounds, self.unit = bounds, target_bounds, unit
+        self.bounds, self.target_bounds, self.solver, self.unit = bounds, target_bounds, solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -227,7 +235,7 @@ class LinearRegression(_LinearRegressor):
 
 
 class Ridge(_LinearRegressor):
-    """Ridge regression by noisy moments.
+    """Ridge regression under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -238,6 +246,8 @@ class Ridge(_LinearRegressor):
         bounds: (lower, upper) of all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
+            choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -258,10 +268,12 @@ class Ridge(_LinearRegressor):
         bounds: Any = None,
         target_bounds: Any = None,
         alpha: Any = 1,
+        solver: str = "moments",
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.target_bounds, self.alpha, self.unit = bounds, target_bounds, alpha, unit
+        self.bounds, self.target_bounds, self.alpha = bounds, target_bounds, alpha
+        self.solver, self.unit = solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

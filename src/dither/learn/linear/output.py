@@ -98,6 +98,7 @@ class OutputPerturbation(Composed[Any, LinearModel]):
     name: ClassVar[str] = "output-perturbation"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
+    most_rows: ClassVar[int] = MOST_ROWS
     no_error_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
     no_interval_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
 

@@ -1,0 +1,291 @@
+"""Private predictions of a kernel machine at public points: the model stays secret, noise goes to its answers.
+
+For a list of points that is known beforehand. However many features the machine has, the noise depends on the points
+alone, and their centre and spread are public, so that no survey is needed. Cost: a few Newton steps on the features.
+Corrections: in print the noise of an answer is for the point alone, and answers add up; here all points are answered by
+one draw for how far they move together, which is less where points differ; and what the solver leaves undone is part
+of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.learn.centred import CONSTANT, LENGTH, REST
+from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
+from dither.learn.linear.minibatch import RealPartField, vector_part
+from dither.learn.linear.output import LEAST_PENALTY, MOST_ROWS, TOLERANCE, minimiser
+from dither.learn.noise_parts import amount_within, shaped, spread_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, into_ball, labelled, records_of, squared_lengths
+from dither.learn.units import RowsField
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.public import PublicArray
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, Loss, Plan, Unit, Use
+
+USUAL_FEATURES: Final = 512
+MOST_POINTS: Final = 2**12
+MOST_CLASSES: Final = 2**6
+#: Room for the errors of a largest singular value that floats find, as a share of it.
+_ROOM: Final = Fraction(1, 2**16)
+#: Room for the errors of products of features and weights, over all answers and for both of two neighbours.
+_PRODUCTS: Final = Fraction(1, 2**18)
+#: Records farther from the points' centre than so many spreads of the points are shortened.
+_NEAR: Final = 0.7
+#: The spread of points, as a share of the longest that features can be, is never taken to be below this.
+_LEAST_SPREAD: Final = 0.1
+#: How wide the noise of an answer usually is, and what a clear score is.
+_USUAL_WIDTH: Final = 1.0
+_CLEAR: Final = 2.0
+
+
+class PointField(Field[Any, PublicArray]):
+    """Public points: rows of finite numbers."""
+
+    def convert(self, name: str, value: Any) -> PublicArray:
+        """Return the points as floats."""
+        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
+        if array.dtype.kind not in "biuf" or array.ndim != 2 or not 0 < len(array) <= MOST_POINTS or not array.size:
+            raise InvalidParameter(name, value, f"at most {MOST_POINTS} rows of numbers")
+        return PublicArray(array.astype(np.float64))
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    frequencies, offsets = public_features(2, 3)
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "frequencies": frequencies, "offsets": offsets}
+    points = [[0.0, 1.0], [1.0, 4.0]]
+    yield Example(
+        KernelPredictions(**public, points=points, classes=2, penalty=2, part=Gaussian(sigma=1)), rows, others
+    )
+    yield Example(
+        KernelPredictions(**public, points=points, classes=3, penalty=1, part=GammaNorm(scale=4)), rows, others
+    )
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Learning with Kernels (Jain, Thakurta 2013); Differential Privacy "
+    "and Applications (Zhu et al. 2017), section 6.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class KernelPredictions(Composed[Any, Any]):
+    """Learn a penalised kernel machine in secret, and release its noisy scores at public points.
+
+    Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in * stability``: how far the scores of all
+    points together move, solver's errors included.
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        frequencies: public whole numbers, a row for each feature; see ``public_features``.
+        offsets: a public whole number for each feature.
+        points: public rows of columns that are answered.
+        classes: how many classes there are; with more than two, one is learned against the rest for each.
+        penalty: the strength of half the squared length of the weights, features having length 1.
+        part: Gaussian or GammaNorm noise of a score.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import ApproxDP
+    >>> public = {"lower": [0, 0], "upper": [1, 10], "classes": 2, "points": [[0.5, 5.0]]}
+    >>> learner = KernelPredictions.calibrated(ApproxDP(1, "1e-6"), **public)
+    >>> learner.loss(1) <= ApproxDP(1, "1e-6")
+    True
+
+    """
+
+    name: ClassVar[str] = "kernel-predictions"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.BOUNDED
+    most_rows: ClassVar[int] = MOST_ROWS
+    no_error_because: ClassVar[str] = "the penalty moves scores from the best ones, by how much is private"
+    no_interval_because: ClassVar[str] = "the penalty moves scores from the best ones, by how much is private"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    frequencies: FrequencyField = FrequencyField()
+    offsets: OffsetField = OffsetField()
+    points: PointField = PointField()
+    classes: Whole = Whole(least=2, most=MOST_CLASSES)
+    penalty: Positive = Positive()
+    part: RealPartField = RealPartField()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        columns = self.box.columns
+        check_features(self.frequencies, self.offsets, columns)
+        if self.points.values.shape[1] != columns:
+            raise InvalidParameter("points", self.points, f"rows of {columns} columns")
+        if self.penalty < LEAST_PENALTY:
+            raise InvalidParameter("penalty", str(self.penalty), f"at least {LEAST_PENALTY}")
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        classes: int,
+        points: Any,
+        features: int = USUAL_FEATURES,
+        gamma: Number | None = None,
+        penalty: Number | None = None,
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return the mechanism with the least noise whose loss for one unit is within ``target``.
+
+        Args:
+            target: what may be lost.
+            lower: public bounds of the columns.
+            upper: public bounds of the columns.
+            classes: how many classes there are.
+            points: public rows of columns that are answered.
+            features: how many features the machine has.
+            gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
+            penalty: by default that at which the noise of a score is a little less than a clear score.
+            unit: ROW or ROW_REPLACED.
+
+        """
+        amount, is_pure = amount_within(target)
+        low, high = BoundField().convert("lower", lower), BoundField().convert("upper", upper)
+        frequencies, offsets = public_features(low.values.size, features, gamma)
+        given, touched = PointField().convert("points", points), unit.touched if isinstance(unit, Unit) else 1
+        reach = _reach(_View(Box(low, high), frequencies, offsets, given).records(given.values))
+        # The noise of a score for answers that move by 1: its deviation is what a penalty is chosen by.
+        entries = len(given.values) * (1 if classes == 2 else classes)
+        if penalty is None:
+            wide = math.sqrt(entries + 1) / float(amount) if is_pure else math.sqrt(1 / (2 * float(amount)))
+            penalty = max(LEAST_PENALTY, Fraction(round(4 * wide * float(reach) * touched / _USUAL_WIDTH), 4))
+        moved = _moved(reach, positive("penalty", penalty), classes, touched)
+        part: Gaussian | GammaNorm = (
+            GammaNorm(scale=round_up(moved / amount, bits=64))
+            if is_pure
+            else Gaussian(sigma=round_up(moved * sqrt_up(1 / (2 * amount)), bits=64))
+        )
+        return cls(
+            lower=low,
+            upper=high,
+            frequencies=frequencies,
+            offsets=offsets,
+            points=given,
+            classes=classes,
+            penalty=penalty,
+            part=part,
+            unit=unit,
+        )
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @cached_property
+    def _view(self) -> _View:
+        return _View(self.box, self.frequencies, self.offsets, self.points)
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are: one for two classes, else one for each."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @cached_property
+    def stability(self) -> Fraction:
+        """How far one unit moves all scores of all points together, in L2."""
+        return _moved(_reach(self._view.records(self.points.values)), self.penalty, self.classes, self.unit.touched)
+
+    def plan(self) -> Plan:
+        """Return the one draw of all scores."""
+        return Use(shaped(self.part, self.scores * len(self.points.values)), self.stability)
+
+    def release(self, data: Any, run: Runner) -> Floats:
+        """Return noisy scores, a row for each point: one above 0 for the second of two classes, else one for each."""
+        rows = records_of(data, self.box.columns)
+        if len(rows) > MOST_ROWS:
+            raise InvalidValue("data", data, f"at most {MOST_ROWS} rows")
+        values, classes = labelled(rows, self.classes)
+        records = self._view.records(values)
+        sides = [1] if self.scores == 1 else range(self.scores)
+        weights = [minimiser(records, (classes == side).astype(np.float64), float(self.penalty)) for side in sides]
+        there = self._view.records(self.points.values)
+        found = there @ np.array(weights).T
+        part = shaped(self.part, found.size)
+        noisy = run(part, found.ravel(), stability=self.stability)
+        return _smoothed(
+            there,
+            np.asarray(noisy, dtype=np.float64).reshape(found.shape),
+            spread_of(vector_part(part), found.size),
+        )
+
+
+@dataclass(frozen=True)
+class _View:
+    """How records are seen from public points: features around the points' centre, of length at most 1."""
+
+    box: Box
+    frequencies: PublicArray
+    offsets: PublicArray
+    points: PublicArray
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The mean of the points' features, in whole steps."""
+        centre: Floats = np.rint(self._features(self.points.values).mean(axis=0))
+        return centre
+
+    @cached_property
+    def radius(self) -> int:
+        """Where records are cut off: what the spread of the points suggests, and not less than a share of the most."""
+        around = self._features(self.points.values) - self.centre
+        spread = math.sqrt(float(squared_lengths(around).mean()))
+        return max(1, round(_NEAR * max(spread, _LEAST_SPREAD * STEPS * math.sqrt(around.shape[1]))))
+
+    def records(self, values: Floats) -> Floats:
+        """Return rows of length at most 1, each a function of one row and of public numbers, with a constant part."""
+        around = into_ball(self._features(values) - self.centre, self.radius, REST)
+        return np.column_stack([around, np.full(len(around), float(CONSTANT))]) / LENGTH
+
+    def _features(self, values: Floats) -> Floats:
+        return features_of(self.box.steps(values), self.frequencies, self.offsets)
+
+
+def _smoothed(there: Floats, noisy: Floats, spread: float) -> Floats:
+    """Return the likeliest scores: points that are alike have scores that are alike, and noise has not.
+
+    Scores are linear in the points' features. Weights are taken to be normal, and so long that an average point has
+    a clear score.
+    """
+    square, width = there.T @ there, there.shape[1]
+    ridge = spread**2 * float(np.trace(square)) / len(there) / _CLEAR**2
+    found: Floats = there @ np.linalg.solve(square + max(ridge, 1e-9) * np.eye(width), there.T @ noisy)
+    return found
+
+
+def _reach(there: Floats) -> Fraction:
+    """Return at least how far all points move together where weights move by 1: their largest singular value."""
+    found = Fraction(float(np.linalg.norm(there, 2))) * (1 + _ROOM)
+    return round_up(min(found, sqrt_up(Fraction(len(there)))), bits=40)
+
+
+def _moved(reach: Fraction, penalty: Fraction, classes: int, touched: int) -> Fraction:
+    """Return how far scores move: each minimiser by touched / penalty, two errors of the solver, all scores."""
+    each = reach * (touched + 2 * TOLERANCE) / penalty
+    return round_up((each if classes == 2 else each * sqrt_up(Fraction(classes))) + _PRODUCTS, bits=64)

@@ -1,0 +1,221 @@
+"""Estimators that learn a linear model after a public change of columns: kernel machines and compressed regression."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from dither.learn.base import AnyMechanism, PrivateClassifier, bounds_of
+from dither.learn.linear.compressed import CompressedClassifier
+from dither.learn.linear.kernels import KernelMachine
+from dither.learn.models import softmax
+from dither.learn.rows import Floats
+
+
+class _ScoreClassifier(PrivateClassifier):
+    """A classifier by the scores of its model."""
+
+    def _scores(self, values: Floats) -> Floats:
+        scores: Floats = self.model_.scores(values)
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+
+
+class _ChanceClassifier(_ScoreClassifier):
+    """A classifier whose scores are logarithms of odds."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, as the model has it."""
+        return softmax(self._scores(self._fitted(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return cast(Floats, np.log(self.predict_proba(X)))
+
+
+class KernelSVC(_ScoreClassifier):
+    """A support vector machine with a Gaussian kernel, by random Fourier features, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with another one are left out.
+        gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
+            over the number of columns.
+        features: how many features stand for the kernel; more are closer to it, and noisier. By default 128, and 32
+            where the loss is pure.
+        steps: of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import KernelSVC
+    >>> angles = np.linspace(0, 6.28, 1000)
+    >>> circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    >>> X, y = np.vstack([0.2 * circle, 0.9 * circle]), np.repeat(["inner", "outer"], 1000)
+    >>> model = KernelSVC(rho=1, bounds=(-1, 1), classes=["inner", "outer"], gamma=4, features=50).fit(X, y)
+    >>> model.predict([[0.0, 0.1], [0.9, 0.0], [0.0, -0.9]]).tolist()
+    ['inner', 'outer', 'outer']
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        gamma: Any = None,
+        features: int | None = None,
+        steps: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return KernelMachine.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            loss_name="hinge",
+            features=self.features,
+            gamma=self.gamma,
+            steps=self.steps,
+            unit=self._unit(),
+        )
+
+
+class KernelLogisticRegression(_ChanceClassifier):
+    """Logistic regression with a Gaussian kernel, by random Fourier features, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with another one are left out.
+        gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
+            over the number of columns.
+        features: how many features stand for the kernel; more are closer to it, and noisier. By default 128, and 32
+            where the loss is pure.
+        steps: of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import KernelLogisticRegression
+    >>> X = np.repeat([[-0.9], [0.0], [0.9]], 800, axis=0)
+    >>> y = np.repeat([1, 0, 1], 800)
+    >>> model = KernelLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], gamma=4, features=30).fit(X, y)
+    >>> model.predict([[-0.9], [0.0], [0.9]]).tolist()
+    [1, 0, 1]
+
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        gamma: Any = None,
+        features: int | None = None,
+        steps: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return KernelMachine.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            features=self.features,
+            gamma=self.gamma,
+            steps=self.steps,
+            unit=self._unit(),
+        )
+
+
+class CompressedLogisticRegression(_ChanceClassifier):
+    """Logistic regression in a few public random directions of many columns, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with another one are left out.
+        dimensions: how many directions are learned in; by default twice the root of the columns.
+        steps: of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn import CompressedLogisticRegression
+    >>> y = np.repeat([0, 1], 1000)
+    >>> X = np.tile(np.where(y, 0.8, -0.8)[:, None], 40)
+    >>> model = CompressedLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], dimensions=4).fit(X, y)
+    >>> model.coef_.shape, model.predict(X[[0, -1]]).tolist()
+    ((1, 40), [0, 1])
+
+    """
+
+    coef_: Floats
+    intercept_: Floats
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        dimensions: int | None = None,
+        steps: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.dimensions, self.steps, self.unit = dimensions, steps, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return CompressedClassifier.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            dimensions=self.dimensions,
+            steps=self.steps,
+            unit=self._unit(),
+        )
+
+    def _publish(self) -> None:
+        super()._publish()
+        self.coef_, self.intercept_ = self.model_.coefficients, self.model_.constants

@@ -1,0 +1,278 @@
+"""Noisy gradient descent on samples: each step looks at a secret random sample of the records, and costs less for it.
+
+For data so large that a pass over it for every step is too slow: a step touches a share of the records only. Cost: one
+coin a record and two passes over the sample for each step. Corrections: in print a step draws one record out of a
+public number, and what repeated sampling costs is bounded by a theorem with large constants; here each record is in a
+sample by its own coin, the number of records is private, and all steps together are priced by the law of their loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Final, Self, cast
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
+from dither.learn.centred import LENGTH, centred
+from dither.learn.linear.descent import MOST_CLASSES, SURVEY_SHARE
+from dither.learn.linear.gradients import PULL, LossField, pulls
+from dither.learn.linear.steps import descend
+from dither.learn.models import LinearModel
+from dither.learn.noise_parts import VectorNoise, noisy, shaped, spread_of
+from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.survey import survey_entries, survey_stability
+from dither.learn.units import RowsField
+from dither.mechanisms.accounted import Accounted
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, PureDP, Repeat, Sampled, Sequence, Unit, Use
+from dither.privacy.calibration import check_target
+from dither.privacy.conversions import zcdp_rho
+from dither.privacy.losses import states_rho
+
+#: Records farther from the centre than this share of the spread are shortened.
+_NEAR: Final = 0.6
+USUAL_RATE: Final = Fraction(1, 4)
+USUAL_STEPS: Final = 60
+#: Pure epsilons add up, so that a few steps of little noise are better than many.
+USUAL_PURE_STEPS: Final = 3
+#: A multiple of noise is searched for to this precision.
+_PRECISION: Final = 0.003
+
+
+class RealPartField(Field[Any, "Gaussian | GammaNorm"]):
+    """Noise of one real number, of which noise of a vector is made."""
+
+    def convert(self, name: str, value: Any) -> Gaussian | GammaNorm:
+        """Return the noise."""
+        if not isinstance(value, Gaussian | GammaNorm) or value.shape != ():
+            raise InvalidParameter(name, value, "Gaussian or GammaNorm noise of one number")
+        return value
+
+
+def vector_part(part: Gaussian | GammaNorm) -> VectorNoise:
+    """Return the noise as what surveys and gradients take: it is shaped and drawn in the same way."""
+    return cast(VectorNoise, part)
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "loss_name": "logistic"}
+    gaussian: dict[str, Any] = {"survey": Gaussian(sigma=2**17), "step": Gaussian(sigma=2**29), "delta": "1/1000"}
+    yield Example(MinibatchDescent(**box, classes=2, steps=3, rate="1/2", **gaussian), rows, others)
+    replaced: dict[str, Any] = {"unit": ROW_REPLACED, **gaussian}
+    yield Example(MinibatchDescent(**box, classes=3, steps=2, rate="1/4", **replaced), rows)
+    pure: dict[str, Any] = {"survey": GammaNorm(scale=2**13), "step": GammaNorm(scale=2**26), "delta": 0}
+    yield Example(MinibatchDescent(**box, classes=2, steps=2, rate="1/2", **pure), rows, others)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Empirical Risk Minimization: Efficient Algorithms and Tight Error Bounds (Bassily, "
+    "Smith, Thakurta 2014), section 2; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class MinibatchDescent(Composed[Any, LinearModel]):
+    """Learn a linear classifier in a fixed number of noisy gradient steps, each over a secret sample of the records.
+
+    Guarantee: with Gaussian noise, data ``d_in`` rows apart loses epsilon at ``delta``, that of the loss distribution
+    of a survey and of ``steps`` Poisson-sampled draws; with Gamma-norm noise the sum of amplified epsilons.
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        loss_name: "logistic", or "hinge" for a support vector machine.
+        steps: how many steps are taken.
+        rate: the probability with which a record is in the sample of a step.
+        survey: the noise of the survey of counts, means and spread, which looks at all records.
+        step: the noise of a gradient, in steps; of the kind of the survey's.
+        delta: at which epsilon is stated where noise is Gaussian; 0 where it is not.
+        unit: ROW or ROW_REPLACED; the latter with Gaussian noise only.
+
+    >>> from dither.privacy import ApproxDP
+    >>> learner = MinibatchDescent.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10], classes=2)
+    >>> learner.loss(1) <= ApproxDP(1, "1e-6"), learner.steps, learner.rate
+    (True, 60, Fraction(1, 4))
+
+    """
+
+    name: ClassVar[str] = "minibatch-descent"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.BOUNDED
+    no_error_because: ClassVar[str] = "how far noisy steps lead from the best classifier depends on the records"
+    no_interval_because: ClassVar[str] = "the best classifier has no known distance from a noisy one"
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    classes: Whole = Whole(least=2, most=MOST_CLASSES)
+    loss_name: LossField = LossField()
+    steps: Whole = Whole(least=1, most=2**20)
+    rate: Positive = Positive()
+    survey: RealPartField = RealPartField()
+    step: RealPartField = RealPartField()
+    delta: Probability = Probability()
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        if self.box.columns * self.scores > 2**24:
+            raise InvalidParameter("classes", self.classes, "so few that there are at most 2^24 weights")
+        if not self.rate <= 1:
+            raise InvalidParameter("rate", str(self.rate), "a number in (0, 1]")
+        if type(self.survey) is not type(self.step):
+            raise InvalidParameter("step", self.step, "noise of the same kind as the survey's")
+        if self._is_accounted != (self.delta > 0):
+            raise InvalidParameter("delta", str(self.delta), "above 0 for Gaussian noise, and 0 for Gamma-norm noise")
+        self.plan().check(self.unit)
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        classes: int,
+        loss_name: str = "logistic",
+        steps: int | None = None,
+        rate: Number = USUAL_RATE,
+        unit: Unit = ROW,
+    ) -> Self:
+        """Return a learner of little noise whose loss for one unit is within ``target``, an epsilon or one at a delta.
+
+        The noise is the least there is up to a third of a percent. A rho is refused: samples do not lessen it.
+        """
+        check_target(target)
+        delta = target.delta
+        if not isinstance(target, PureDP | ApproxDP) or states_rho(target):
+            raise InvalidParameter("target", target, "an epsilon, alone or at a delta: samples do not lessen a rho")
+        count = (USUAL_STEPS if delta else USUAL_PURE_STEPS) if steps is None else steps
+        chance, touched = positive("rate", rate, at_most=1), unit.touched if isinstance(unit, Unit) else 1
+        columns = len(np.atleast_1d(np.asarray(lower)))
+        moved = touched * survey_stability(columns), Fraction(touched * LENGTH * PULL)
+        survey: Gaussian | GammaNorm
+        step: Gaussian | GammaNorm
+        if delta:
+            wide = _multiples(target.epsilon, delta, chance, max(count, 1), unit)
+            survey, step = (Gaussian(sigma=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
+        else:
+            wide = _pure_multiples(target.epsilon, chance, max(count, 1))
+            survey, step = (GammaNorm(scale=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
+        return cls(
+            lower=lower,
+            upper=upper,
+            classes=classes,
+            loss_name=loss_name,
+            steps=count,
+            rate=chance,
+            survey=survey,
+            step=step,
+            delta=delta,
+            unit=unit,
+        )
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @property
+    def scores(self) -> int:
+        """How many scores there are: one for two classes, else one for each."""
+        return 1 if self.classes == 2 else self.classes
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def stability(self) -> int:
+        """How far one unit moves a gradient, in steps."""
+        return self.unit.touched * LENGTH * PULL
+
+    @property
+    def _is_accounted(self) -> bool:
+        return isinstance(self.step, Gaussian)
+
+    def plan(self) -> Plan:
+        """Return one survey and the gradients of samples."""
+        columns = self.box.columns
+        first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
+        each = Sampled(Use(shaped(self.step, self.scores * (columns + 1)), self.stability), self.rate)
+        draws = Sequence.of(first, Repeat(each, self.steps))
+        return Accounted(draws, self.unit, self.delta) if self._is_accounted else draws
+
+    def release(self, data: Any, run: Runner) -> LinearModel:
+        """Return the average of the later half of the weights."""
+        values, classes = labelled(records_of(data, self.box.columns), self.classes)
+        survey, step = vector_part(self.survey), vector_part(self.step)
+        seen = centred(run, survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
+        table = np.column_stack([seen.records, classes])
+        shape = (self.scores, seen.records.shape[1])
+
+        def draw(weights: Floats) -> Floats:
+            sample, inner = run.sampled(table, self.rate)
+            records = sample[:, :-1]
+            sides = pulls(self.loss_name, records @ weights.T, sample[:, -1].astype(np.int64))
+            return noisy(inner, step, exact_products(sides, records), self.stability)
+
+        rows = max(seen.rows * float(self.rate), 1.0)
+        spread = math.hypot(spread_of(step, shape[0] * shape[1]), _sampling_spread(rows, self.rate, shape[1]))
+        weights = descend(draw, shape=shape, loss_name=self.loss_name, steps=self.steps, rows=rows, spread=spread)
+        return seen.model(self.box, weights)
+
+
+def _sampling_spread(rows: float, rate: Fraction, width: int) -> float:
+    """Return about how much an entry of a gradient varies with the sample: public, and only strides depend on it."""
+    return LENGTH * PULL * math.sqrt(rows * (1 - float(rate)) / width) / 2
+
+
+@lru_cache(maxsize=64)
+def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit) -> tuple[Fraction, Fraction]:
+    """Return how many times as wide as what moves the noise of the survey and of a step must be."""
+    rho = zcdp_rho(epsilon, delta)
+    survey = round_up(sqrt_up(1 / (2 * SURVEY_SHARE * rho)), bits=16)
+    first = Use(Gaussian(sigma=survey))
+
+    def excess(times: Fraction) -> float:
+        rounds = Repeat(Sampled(Use(Gaussian(sigma=times)), rate), steps)
+        lost = cast(ApproxDP, Accounted(Sequence.of(first, rounds), unit, delta).loss(1))
+        return math.log(float(lost.epsilon / epsilon)) if lost.epsilon else -math.inf
+
+    # Without samples this much noise would do, and samples tell less.
+    high = round_up(sqrt_up(steps / (2 * (1 - SURVEY_SHARE) * rho)), bits=16)
+    low, over = high * rate / 4, math.inf
+    while not (under := excess(high)) <= 0:
+        low, high, over = high, 2 * high, under
+    # Epsilon falls about in proportion to the noise; the guess is moved a little to the safe side.
+    while high > low * (1 + Fraction(_PRECISION)):
+        share = min(max(-under / (over - under), 0.03), 0.97) if math.isfinite(over) and math.isfinite(under) else 0.5
+        middle = round_up(high * Fraction((float(low) / float(high)) ** share), bits=16)
+        if not low < middle < high:
+            break
+        found = excess(middle)
+        if found <= 0:
+            high, under = middle, found
+            over /= 2 if math.isfinite(over) else 1
+        else:
+            low, over = middle, found
+            under /= 2 if math.isfinite(under) else 1
+    return survey, high
+
+
+def _pure_multiples(epsilon: Fraction, rate: Fraction, steps: int) -> tuple[Fraction, Fraction]:
+    """Return the same for Gamma-norm noise, whose epsilon is what moves over the scale."""
+    each = round_up(epsilon * (1 - SURVEY_SHARE) / steps * Fraction(2**20 - 1, 2**20), bits=64)
+    inner = log_down(1 + (exp_down(each) - 1) / rate)
+    return 1 / (epsilon * SURVEY_SHARE), 1 / inner

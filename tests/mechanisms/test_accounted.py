@@ -1,0 +1,123 @@
+"""Accounted plans: epsilon against laws that are integrated here, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.errors import IncompatibleDistance, InvalidParameter, PlanViolation
+from dither.mechanisms import Gaussian, Geometric
+from dither.mechanisms.accounted import Accounted
+from dither.mechanisms.runner import Runner
+from dither.noise import system_noise
+from dither.privacy import NODE, ROW, ROW_REPLACED, ApproxDP, Repeat, Sampled, Sequence, Use
+
+DELTA = Fraction(1, 10**4)
+ONE = Use(Gaussian(sigma=2))
+
+
+def mixture(chances: dict[float, float], x: np.ndarray) -> np.ndarray:
+    """The density of Gaussian noise of deviation 2 around centres of these chances."""
+    return sum(q * np.exp(-((x - centre) ** 2) / 8) / math.sqrt(8 * math.pi) for centre, q in chances.items())
+
+
+def true_epsilon(first: dict[float, float], second: dict[float, float]) -> float:
+    """The least epsilon at DELTA between two such laws, either way, by sums over a fine grid."""
+    x = np.arange(-24, 24, 4e-3)
+    laws = mixture(first, x), mixture(second, x)
+
+    def delta(epsilon: float) -> float:
+        return max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum()) * 4e-3 for p, q in (laws, laws[::-1]))
+
+    low, high = 0.0, 50.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if delta(middle) <= DELTA else (middle, high)
+    return high
+
+
+def found(plan: Any, rows: int, unit: Any = ROW) -> float:
+    loss = Accounted(plan, unit, DELTA).loss(rows)
+    assert isinstance(loss, ApproxDP)
+    assert loss.delta == DELTA
+    return float(loss.epsilon)
+
+
+@pytest.mark.parametrize("rate", ["1/10", "1/2", "1"])
+def test_one_sampled_draw_costs_what_its_law_says(rate: str) -> None:
+    chance = float(Fraction(rate))
+    truth = true_epsilon({0.0: 1.0}, {0.0: 1 - chance, 1.0: chance})
+    assert truth * 0.9999 <= found(Sampled(ONE, rate), 1) <= truth * 1.001
+
+
+@pytest.mark.parametrize("rate", ["1/10", "1/2"])
+def test_replaced_and_several_rows_cost_no_less_than_their_laws(rate: str) -> None:
+    q = float(Fraction(rate))
+    # A replaced row moves the value to either side of that without it by half the stability, or to one side by all.
+    sides = true_epsilon({0.0: 1 - q, 0.5: q}, {0.0: 1 - q, -0.5: q})
+    whole = true_epsilon({0.0: 1 - q, 1.0: q}, {0.0: 1.0})
+    assert 0.9999 * max(sides, whole) <= found(Sampled(ONE, rate), 1, ROW_REPLACED) <= 1.1 * max(sides, whole)
+    both = true_epsilon({0.0: 1.0}, {0.0: (1 - q) ** 2, 1.0: 2 * q * (1 - q), 2.0: q**2})
+    apart = true_epsilon({0.0: 1 - q, 1.0: q}, {0.0: 1 - q, -1.0: q})
+    assert 0.9999 * max(both, apart) <= found(Sampled(ONE, rate), 2) <= 4 * max(both, apart)
+
+
+def test_draws_together_cost_less_than_one_by_one_and_more_than_each() -> None:
+    rounds = Repeat(Sampled(ONE, "1/4"), 30)
+    together = found(Sequence.of(ONE, rounds), 1)
+    assert found(ONE, 1) < together
+    assert found(rounds, 1) < together < found(ONE, 1) + found(rounds, 1)
+    # Thirty Gaussian draws on all rows are one of the root of thirty times the stability.
+    root = true_epsilon({0.0: 1.0}, {math.sqrt(30): 1.0})
+    assert found(Repeat(ONE, 30), 1) == pytest.approx(root, rel=1e-3)
+
+
+def test_a_sample_never_costs_more_than_all_rows_and_rows_never_less() -> None:
+    losses = [found(Repeat(Sampled(ONE, rate), 20), 1) for rate in ("1/20", "1/2", "1")]
+    assert losses == sorted(losses)
+    for unit in (ROW, ROW_REPLACED):
+        plan = Accounted(Repeat(Sampled(ONE, "1/5"), 20), unit, DELTA)
+        assert plan.loss(0).is_zero
+        prices = [plan.loss(rows).pure for rows in (1, 2, 100, 10**6)]
+        assert prices == sorted(prices)
+
+
+def refused(name: str) -> tuple[Callable[[], Any], type[Exception]]:
+    plans: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
+        "another noise": (lambda: Accounted(Use(Geometric(scale=2)), ROW, DELTA), InvalidParameter),
+        "two draws of a sample": (lambda: Accounted(Sampled(Repeat(ONE, 2), "1/2"), ROW, DELTA), InvalidParameter),
+        "no delta": (lambda: Accounted(ONE, ROW, 0), InvalidParameter),
+        "nothing": (lambda: Accounted(Sequence(()), ROW, DELTA), InvalidParameter),
+        "nodes": (lambda: Accounted(ONE, NODE, DELTA), InvalidParameter),
+        "half a row": (lambda: Accounted(ONE, ROW, DELTA).loss("1/2"), InvalidParameter),
+        "another unit": (lambda: Accounted(ONE, ROW, DELTA).check(ROW_REPLACED), IncompatibleDistance),
+    }
+    return plans[name]
+
+
+@pytest.mark.parametrize(
+    "name", ["another noise", "two draws of a sample", "no delta", "nothing", "nodes", "half a row", "another unit"]
+)
+def test_what_the_rule_does_not_cover_is_refused(name: str) -> None:
+    deed, error = refused(name)
+    with pytest.raises(error):
+        deed()
+
+
+def test_the_runner_walks_it_like_the_plan_within() -> None:
+    run = Runner(Accounted(Sequence.of(ONE, Repeat(Sampled(ONE, "1/2"), 2)), ROW, DELTA), system_noise())
+    assert not run.is_finished
+    with pytest.raises(PlanViolation):
+        run.sampled(np.arange(4), "1/2")
+    run(ONE.part, 0)
+    for _ in range(2):
+        rows, inner = run.sampled(np.arange(4), "1/2")
+        inner(ONE.part, float(len(rows)))
+    assert run.is_finished
+    with pytest.raises(PlanViolation):
+        run.sampled(np.arange(4), "1/2")
