@@ -66,6 +66,8 @@ def test_a_comparison_with_real_rows_says_so(home: Path) -> None:
         (["-o", "nowhere/rows.csv"], "folder that exists"),
         (["--report", "r.pdf"], "report"),
         (["--compare-with-real"], "report"),
+        (["--compare-with-real", "--report", "r.json", "--analyst", "ana"], "analyst must be 'curator'"),
+        (["--children", "3"], "with --tables"),
         (["--method", "magic"], "method"),
         (["--columns", "city,customer"], "privacy id"),
         (["--other", "city"], "COLUMN=LABEL"),

@@ -125,6 +125,42 @@ def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> Non
     session.close()
 
 
+def test_everything_that_releases_has_a_price_beforehand(session: Session, folder: Path) -> None:
+    (folder / "visits.csv").unlink()
+    asked: list[Any] = [
+        lambda door: door.sql(COUNT, epsilon=1),
+        lambda door: door.histogram("visits", "ward", epsilon=1),
+        lambda door: door.marginals("visits", [["ward"]], epsilon=1),
+        lambda door: door.synthesize("visits", ["ward"], epsilon=1),
+        lambda door: door.anonymise("visits", ["ward"], epsilon=1),
+    ]
+    for ask in asked:
+        price = session.price(ask)
+        assert (price.loss.epsilon, price.fits) == (1, True)  # type: ignore[attr-defined]
+    assert not session.price(lambda door: door.sql(COUNT, epsilon=11)).fits
+    assert session.balance().releases == 0
+    with pytest.raises(InvalidParameter, match="asks the session"):
+        session.price(lambda door: door.balance())
+    with pytest.raises(EngineUnavailable):
+        session.sql(COUNT, epsilon=1)
+
+
+def test_real_rows_are_compared_for_their_owner_alone(
+    session: Session, curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither.publish.synthetic.quality._learning", lambda *_: [])
+    made = session.synthesize("visits", ["ward"], epsilon=1)
+    reads: list[object] = []
+    monkeypatch.setattr(session.open(), "aggregate", reads.append)
+    with pytest.raises(InvalidParameter, match=r"analyst must be 'curator', who owns the rows.*got 'ana'"):
+        session.compare_synthetic(made)
+    assert not reads
+    assert session.balance().releases == 1
+    owner = curator.session("clinic")
+    assert owner.compare_synthetic(made).compares_real
+    owner.close()
+
+
 @pytest.mark.parametrize(
     ("text", "how", "error"),
     [

@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from dither.bench import (
+    clusters,
     histograms,
     inference,
     itemsets,
     learn,
     marginals,
+    microdata,
     queries,
     rival_histograms,
     spark,
@@ -181,6 +183,12 @@ def show_synthetic(console: Console, given: argparse.Namespace, rival: Path | No
         console.print(line, highlight=False, markup=False)
 
 
+def show_microdata(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure anonymised tables."""
+    for line in microdata.lines():
+        console.print(line, highlight=False, markup=False)
+
+
 def show_itemsets(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure frequent itemsets."""
     for line in itemsets.lines():
@@ -190,6 +198,12 @@ def show_itemsets(console: Console, given: argparse.Namespace, rival: Path | Non
 def show_learn(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
     """Measure private models."""
     for line in learn.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
+def show_clusters(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure k-means."""
+    for line in clusters.lines():
         console.print(line, highlight=False, markup=False)
 
 
@@ -204,7 +218,9 @@ SECTIONS = {
     "marginals": show_marginals,
     "rival-histograms": show_rival_histograms,
     "synthetic": show_synthetic,
+    "microdata": show_microdata,
     "itemsets": show_itemsets,
+    "clusters": show_clusters,
     "learn": show_learn,
     "ledger": show_ledger,
 }

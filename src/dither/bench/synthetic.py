@@ -59,8 +59,6 @@ def measure(
 ) -> Iterator[SyntheticFigures]:
     """Return the figures of each method at one loss: mean total variation of marginals on so many attributes."""
     attributes, rows = records.attributes, records.rows
-    sets = _sets(attributes, order)
-    real = [_law(rows, attributes, axes) for axes in sets]
     for name in methods:
         method = METHODS[chosen(name, loss, attributes)].calibrated(loss, attributes=attributes)
         far, learned, took = [], [], []
@@ -68,17 +66,20 @@ def measure(
             start = time.perf_counter()
             drawn = perform(method, rows).sample()
             took.append(time.perf_counter() - start)
-            far.append(
-                statistics.fmean(
-                    float(np.abs(law - _law(drawn, attributes, axes)).sum() / 2)
-                    for law, axes in zip(real, sets, strict=True)
-                )
-            )
+            far.append(variation(drawn, records, order=order))
             accuracy = accuracy_of(drawn, rows)
             if accuracy is not None:
                 learned.append(accuracy)
         best = statistics.median(learned) if learned else None
         yield SyntheticFigures(name, statistics.median(far), best, statistics.median(took))
+
+
+def variation(drawn: Codes, records: Records, *, order: int) -> float:
+    """Return the mean total variation between marginals of drawn and of real rows, over sets of so many attributes."""
+    attributes = records.attributes
+    sets = _sets(attributes, order)
+    pairs = ((_law(records.rows, attributes, axes), _law(drawn, attributes, axes)) for axes in sets)
+    return statistics.fmean(float(np.abs(real - made).sum() / 2) for real, made in pairs)
 
 
 def accuracy_of(drawn: Codes, real: Codes) -> float | None:

@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dither.cli.console import complain, console, print_json
+from dither.cli.options import Stated
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
@@ -21,15 +21,6 @@ from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
-
-
-@dataclass(frozen=True)
-class Stated:
-    """The loss as it was typed."""
-
-    epsilon: str | None
-    delta: str | None
-    rho: str | None
 
 
 @contextmanager

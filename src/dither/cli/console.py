@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich.console import Console
@@ -20,3 +21,22 @@ def print_json(record: Any) -> None:
 def complain(text: str) -> None:
     """Print one line to standard error."""
     _errors.print(f"[bold red]dither:[/] {text}", highlight=False, soft_wrap=True)
+
+
+def say(text: str, *, style: str | None = None) -> None:
+    """Print one line as it is."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def progress(text: str) -> AbstractContextManager[Any]:
+    """Return what shows that something takes a while, where somebody looks."""
+    return console.status(text, spinner="dots") if sys.stderr.isatty() else nullcontext()
+
+
+def words_of(text: str | None) -> tuple[str, ...] | None:
+    """Return words that were typed with commas between, or None where nothing was typed.
+
+    >>> words_of("age, city")
+    ('age', 'city')
+    """
+    return None if text is None else tuple(word.strip() for word in text.split(",") if word.strip())

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from dither.cli import ask
-from dither.cli.console import console, print_json
+from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.options import Charged
 from dither.errors import InvalidParameter
 
 
 def fit(
-    home: Path | None,
+    charged: Charged,
     dataset: str,
     table: str,
     target: str,
@@ -21,12 +20,7 @@ def fit(
     model: str,
     features: str | None,
     options: list[str],
-    loss: ask.Stated,
-    analyst: str,
-    key: str | None,
-    where: str | None,
     out: Path,
-    as_json: bool,
 ) -> None:
     """Learn a model and write it."""
     from dither import learn
@@ -40,18 +34,17 @@ def fit(
     known = kind().get_params(deep=False)
     if unknown := sorted(set(given) - set(known)):
         raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
-    estimator = kind(epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, **given)
-    names = None if features is None else [word.strip() for word in features.split(",") if word.strip()]
-    progress = console.status("learning", spinner="dots") if sys.stderr.isatty() else nullcontext()
-    with ask.session(home, dataset, analyst) as session, progress:
-        fitted: Any = session.fit(estimator, table, target=target, features=names, where=where, key=key)
+    estimator = kind(epsilon=charged.epsilon, delta=charged.delta, rho=charged.rho, **given)
+    with ask.session(charged.home, dataset, charged.analyst) as session, progress("learning"):
+        names = words_of(features)
+        fitted: Any = session.fit(estimator, table, target=target, features=names, where=charged.where, key=charged.key)
     fitted.save(out)
     said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
-    if as_json:
+    if charged.json:
         print_json({**said, "receipt": fitted.privacy_.receipt, "written": str(out)})
         return
-    console.print(f"{model} of {target} in {out}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"cost {said['loss']}, for {said['unit']}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{model} of {target} in {out}")
+    say(f"cost {said['loss']}, for {said['unit']}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dither.cli import ask
 from dither.cli.console import console, print_json
+from dither.cli.options import Charged
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.data.schema import Table
@@ -25,18 +26,13 @@ _QUERIES = ("ranges", "prefixes", "cells")
 class Asked:
     """What all three verbs have in common, as it was typed."""
 
-    home: Path | None
+    charged: Charged
     dataset: str
     table: str
     bins: Sequence[str]
-    loss: ask.Stated
-    analyst: str
-    key: str | None
     outside: str | None
-    where: str | None
     out: Path | None
     plot: bool
-    as_json: bool
 
     def check(self) -> None:
         """Refuse files that could not be written, before anything is paid for."""
@@ -52,14 +48,13 @@ class Asked:
     @property
     def release(self) -> dict[str, Any]:
         """The loss, the key and which rows, as a session takes them."""
-        loss = {"epsilon": self.loss.epsilon, "delta": self.loss.delta, "rho": self.loss.rho}
-        return {**loss, "key": self.key, "outside": self.outside, "where": self.where}
+        return {**self.charged.asked, "outside": self.outside}
 
 
 def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_dependent: bool, rows: int | None) -> None:
     """Publish the counts of all cells."""
     asked.check()
-    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
         result = session.histogram(
             asked.table,
             tuple(columns),
@@ -78,7 +73,7 @@ def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequ
     from dither.publish.workloads import Workload
 
     asked.check()
-    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
         bins = bins_of(session, asked.table, asked.bins, columns)
         shape = cells_of(session.dataset, asked.table, tuple(columns), bins, outside=asked.outside).shape
         if ranges:
@@ -101,7 +96,7 @@ def marginals(asked: Asked, sets: Sequence[str]) -> None:
     asked.check()
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
-    with ask.session(asked.home, asked.dataset, asked.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
         found = session.marginals(
             asked.table, wanted, bins_of(session, asked.table, asked.bins, columns), **asked.release
         )
@@ -116,7 +111,7 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
             ask.save(result, path)
             if asked.plot:
                 ask.save(result, path.with_suffix(".html"))
-    if asked.as_json:
+    if asked.charged.json:
         records = {name: json.loads(result.to_json()) for name, result in results.items()}
         print_json(records.get("", records))
         return

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dither.cli import ask
-from dither.cli.console import console, print_json
+from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.options import Charged
 from dither.cli.publish import bins_of
+from dither.curator.price import Price
 from dither.curator.session import Session
 from dither.errors import InvalidParameter, MissingExtra
-from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticTable
+from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.quality import Quality, quality_of
 from dither.publish.synthetic.report import write_report
 
@@ -26,68 +26,158 @@ _SUFFIXES = (".csv", ".parquet", ".json")
 class Wanted:
     """What is to be written, and how, as it was typed."""
 
+    charged: Charged
     out: Path
     rows: int | None
     model: Path | None
     report: Path | None
     compare: bool
-    as_json: bool
+    is_quoted: bool
 
     def check(self) -> None:
         """Refuse files that could not be written, before anything is paid for."""
-        if self.out.suffix.lower() not in _SUFFIXES:
-            raise InvalidParameter("out", str(self.out), f"a file ending in {', '.join(_SUFFIXES)}")
-        if self.report is not None and self.report.suffix.lower() not in (".html", ".json"):
-            raise InvalidParameter("report", str(self.report), "a file ending in .html or .json")
+        check_files(self.out, self.model, self.report)
         if self.compare and self.report is None:
             raise InvalidParameter("compare_with_real", True, "given with --report, in which the figures are written")
-        for path in (self.out, self.model, self.report):
-            if path is not None and not path.resolve().parent.is_dir():
-                raise InvalidParameter("out", str(path), "in a folder that exists")
-        if self.out.suffix.lower() != ".json" and importlib.util.find_spec("pyarrow") is None:
-            raise MissingExtra("CSV and Parquet files of drawn rows", "frames")
+
+
+def say_price(price: Price, *, as_json: bool) -> None:
+    """Print what a release would cost."""
+    if as_json:
+        print_json(price.to_json())
+    else:
+        say(str(price))
+
+
+def check_files(out: Path, model: Path | None, report: Path | None) -> None:
+    """Refuse files that could not be written: rows, a model, a report."""
+    if out.suffix.lower() not in _SUFFIXES:
+        raise InvalidParameter("out", str(out), f"a file ending in {', '.join(_SUFFIXES)}")
+    if report is not None and report.suffix.lower() not in (".html", ".json"):
+        raise InvalidParameter("report", str(report), "a file ending in .html or .json")
+    for path in (out, model, report):
+        if path is not None and not path.resolve().parent.is_dir():
+            raise InvalidParameter("out", str(path), "in a folder that exists")
+    if out.suffix.lower() != ".json" and importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtra("CSV and Parquet files of drawn rows", "frames")
 
 
 def synth(
-    home: Path | None,
+    wanted: Wanted,
     dataset: str,
     table: str | None,
-    wanted: Wanted,
     *,
     columns: str | None,
     bins: Sequence[str],
     other: Sequence[str],
     constraints: Path | None,
     method: str,
-    loss: ask.Stated,
-    analyst: str,
-    key: str | None,
-    where: str | None,
 ) -> None:
     """Learn a model of a table, draw rows from it and write them."""
     wanted.check()
-    with ask.session(home, dataset, analyst) as session:
-        name = table or _only_table(session)
-        names = None if columns is None else tuple(word.strip() for word in columns.split(",") if word.strip())
+    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst) as session:
+        _check_owner(session, wanted)
+        name = table or only_table(session)
+        names = words_of(columns)
         known = tuple(session.dataset.table(name).kinds)
-        with console.status("learning", spinner="dots") if sys.stderr.isatty() else nullcontext():
-            found = session.synthesize(
-                name,
-                names,
-                epsilon=loss.epsilon,
-                delta=loss.delta,
-                rho=loss.rho,
-                method=method,
-                bins=bins_of(session, name, bins, known),
-                other=dict(map(_pair, other)),
-                constraints=() if constraints is None else read_constraints(constraints),
-                where=where,
-                key=key,
-            )
+        asked: dict[str, Any] = {
+            **wanted.charged.asked,
+            "method": method,
+            "bins": bins_of(session, name, bins, known),
+            "other": dict(map(pair_of, other)),
+            "constraints": () if constraints is None else read_constraints(constraints),
+        }
+        if wanted.is_quoted:
+            say_price(session.price(lambda door: door.synthesize(name, names, **asked)), as_json=wanted.charged.json)
+            return
+        with progress("learning"):
+            found = session.synthesize(name, names, **asked)
         quality = None
         if wanted.report is not None:
+            where = wanted.charged.where
             quality = session.compare_synthetic(found, where=where) if wanted.compare else quality_of(found)
         _deliver(found, wanted, quality)
+
+
+def families(
+    wanted: Wanted,
+    dataset: str,
+    tables: str,
+    *,
+    columns: str | None,
+    bins: Sequence[str],
+    other: Sequence[str],
+    method: str,
+    children: int | None,
+) -> None:
+    """Learn a model of a table of parents and one of children, draw both and write each to a file of its own."""
+    wanted.check()
+    named = words_of(tables) or ()
+    if len(named) != 2:
+        raise InvalidParameter("tables", tables, "PARENT,CHILD: two tables with one privacy id")
+    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst) as session:
+        _check_owner(session, wanted)
+        parent, child = (session.dataset.table(name).name for name in named)
+        asked: dict[str, Any] = {
+            "columns": words_of(columns),
+            **{name: value for name, value in wanted.charged.asked.items() if name != "where"},
+            "method": method,
+            "bins": dict(_bins_of_one(session, (parent, child), text) for text in bins),
+            "other": dict(map(pair_of, other)),
+            "children": children,
+        }
+        if wanted.is_quoted:
+            price = session.price(lambda door: door.synthesize_families(parent, child, **asked))
+            say_price(price, as_json=wanted.charged.json)
+            return
+        with progress("learning"):
+            found = session.synthesize_families(parent, child, **asked)
+        views, qualities = found.views(), []
+        if wanted.report is not None:
+            qualities = (
+                list(session.compare_families(found)) if wanted.compare else [quality_of(view) for view in views]
+            )
+        drawn = found.sample(wanted.rows)
+        written = {name: str(rows.write(_beside(wanted.out, name))) for name, rows in drawn.items()}
+        if wanted.model is not None:
+            written["model"] = str(found.save(wanted.model))
+        for view, quality in zip(views, qualities, strict=False):
+            path = _beside(wanted.report or Path(), view.table)
+            written[f"report on {view.table}"] = str(write_report(path, view, quality))
+        _say_families(found, {name: len(rows) for name, rows in drawn.items()}, written, wanted)
+
+
+def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[str, str], wanted: Wanted) -> None:
+    if wanted.charged.json:
+        said = {"method": found.method, "loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
+        print_json({**said, "rows": rows, "written": written})
+        return
+    for name, many in rows.items():
+        say(f"{many} synthetic rows of {name} in {written[name]}, by {found.method}")
+    if wanted.compare:
+        say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
+    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return the path of one of several files: a name is put before the suffix."""
+    return path.with_name(f"{path.stem}-{name}{path.suffix}")
+
+
+def _bins_of_one(session: Session, tables: tuple[str, str], text: str) -> tuple[str, Any]:
+    """Return the bins of one column of either table, which may be named with its table."""
+    said = text.partition("=")[0].strip()
+    named, has_table, column = said.rpartition(".")
+    for name in tables:
+        if column in session.dataset.table(name).kinds and (not has_table or named == name):
+            return said, bins_of(session, name, [f"{column}={text.partition('=')[2]}"], ())[column]
+    raise InvalidParameter("bins", text, f"COLUMN=BINS for a column of {' or '.join(tables)}")
+
+
+def _check_owner(session: Session, wanted: Wanted) -> None:
+    """Refuse a comparison that is not the curator's, before anything is paid for."""
+    if wanted.compare:
+        session.check_owner("a comparison with real rows")
 
 
 def read_constraints(path: Path) -> tuple[Constraint, ...]:
@@ -138,30 +228,25 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
     }
     if quality is not None:
         said["quality"] = quality.to_json()
-    if wanted.as_json:
+    if wanted.charged.json:
         print_json(said)
         return
-    console.print(
-        f"{len(drawn)} synthetic rows of {found.table} in {wanted.out}, by {found.method}",
-        markup=False,
-        highlight=False,
-    )
+    say(f"{len(drawn)} synthetic rows of {found.table} in {wanted.out}, by {found.method}")
     if quality is not None and quality.compares_real:
-        warning = f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it"
-        console.print(warning, style="bold red", markup=False, highlight=False, soft_wrap=True)
-    console.print(
-        f"cost {found.loss}, for {found.unit}; {found.receipt}", markup=False, highlight=False, soft_wrap=True
-    )
+        say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
+    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
 
 
-def _only_table(session: Session) -> str:
+def only_table(session: Session) -> str:
+    """Return the private table of a data set that has one alone."""
     private = [table.name for table in session.dataset.tables if not table.is_public]
     if len(private) != 1:
         raise InvalidParameter("table", None, f"one of {', '.join(private)}")
     return private[0]
 
 
-def _pair(text: str) -> tuple[str, str]:
+def pair_of(text: str) -> tuple[str, str]:
+    """Return a column and a label from "COLUMN=LABEL"."""
     name, has_label, label = text.partition("=")
     if not has_label or not label:
         raise InvalidParameter("other", text, "COLUMN=LABEL")

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from dither.data import DataSet, Relation
 from dither.data.engines.protocol import Engine
 from dither.mechanisms import perform
-from dither.publish.synthetic import SyntheticTable
-from dither.publish.synthetic.columns import attributes_of, cells_for
+from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
+from dither.publish.synthetic.columns import cells_for
+from dither.publish.synthetic.counted_families import children_of, parents_of
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.quality import Quality, compare_with_real
 from dither.publish.synthetic.synthesizer import METHODS
+from dither.publish.tables import Cells
 
 
 def compare(
@@ -30,13 +32,29 @@ def compare(
     target: str | None = None,
 ) -> Quality:
     """Return the figures of a synthetic table against the rows that the engine holds."""
-    cells = cells_for(dataset, table, synthetic.codings)
+    return _compared(engine, cells_for(dataset, table, synthetic.codings), synthetic, target)
+
+
+def compare_families(engine: Engine, dataset: DataSet, families: SyntheticFamilies) -> tuple[Quality, Quality]:
+    """Return the figures of parents with the number of their children, and those of children with their parents."""
+    parents, children = (
+        cells_for(dataset, table.name, table.codings) for table in (families.parents, families.children)
+    )
+    above, below = families.views()
+    most = above.codings[-1].size - 1
+    return (
+        _compared(engine, parents_of(parents, children, most), above, None),
+        _compared(engine, children_of(parents, children, most), below, None),
+    )
+
+
+def _compared(engine: Engine, cells: Cells, synthetic: SyntheticTable, target: str | None) -> Quality:
     places, counts = cells.filled(engine.aggregate(cells.asked))
     real: NDArray[np.int64] = np.repeat(places, counts, axis=0)
     method = METHODS.get(synthetic.method)
 
     def refit(codes: NDArray[np.int64]) -> Model:
-        again: Any = METHODS[synthetic.method].calibrated(synthetic.loss, attributes=attributes_of(synthetic.codings))
+        again: Any = METHODS[synthetic.method].calibrated(synthetic.loss, attributes=synthetic.model.attributes)
         model: Model = perform(again, codes)
         return model
 

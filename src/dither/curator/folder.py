@@ -22,8 +22,10 @@ from typing import Any, Final
 
 from dither.curator.ledger import Ledger, open_ledger
 from dither.curator.session import Session
+from dither.curator.verbs.door import OWNER
 from dither.data.files import dump_schema, load_schema
 from dither.data.schema import DataSet
+from dither.data.yaml_tree import LARGEST_TEXT
 from dither.errors import InvalidParameter, NotFound
 from dither.privacy import Loss
 
@@ -104,13 +106,14 @@ class Curator:
         """
         dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
         self._refuse_second_name(dataset)
+        _written(dataset)
         self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
         self.declare(dataset)
         return dataset
 
     def declare(self, dataset: DataSet) -> None:
         """Write down what is public about a data set, in place of what was declared before."""
-        _write(self.folder / "datasets" / f"{dataset.name}.yaml", dump_schema(dataset))
+        _write(self.folder / "datasets" / f"{dataset.name}.yaml", _written(dataset))
 
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
@@ -124,12 +127,12 @@ class Curator:
             raise NotFound(f"no data set is registered as {name[:64]!r}; there are: {known}")
         return load_schema(path)
 
-    def session(self, dataset: str, *, analyst: str = "curator", frames: Mapping[str, Any] | None = None) -> Session:
+    def session(self, dataset: str, *, analyst: str = OWNER, frames: Mapping[str, Any] | None = None) -> Session:
         """Return a session in which ``analyst`` asks about a data set.
 
         Args:
             dataset: its name.
-            analyst: on whose quota the session spends.
+            analyst: on whose quota the session spends; the curator alone may compare with real rows.
             frames: rows given as pandas, Polars or Arrow objects instead of the declared sources, by table.
 
         """
@@ -153,6 +156,16 @@ class Curator:
 def open_curator(folder: str | Path | None = None) -> Curator:
     """Open a curator's folder: the one given, the one in DITHER_HOME, or the nearest above the working directory."""
     return Curator.open(folder)
+
+
+def _written(dataset: DataSet) -> str:
+    """Return what is public about a data set as the text of its file, or refuse one that could not be read again."""
+    text = dump_schema(dataset)
+    if len(text.encode()) > LARGEST_TEXT:
+        most = max((len(column.categories or ()), column.name) for table in dataset.tables for column in table.columns)
+        rule = f"at most {LARGEST_TEXT} bytes long as a file; {most[1]} has {most[0]} categories, declare fewer"
+        raise InvalidParameter("schema", f"{len(text)} characters", rule)
+    return text
 
 
 def _sources(dataset: DataSet, folder: Path) -> Iterator[str]:

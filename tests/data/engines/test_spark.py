@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from dither.curator.folder import Curator
 from dither.data import (
     Aggregation,
     Bounded,
@@ -43,8 +44,12 @@ from dither.data.engines.duckdb import DuckDBEngine
 from dither.data.engines.spark import SparkEngine
 from dither.data.expressions import FUNCTIONS, kind_of
 from dither.data.reference import aggregate
+from dither.data.schema import person_unit
 from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter, MissingExtra
-from dither.privacy import ROW
+from dither.privacy import ROW, PureDP
+from dither.publish.microdata import ItemTable
+from dither.publish.synthetic import codings_of
+from dither.publish.synthetic.counted_families import children_of, parents_of
 
 pytestmark = pytest.mark.slow
 COLUMNS_A_QUERY = 60
@@ -62,6 +67,7 @@ def sibling(name: str) -> ModuleType:
 
 
 hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
+arrow_table = sibling("conftest").arrow_table
 
 
 @pytest.fixture(scope="module")
@@ -317,3 +323,37 @@ def test_persons_are_counted_once(open_spark: Callable[..., Engine]) -> None:
     with open_spark(random_relations.DATASET, {**empty, "visits": rows}) as engine:
         answer = engine.aggregate(Aggregation(Scan(random_relations.VISITS), (), (Persons(), CountRows())))
     assert answer.measures == ((7, 50),)
+
+
+def test_a_session_makes_tables_of_rows_that_stay_in_spark(
+    tmp_path: Path, open_spark: Callable[..., Engine], factories: dict[str, Any]
+) -> None:
+    """A synthetic table is charged and drawn; families and sets of items are counted as they are in DuckDB."""
+    home, area = Column("home", Kind.INTEGER), Column("area", Kind.TEXT, categories=("hill", "lake"))
+    item = Column("item", Kind.TEXT, categories=tuple(f"i{number}" for number in range(50)))
+    tables = (Table("houses", (home, area), "houses.csv", "home"), Table("items", (home, item), "items.csv", "home"))
+    dataset = DataSet("town", tables, person_unit("home"), rows=3, engine="spark")
+    houses = [{"home": number, "area": ("hill", "lake")[number % 2]} for number in range(20)]
+    items = [{"home": number % 25, "item": f"i{number % 50}"} for number in range(60)]
+    parents, children = (codings_of(dataset, name)[0] for name in ("houses", "items"))
+    sets = ItemTable(dataset, children.relation, children.axes[0])
+    counted = []
+    for name in ("spark", "duckdb"):
+        with factories[name](dataset, {"houses": houses, "items": items}) as engine:
+            families = (parents_of(parents, children, 3), children_of(parents, children, 3))
+            tabled = [cells.table(engine.aggregate(cells.asked)).tolist() for cells in families]
+            found = sets.records(engine.aggregate(sets.asked)).astype(int).tolist()
+            counted.append((tabled, sorted(found)))
+    assert counted[0] == counted[1]
+    assert len(counted[0][1]) == 25
+    curator = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    curator.add(dataset, budget=PureDP(50))
+    frames = {"houses": arrow_table(tables[0], houses), "items": arrow_table(tables[1], items)}
+    session = curator.session("town", frames=frames)
+    made = session.synthesize("houses", epsilon=50)
+    # Noise of scale 3/50 on twenty rows.
+    assert abs(made.estimated_rows - 20) < 15
+    assert set(made.sample(9).columns["area"].tolist()) <= {"hill", "lake"}
+    assert session.balance().spent.pure == 50
+    session.close()
+    curator.close()

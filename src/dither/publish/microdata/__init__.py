@@ -6,6 +6,8 @@ are drawn from in general, which are in ``dither.publish.synthetic``, and anonym
 nothing that is said here.
 """
 
+from dither.publish.microdata.anonymised import AnonymisedTable
+from dither.publish.microdata.coded_rows import CodedRows
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
 from dither.publish.microdata.fuzzy import (
@@ -22,15 +24,22 @@ from dither.publish.microdata.fuzzy import (
     encoded,
 )
 from dither.publish.microdata.generalised import GeneralisedTable
+from dither.publish.microdata.hierarchies import read_taxonomies
+from dither.publish.microdata.item_table import ItemTable
 from dither.publish.microdata.kept_table import Conversation, KeptTable, Question
 from dither.publish.microdata.merged import MergedAttributes
 from dither.publish.microdata.moments import Grouping, MomentGrouping
+from dither.publish.microdata.perturbed_table import PerturbedTable
+from dither.publish.microdata.planning import METHODS, Wishes, plan_anonymised
 from dither.publish.microdata.priv_fuzzy import PrivFuzzy
 from dither.publish.microdata.row_response import PerturbedRows, RowResponse
 from dither.publish.microdata.taxonomy import OrderedCells, Taxonomy
 from dither.publish.microdata.transactions import ItemSets
 
 __all__ = [
+    "METHODS",
+    "AnonymisedTable",
+    "CodedRows",
     "Conversation",
     "DiffGen",
     "DiffPart",
@@ -40,6 +49,7 @@ __all__ = [
     "GeneralisedTable",
     "Grouping",
     "ItemSets",
+    "ItemTable",
     "KeptTable",
     "LinguisticVariable",
     "Membership",
@@ -47,6 +57,7 @@ __all__ = [
     "MomentGrouping",
     "OrderedCells",
     "PerturbedRows",
+    "PerturbedTable",
     "PrivFuzzy",
     "Question",
     "RowResponse",
@@ -54,7 +65,10 @@ __all__ = [
     "Taxonomy",
     "Trapezoidal",
     "Triangular",
+    "Wishes",
     "attributes_of",
     "decoded",
     "encoded",
+    "plan_anonymised",
+    "read_taxonomies",
 ]

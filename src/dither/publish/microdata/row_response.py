@@ -37,7 +37,7 @@ from dither.publish.microdata.priv_fuzzy import GroupsField
 if TYPE_CHECKING:
     from dither.noise import Noise
 
-_MOST_ROWS: Final = 2**24
+MOST_ROWS: Final = 2**24
 _MOST_CODES: Final = 2**31
 
 
@@ -113,7 +113,7 @@ class RowResponse(Primitive[Any, Any]):
     no_error_because: ClassVar[str] = "a single report is right or wrong; only many of them estimate a frequency"
     no_interval_because: ClassVar[str] = "a single report names a code, which lies in no interval"
 
-    rows: Whole = Whole(least=1, most=_MOST_ROWS)
+    rows: Whole = Whole(least=1, most=MOST_ROWS)
     sizes: _Sizes = _Sizes()
     epsilon: Positive = Positive()
 
@@ -190,7 +190,7 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
 
     attributes: AttributesField = AttributesField()
     groups: GroupsField = GroupsField(())
-    rows: Whole = Whole(least=1, most=_MOST_ROWS)
+    rows: Whole = Whole(least=1, most=MOST_ROWS)
     epsilon: Positive = Positive()
 
     def __post_init__(self) -> None:

@@ -13,7 +13,9 @@ from dither.publish.synthetic.columns import Coding, codings_of
 from dither.publish.synthetic.constraints import Constraint, Determined, Impossible
 from dither.publish.synthetic.copula import CopulaModel, GaussianCopula
 from dither.publish.synthetic.counted import CountedRecords, EngineRecords
+from dither.publish.synthetic.counted_families import CountedFamilies
 from dither.publish.synthetic.dual_query import DualQuery
+from dither.publish.synthetic.families import SyntheticFamilies, plan_families
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.independent import IndependentMarginals
@@ -43,6 +45,7 @@ __all__ = [
     "Coding",
     "Constraint",
     "CopulaModel",
+    "CountedFamilies",
     "CountedRecords",
     "Determined",
     "DualQuery",
@@ -67,9 +70,11 @@ __all__ = [
     "Rows",
     "SmallDatabase",
     "Synthesizer",
+    "SyntheticFamilies",
     "SyntheticTable",
     "WeightedRecords",
     "codings_of",
+    "plan_families",
     "plan_synthesis",
     "records_of",
 ]

@@ -114,10 +114,13 @@ def codings_of(
     axes, codings = [], []
     for name in names:
         column = declared(name)
+        wanted = (bins or {}).get(name)
         if len(column.categories or ()) > _MOST_CODES:
             rule = f"at most {_MOST_CODES}; declare fewer, and give `other` a label for the rest"
             raise InvalidParameter(f"categories of {name}", f"{len(column.categories or ())} values", rule)
-        coding, value = _coded(column, (bins or {}).get(name), relation, other or {})
+        if isinstance(wanted, int) and wanted > _MOST_CODES:
+            raise InvalidParameter(f"bins of {name}", wanted, f"at most {_MOST_CODES}")
+        coding, value = _coded(column, wanted, relation, other or {})
         codings.append(coding)
         axes.append(Axis(name, value, tuple(range(coding.size)), None, is_numbered=True, is_ordered=False))
     return Cells(dataset, relation, tuple(axes)), tuple(codings)

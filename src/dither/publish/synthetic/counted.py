@@ -79,11 +79,12 @@ def _examples() -> Iterator[Example]:
         yield Example(synthesised(cells, loss, build), data, neighbours_of(cells.dataset))
 
 
-class _SyntheticMethod(Field[Any, Any]):
+class SyntheticMethod(Field[Any, Any]):
     """A mechanism on records that releases a model of them."""
 
     def convert(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Mechanism) or value.distance is not RECORDS:
+        """Return it."""
+        if not isinstance(value, Mechanism) or value.distance is not RECORDS or not hasattr(value, "attributes"):
             raise InvalidParameter(name, value, "a synthetic method, whose distance is counted in records")
         return value
 
@@ -120,7 +121,7 @@ class CountedRecords(Composed[Engine, Model]):
     no_interval_because: ClassVar[str] = no_error_because
 
     cells: CellsField = CellsField()
-    method: _SyntheticMethod = _SyntheticMethod()
+    method: SyntheticMethod = SyntheticMethod()
 
     def __post_init__(self) -> None:
         """Refuse a method for other columns."""

@@ -20,6 +20,47 @@ _GOLDEN: Final = (math.sqrt(5) - 1) / 2
 _CELLS_AT_A_TIME: Final = 2**22
 
 
+def dealt(
+    groups: NDArray[np.int64],
+    merged: NDArray[np.int64],
+    places: NDArray[np.int64],
+    shares: Floats,
+    generator: Generator,
+) -> NDArray[np.int64]:
+    """Return a value for every record whose merged value is known, spread evenly over its members, group by group.
+
+    For so many values that a law for each merged one could not be written out: points that are spread as evenly as can
+    be are dealt to the records in the order of their groups, and each chooses the member that it falls on.
+
+    Args:
+        groups: the group of each record.
+        merged: the merged value of each record.
+        places: the merged value of each value.
+        shares: the share of each value in its merged one.
+        generator: public randomness.
+
+    >>> from dither.estimate.public_randomness import public_generator
+    >>> everyone = np.zeros(89, dtype=np.int64)
+    >>> drawn = dealt(everyone, everyone, np.array([0, 1, 0]), np.array([0.5, 1.0, 0.5]), public_generator())
+    >>> sorted(set(drawn.tolist())), 40 <= drawn.tolist().count(0) <= 49
+    ([0, 2], True)
+
+    """
+    members = np.argsort(places, kind="stable")
+    many = np.bincount(places)
+    ends = np.cumsum(np.concatenate([[0], many]))
+    # Those of one merged value fill one unit, whatever rounding did to their shares.
+    sums = np.bincount(places, weights=shares, minlength=many.size)
+    even = np.where(sums[places] > 0, shares / np.where(sums[places] > 0, sums[places], 1.0), 1 / many[places])
+    reached = np.cumsum(even[members])
+    shuffled = generator.permutation(groups.size)
+    order = shuffled[np.argsort(groups[shuffled], kind="stable")]
+    points = np.empty(groups.size)
+    points[order] = (float(generator.random()) + _GOLDEN * np.arange(groups.size)) % 1.0
+    found = np.searchsorted(reached, merged + points, side="right")
+    return members[np.clip(found, ends[merged], ends[merged + 1] - 1)]
+
+
 def assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> NDArray[np.int64]:
     """Return a value for every record: in each group, as many of each value as its law says, rounded down or up.
 

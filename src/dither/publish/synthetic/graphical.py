@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,12 @@ from dither.estimate.graphical_model import (
 from dither.estimate.junction_tree import junction_tree
 from dither.estimate.public_randomness import Generator
 from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.synthetic.drawing import assigned
+from dither.publish.synthetic.drawing import assigned, dealt
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.models import MOST_RECORDS, Model
+
+#: Entries of a table that says what merged values are made of.
+_MOST_MEMBERS: Final = 2**22
 
 
 class GraphicalModel(Model):
@@ -118,7 +121,12 @@ class GraphicalModel(Model):
             # Members of a merged value are spread evenly over what else is known in one of its cliques.
             clique = next(clique for clique in tree.cliques if axis in clique)
             around = [*(other for other in clique if other != axis), axis]
-            values[axis] = assigned(self._groups(drawn, around, rows), self._members(axis), generator)
+            groups = self._groups(drawn, around, rows)
+            if self.merging.sizes[axis] * self.attributes.sizes[axis] <= _MOST_MEMBERS:
+                values[axis] = assigned(groups, self._members(axis), generator)
+            else:
+                law = (self.merging.places[axis], self.merging.shares[axis])
+                values[axis] = dealt(groups, drawn[axis], *law, generator)
         return np.ascontiguousarray(values.T)
 
     def _groups(self, drawn: NDArray[np.int64], given: Sequence[int], rows: int) -> NDArray[np.int64]:

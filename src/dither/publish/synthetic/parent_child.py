@@ -37,7 +37,8 @@ from dither.publish.synthetic.small_database import SmallDatabase
 #: The name of the attribute that says how many children a parent has.
 NUMBER: Final = "number of children"
 VERSION: Final = 1
-_MOST_CHILDREN: Final = 2**10
+#: Of one parent.
+MOST_CHILDREN: Final = 2**10
 
 Codes = NDArray[np.int64]
 #: From a loss for records 1 apart and attributes to a method on records.
@@ -254,7 +255,7 @@ class ParentChild(Composed[Families, FamilyModel]):
 
     parents: _Method = _Method()
     children: _Method = _Method()
-    most: Whole = Whole(least=1, most=_MOST_CHILDREN)
+    most: Whole = Whole(least=1, most=MOST_CHILDREN)
 
     def __post_init__(self) -> None:
         _shared(self.parents.attributes, self.children.attributes)
@@ -277,7 +278,7 @@ class ParentChild(Composed[Families, FamilyModel]):
                 tree if nothing else is said.
 
         """
-        budget, kept = spending_within(target), whole("most", most, least=1, most=_MOST_CHILDREN)
+        budget, kept = spending_within(target), whole("most", most, least=1, most=MOST_CHILDREN)
         half = amount_of(budget) / 2
         above = Attributes((*parents.names, NUMBER), (*parents.sizes, kept + 1))
         below = Attributes((*parents.names, *children.names), (*parents.sizes, *children.sizes))

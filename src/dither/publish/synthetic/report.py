@@ -5,19 +5,21 @@ from __future__ import annotations
 import html
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.privacy import Loss
 from dither.publish.synthetic.columns import Coding
-from dither.publish.synthetic.constraints import Impossible
+from dither.publish.synthetic.constraints import Constraint, Impossible
 from dither.publish.synthetic.quality import Quality, correlation_matrix
 from dither.publish.synthetic.result import SyntheticTable
 
-_STYLE = """
+STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 3rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; } td, th { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left; }
@@ -76,11 +78,11 @@ def _page(table: SyntheticTable, quality: Quality) -> str:
     pictures = "\n".join(_bars(place, coding, quality) for place, coding in enumerate(shown))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Synthetic {html.escape(table.table)}</title>
-<style>{_STYLE}</style></head><body>
+<style>{STYLE}</style></head><body>
 <h1>Synthetic rows of {html.escape(table.table)}</h1>
 {warning}
 <h2>What is promised</h2>
-{_promise(table)}
+{promise(table, table.constraints)}
 <h2>Figures</h2>
 <table><tr><th>figure</th><th>value</th><th>meaning</th><th>private</th></tr>
 {rows}</table>
@@ -93,23 +95,45 @@ def _page(table: SyntheticTable, quality: Quality) -> str:
 """
 
 
-def _promise(table: SyntheticTable) -> str:
+class Promised(Protocol):
+    """What was released, at what charge, to the protection of whom."""
+
+    @property
+    def loss(self) -> Loss:
+        """What it cost."""
+
+    @property
+    def unit(self) -> str:
+        """Whom it protects."""
+
+    @property
+    def method(self) -> str:
+        """By which it was made."""
+
+    @property
+    def receipt(self) -> str:
+        """Where the charge is written down."""
+
+
+def promise(table: Promised, constraints: Sequence[Constraint] = ()) -> str:
+    """Return what is promised, to whom and at what charge, as HTML."""
     loss = table.loss
     figures = [f"<tr><td>loss</td><td>{html.escape(str(loss))}</td></tr>"]
     delta = loss.delta or 1e-9
     epsilon = float(loss.pure) if loss.pure is not None else float(loss.to_approx(delta).epsilon)
     says = f"at most e<sup>{epsilon:.3g}</sup> = {math.exp(epsilon):.3g}" if epsilon < 50 else "no useful factor"
     but = "" if loss.pure is not None else f", but for a chance of {float(delta):.1e}"
-    impossible = sum(isinstance(one, Impossible) for one in table.constraints)
+    impossible = sum(isinstance(one, Impossible) for one in constraints)
     figures.append(f"<tr><td>who is protected</td><td>{html.escape(table.unit)}</td></tr>")
     figures.append(f"<tr><td>method</td><td>{html.escape(table.method)}</td></tr>")
     figures.append(f"<tr><td>charge</td><td>{html.escape(table.receipt)}</td></tr>")
-    figures.append(f"<tr><td>public facts kept</td><td>{len(table.constraints)} ({impossible} impossible)</td></tr>")
+    if constraints:
+        figures.append(f"<tr><td>public facts kept</td><td>{len(constraints)} ({impossible} impossible)</td></tr>")
     return (
         f"<table>{''.join(figures)}</table>"
-        f"<p>Whoever sees the synthetic rows, and knows all real rows but those of one of the protected, can change "
-        f"their mind about these by a factor of {says}{but}. That holds whatever else they know, and for any number of "
-        f"rows drawn from this model. It does not say that what is true of everybody stays hidden.</p>"
+        f"<p>Whoever sees these rows, and knows all real rows but those of one of the protected, can change their mind "
+        f"about the latter by a factor of {says}{but}. That holds whatever else they know, and for any number of rows "
+        f"drawn from what was released. It does not say that what is true of everybody stays hidden.</p>"
     )
 
 

@@ -1,0 +1,151 @@
+"""``dither anonymise``: a private table becomes an anonymised one, or is kept and asked about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dither.cli import ask
+from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.options import Charged
+from dither.cli.publish import bins_of
+from dither.cli.synth import check_files, only_table, pair_of, say_price
+from dither.curator.session import Session
+from dither.data import Kind
+from dither.errors import InvalidParameter
+from dither.publish.microdata import AnonymisedTable, read_taxonomies
+
+KEPT = "kept-table"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for, as it was typed."""
+
+    charged: Charged
+    dataset: str
+    table: str | None
+    method: str
+    columns: str | None
+    target: str | None
+    taxonomies: Path | None
+    steps: int | None
+    terms: Sequence[str]
+    groups: Sequence[str]
+    rows: int | None
+    bins: Sequence[str]
+    other: Sequence[str]
+    questions: Sequence[str]
+    out: Path | None
+    model: Path | None
+    report: Path | None
+    is_quoted: bool
+
+    def check(self) -> None:
+        """Refuse what could not be written, before anything is paid for."""
+        if (self.method == KEPT) != bool(self.questions):
+            raise InvalidParameter("ask", list(self.questions), f"given for {KEPT}, and for it alone")
+        if self.method != KEPT:
+            if not self.is_quoted:
+                check_files(self.out or Path(), self.model, self.report)
+            return
+        unheard = (self.columns, self.target, self.taxonomies, self.steps, self.rows, self.out, self.model, self.report)
+        if any(value is not None for value in unheard) or self.groups or self.bins or self.other:
+            raise InvalidParameter("ask", list(self.questions), "given with --terms, --where and a loss alone")
+
+    @property
+    def release(self) -> dict[str, Any]:
+        """The loss, the key and which rows, as a session takes them."""
+        return {**self.charged.asked, "terms": terms_of(self.terms)}
+
+
+def anonymise(asked: Asked) -> None:
+    """Make an anonymised table and write it, or answer a question about one that is kept."""
+    asked.check()
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
+        name = session.dataset.table(asked.table or only_table(session)).name
+        if asked.method == KEPT:
+            conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
+            if asked.is_quoted:
+                price = session.price(lambda door: door.ask_kept(name, conditions, **asked.release))
+                say_price(price, as_json=asked.charged.json)
+                return
+            with progress("asking"):
+                answer = session.ask_kept(name, conditions, **asked.release)
+            if asked.charged.json:
+                print_json(json.loads(answer.to_json()))
+            else:
+                say(str(answer))
+            return
+        is_stated = asked.method == "perturbed-rows"
+        wanted: dict[str, Any] = {
+            "columns": words_of(asked.columns),
+            "method": asked.method,
+            "target": asked.target,
+            "taxonomies": None if asked.taxonomies is None else read_taxonomies(asked.taxonomies),
+            "steps": asked.steps,
+            "groups": [words_of(text) or () for text in asked.groups] or None,
+            "rows": asked.rows if is_stated else None,
+            "bins": bins_of(session, name, asked.bins, tuple(session.dataset.table(name).kinds)),
+            "other": dict(map(pair_of, asked.other)),
+            **asked.release,
+        }
+        if asked.is_quoted:
+            say_price(session.price(lambda door: door.anonymise(name, **wanted)), as_json=asked.charged.json)
+            return
+        with progress("anonymising"):
+            found = session.anonymise(name, **wanted)
+        _deliver(found, asked, None if is_stated else asked.rows)
+
+
+def _deliver(found: AnonymisedTable, asked: Asked, rows: int | None) -> None:
+    from dither.publish.microdata.report import write_anonymised_report
+
+    drawn = found.rows(rows)
+    written = {"rows": str(drawn.write(asked.out or Path()))}
+    if asked.model is not None:
+        written["model"] = str(found.save(asked.model))
+    if asked.report is not None:
+        written["report"] = str(write_anonymised_report(asked.report, found))
+    if asked.charged.json:
+        said = {"table": found.table, "method": found.method, "rows": len(drawn), "columns": list(drawn.columns)}
+        cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
+        print_json({**said, **cost, "notes": list(found.notes), "written": written})
+        return
+    say(f"{len(drawn)} anonymised rows of {found.table} in {asked.out}, by {found.method}")
+    for note in found.notes:
+        say(note)
+    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+
+
+def terms_of(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return the terms of columns from "age=young,middle,old"."""
+    found = {}
+    for text in texts:
+        name, has_name, said = text.partition("=")
+        words = words_of(said) or ()
+        if not has_name or len(words) < 2:
+            raise InvalidParameter("terms", text, "COLUMN=LABEL,LABEL, with at least two labels")
+        found[name.strip()] = list(words)
+    return found
+
+
+def _condition(session: Session, table: str, asked: Asked, text: str) -> tuple[str, list[Any]]:
+    """Return a column and values of its kind from "city=Basel,Bern"; terms are texts."""
+    name, has_name, said = text.partition("=")
+    words = words_of(said)
+    if not has_name or not words:
+        raise InvalidParameter("ask", text, "COLUMN=VALUE,VALUE")
+    column = name.strip()
+    kind = session.dataset.table(table).column(column).kind
+    if column in terms_of(asked.terms) or kind is Kind.TEXT:
+        return column, list(words)
+    if kind is Kind.BOOLEAN:
+        return column, [word.lower() == "true" for word in words]
+    try:
+        return column, [int(word) for word in words]
+    except ValueError:
+        raise InvalidParameter("ask", text, "texts, whole numbers, or terms of a column") from None

@@ -1,0 +1,105 @@
+"""Options and arguments that several verbs share, each said once.
+
+``Charged`` has those of every verb that makes a release; ``charging`` adds them to a verb, after its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]
+DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set; see 'dither datasets'.")]
+Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
+Delta = Annotated[str | None, typer.Option(help="The probability outside which the promise holds, such as 1e-6.")]
+Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
+Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
+Noise = Annotated[str, typer.Option(help="laplace, gaussian, or auto for whichever errs less.")]
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
+PrivateTable = Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the data set.")]
+Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="Its columns: one axis of the table each.")]
+Bins = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--bins",
+        help="COLUMN=10 for bins of equal width, COLUMN=0,18,65 for edges, COLUMN=a,b for values; else all declared.",
+    ),
+]
+Outside = Annotated[
+    str | None, typer.Option(help="Values beyond the bins: 'ends' counts them in the end bins, 'drop' does not.")
+]
+Where = Annotated[str | None, typer.Option(help="A condition in SQL on the rows.")]
+Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
+TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
+Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
+OnlyTable = Annotated[
+    str | None, typer.Argument(metavar="[TABLE]", help="A private table; may be left out if it is the only one.")
+]
+SomeColumns = Annotated[str | None, typer.Option(help="Names, separated by commas; else all but the privacy id.")]
+Other = Annotated[
+    list[str] | None, typer.Option("--other", help="COLUMN=LABEL for rows whose value is no declared category.")
+]
+Model = Annotated[Path | None, typer.Option(help="Also write what was released, as JSON.")]
+Quoted = Annotated[
+    bool, typer.Option("--quote", help="Only say what it would cost; the data stays closed, nothing is written.")
+]
+Report = Annotated[Path | None, typer.Option(help="Also write a report on the quality, .html or .json.")]
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The loss as it was typed."""
+
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What every verb that makes a release is told: the loss, which rows, on whose quota, where and how to answer."""
+
+    epsilon: Epsilon = None
+    delta: Delta = None
+    rho: Rho = None
+    where: Where = None
+    analyst: Analyst = "curator"
+    key: Key = None
+    home: Home = None
+    json: Json = False
+
+    @property
+    def loss(self) -> Stated:
+        """The loss."""
+        return Stated(self.epsilon, self.delta, self.rho)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The loss, which rows and the key, as a session takes them."""
+        loss = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        return {**loss, "where": self.where, "key": self.key}
+
+
+def charging(verb: Callable[..., None]) -> Callable[..., None]:
+    """Return a verb with the options of ``Charged`` after its own, which it gets together as ``charged``."""
+    own = inspect.signature(verb, eval_str=True)
+    shared = inspect.signature(Charged, eval_str=True).parameters.values()
+    every = [one for one in own.parameters.values() if one.name != "charged"] + list(shared)
+
+    @functools.wraps(verb)
+    def command(**given: Any) -> None:
+        charged = Charged(**{field.name: given.pop(field.name) for field in fields(Charged)})
+        verb(**given, charged=charged)
+
+    shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in every]
+    del command.__dict__["__wrapped__"]
+    command.__annotations__ = {one.name: one.annotation for one in shown}
+    command.__dict__["__signature__"] = inspect.Signature(shown)
+    return command

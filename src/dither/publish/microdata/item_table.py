@@ -1,0 +1,140 @@
+"""Item tables: private rows of a person and an item, and the engine's answer as one set of items for each person.
+
+A person is one transaction, however many rows there are: rows of one person and one item are one item. An engine packs
+the items of a person into a few whole numbers, 48 items to each, and counts how many persons have the same ones. So
+nothing but counts of sets comes back, and no limit on the rows of a person is needed: a person moves one count by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import (
+    Aggregated,
+    Aggregation,
+    Call,
+    Case,
+    CountRows,
+    DataSet,
+    Expression,
+    Filter,
+    Kind,
+    Literal,
+    Name,
+    PerPerson,
+    Project,
+    Relation,
+    Sum,
+)
+from dither.data.wire import decode, encode, register_records
+from dither.errors import InvalidParameter
+from dither.mechanisms.spec import Codec, register_codec
+from dither.publish.queries.groups import first_number
+from dither.publish.tables import Axis
+
+#: Items of one whole number.
+_PACKED: Final = 48
+MOST_ITEMS: Final = 2**10
+#: Persons of one set that are written out; no table has more rows in memory.
+_MOST_PERSONS: Final = 2**24
+_ITEM, _MASK, _MANY = "item", "mask", "many"
+
+
+@dataclass(frozen=True)
+class ItemTable:
+    """Private rows, each of a person and an item.
+
+    Args:
+        dataset: the schema, whose unit is a person.
+        relation: the private rows.
+        item: which item a row has, as a number.
+
+    """
+
+    dataset: DataSet
+    relation: Relation
+    item: Axis
+
+    def __post_init__(self) -> None:
+        """Refuse rows that belong to nobody, and items that are not numbered."""
+        if not self.dataset.protects_persons or not self.relation.has_persons:
+            rule = "about a data set whose unit is a person: all items of one privacy id are one transaction"
+            raise InvalidParameter("method", "diffpart", rule)
+        if not self.item.is_numbered or not 1 <= self.item.size <= MOST_ITEMS:
+            raise InvalidParameter(
+                f"items of {self.item.name}", self.item.size, f"at most {MOST_ITEMS} numbered values"
+            )
+
+    @property
+    def moved(self) -> int:
+        """How many transactions one person brings or takes away: two where persons are replaced."""
+        return 2 if self.dataset.is_replaced else 1
+
+    @cached_property
+    def asked(self) -> Aggregation:
+        """What an engine is asked for: how many persons have each set of items that occurs."""
+        numbered = Project(self.relation, ((_ITEM, self.item.value),))
+        known = Filter(numbered, Call("not", (Call("is_null", (Name(_ITEM),)),)))
+        # One row for each person and item, so that an item that came twice is added once.
+        once = PerPerson(known, ((_ITEM, Name(_ITEM)),), ((_MANY, CountRows()),))
+        starts = range(0, self.item.size, _PACKED)
+        masks = tuple((f"{_MASK}{place}", Sum(_bit(start, self.item.size))) for place, start in enumerate(starts))
+        sets = PerPerson(once, (), masks)
+        return Aggregation(sets, tuple(Name(name) for name, _ in masks), (CountRows(),))
+
+    def records(self, answer: Aggregated) -> NDArray[np.bool_]:
+        """Return transactions, a row for each person and a column for each item; odd rows are as if not there."""
+        words = -(-self.item.size // _PACKED)
+        packed, counts = [], []
+        for key, numbers in zip(answer.keys, answer.measures, strict=False):
+            if len(key) == words and all(type(word) is int and 0 <= word < 2**_PACKED for word in key):
+                packed.append(key)
+                counts.append(min(max(first_number(numbers), 0), _MOST_PERSONS))
+        found = np.array(packed, dtype=np.int64).reshape(-1, words)
+        # The lowest six bytes of every word, item by item.
+        octets = found.astype("<i8").view(np.uint8).reshape(len(found), words, 8)[:, :, : _PACKED // 8]
+        bits = np.unpackbits(
+            octets.reshape(len(found), words * _PACKED // 8), axis=1, bitorder="little", count=self.item.size
+        )
+        sets = bits.astype(np.bool_)
+        return np.repeat(sets, np.array(counts, dtype=np.int64), axis=0)
+
+
+def _bit(start: int, size: int) -> Expression:
+    """Return 2^k for the k-th item from ``start`` on, and 0 for items of other words."""
+    stop = min(start + _PACKED, size)
+    found = _searched(range(start, stop), start)
+    if start:
+        found = Case(((Call("less", (Name(_ITEM), _whole(start))), _whole(0)),), found)
+    if stop < size:
+        found = Case(((Call("less", (Name(_ITEM), _whole(stop))), found),), _whole(0))
+    return found
+
+
+def _searched(items: Sequence[int], start: int) -> Expression:
+    if len(items) == 1:
+        return _whole(1 << (items[0] - start))
+    middle = len(items) // 2
+    below = Call("less", (Name(_ITEM), _whole(items[middle])))
+    return Case(((below, _searched(items[:middle], start)),), _searched(items[middle:], start))
+
+
+def _whole(value: int) -> Literal:
+    return Literal(value, Kind.INTEGER)
+
+
+def _read(record: Any) -> ItemTable:
+    table = decode(record)
+    if not isinstance(table, ItemTable):
+        raise InvalidParameter("item_table", type(table).__name__, "an ItemTable")
+    return table
+
+
+register_records(ItemTable)
+register_codec("item_table", Codec(ItemTable, encode, _read))

@@ -1,0 +1,160 @@
+"""Perturbed tables: every row of a curator's table is published, with each merged group of columns told at random.
+
+What the printed PrivFuzzy publishes, with its true cost, from rows that stay in an engine. How many rows are published
+is said beforehand, from public knowledge: rows beyond that number are left out and missing ones are made up by public
+rules, so that the number of rows tells nothing. Guarantee: a unit of k rows replaces k of the published rows at most,
+whether units come, go or are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import Aggregation
+from dither.data.engines.protocol import Engine
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Positive, Whole
+from dither.mechanisms import Numerics, Runner, register
+from dither.mechanisms.core import Composed
+from dither.mechanisms.registry import Example
+from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.calibration import check_target, laplace_scale
+from dither.publish.counted import CellsField
+from dither.publish.counted_marginals import attributes_of
+from dither.publish.microdata.merged import MergedAttributes, merged_of
+from dither.publish.microdata.priv_fuzzy import GroupsField
+from dither.publish.microdata.row_response import MOST_ROWS, RowResponse
+
+Codes = NDArray[np.int64]
+
+
+def _examples() -> Iterator[Example]:
+    from dither.data.reference import ReferenceEngine
+    from dither.data.schema import person_unit
+    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
+    from dither.publish.synthetic.columns import codings_of
+
+    for unit, rows in ((person_unit("person"), 2), (person_unit("person", replaced=True), 4), (ROW_REPLACED, 3)):
+        cells, _ = codings_of(clinic(unit), "visits", ("site", "age"), bins={"age": 2})
+        data = ReferenceEngine(cells.dataset, {"visits": some_visits()})
+        made = PerturbedTable(cells=cells, groups=(("site", "age"),), rows=rows, epsilon=1)
+        yield Example(made, data, neighbours_of(cells.dataset))
+
+
+@register(
+    examples=_examples,
+    source="A study on privacy preserving data publishing with differential privacy (Kar 2017), section 3.4.3: its "
+    "perturbed rows, with their true cost; randomised response (Warner 1965)",
+)
+@dataclass(frozen=True, kw_only=True)
+class PerturbedTable(Composed[Engine, Codes]):
+    """Publish a stated number of rows of a data set, each with its merged groups of columns told at random.
+
+    Guarantee: data sets one unit apart lose ``epsilon`` for each row that one unit may have, and each group of columns
+    that has more than one combination.
+
+    Args:
+        cells: the rows and the code of each of their columns; public.
+        groups: public groups of columns, each told together; others are told alone.
+        rows: how many are published, from public knowledge.
+        epsilon: what one group of one row loses.
+
+    >>> from dither.privacy import ROW, PureDP
+    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.publish.synthetic.columns import codings_of
+    >>> cells, _ = codings_of(clinic(ROW), "visits", ("drug", "site"))
+    >>> PerturbedTable.calibrated(PureDP(3), cells=cells, rows=100).epsilon
+    Fraction(3, 2)
+
+    """
+
+    name: ClassVar[str] = "perturbed-table"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "a row is told rightly or wrongly; only many of them estimate a frequency"
+    no_interval_because: ClassVar[str] = "a row lies in no interval; only many of them estimate a frequency"
+
+    cells: CellsField = CellsField()
+    groups: GroupsField = GroupsField(())
+    rows: Whole = Whole(least=1, most=MOST_ROWS)
+    epsilon: Positive = Positive()
+
+    def __post_init__(self) -> None:
+        """Refuse groups that are not public or not of these columns."""
+        if self.groups is None:
+            raise InvalidParameter("groups", None, "public groups: nobody has paid for others")
+        if not all(axis.is_numbered for axis in self.cells.axes):
+            raise InvalidParameter("cells", self.cells.names, "cells of coded columns, as codings_of makes them")
+        object.__setattr__(self, "groups", self.merged.groups)
+
+    @classmethod
+    def calibrated(cls, target: Loss, *, cells: Any, rows: int, groups: Sequence[Sequence[str]] = ()) -> Self:
+        """Return the rows that are told truly most often, within ``target`` for one unit.
+
+        Args:
+            target: the loss not to exceed.
+            cells: the rows and the code of each of their columns.
+            rows: how many are published.
+            groups: public groups of columns.
+
+        """
+        check_target(target)
+        sizes = merged_of(attributes_of(cells), groups).merged.sizes
+        moved = max(sum(size > 1 for size in sizes), 1) * cells.unit.total
+        made = cls(cells=cells, groups=groups, rows=rows, epsilon=1 / laplace_scale(target, moved))
+        if not made.loss(1) <= target:
+            raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {target}")
+        return made
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set."""
+        return self.cells.dataset.unit
+
+    @cached_property
+    def merged(self) -> MergedAttributes:
+        """The merged groups."""
+        return merged_of(attributes_of(self.cells), self.groups)
+
+    @property
+    def part(self) -> RowResponse:
+        """The response of all rows."""
+        return RowResponse(rows=self.rows, sizes=self.merged.merged.sizes, epsilon=self.epsilon)
+
+    @property
+    def stability(self) -> int:
+        """How many published rows one unit replaces, at most: as many as it may have."""
+        return self.cells.unit.total
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return what the engine is asked for."""
+        return (self.cells.asked,)
+
+    def plan(self) -> Plan:
+        """One draw for all rows."""
+        return Use(self.part, self.stability)
+
+    def release(self, data: Engine, run: Runner) -> Codes:
+        """Return rows of codes, in the order of what they say."""
+        places, counts = self.cells.filled(data.aggregate(self.cells.asked))
+        table = exactly(np.repeat(places, np.minimum(counts, self.rows), axis=0), self.rows, self.cells.shape)
+        return self.merged.unmerge(np.asarray(run(self.part, self.merged.merge(table), stability=self.stability)))
+
+
+def exactly(codes: Codes, rows: int, sizes: Sequence[int]) -> Codes:
+    """Return so many rows: the first in the order of their codes, and after them rows that cycle through all codes.
+
+    One row more or less replaces one of the returned rows, and so does one row that becomes another.
+
+    >>> exactly(np.array([[1, 0], [0, 2]]), 3, (2, 3)).tolist()
+    [[0, 2], [1, 0], [0, 2]]
+    """
+    ordered = codes[np.lexsort(codes.T[::-1])][:rows]
+    made_up = np.arange(len(ordered), rows, dtype=np.int64)[:, None] % np.array(sizes, dtype=np.int64)
+    return np.concatenate([ordered, made_up])

@@ -1,0 +1,261 @@
+"""Counted families: parents and their children stay in their engine, which counts what two synthetic methods ask for.
+
+For a data set of two private tables with one privacy id, one of which has a row for each parent (a household, a
+customer) and the other several for each (persons, orders). Of each parent one row counts and at most ``most`` children.
+Cost: a statement for each block of marginals of either, so linear in the rows. Guarantee: what the method of parents
+loses at one record for each unit, and that of children at ``most`` records; twice as many where units are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from dither.data import (
+    Aggregation,
+    Bounded,
+    Call,
+    CountRows,
+    JoinPersons,
+    Kind,
+    Limits,
+    Literal,
+    Name,
+    PerPerson,
+    Project,
+    Relation,
+)
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Expression
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Whole, whole
+from dither.mechanisms import Numerics, Runner, register
+from dither.mechanisms.core import Composed
+from dither.mechanisms.registry import Example
+from dither.privacy import ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
+from dither.publish.counted import CellsField, per_count
+from dither.publish.counted_marginals import attributes_of
+from dither.publish.marginals.attributes import Attributes
+from dither.publish.margins import Margins
+from dither.publish.synthetic.counted import EngineRecords, SyntheticMethod, first_marginals
+from dither.publish.synthetic.independent import IndependentMarginals
+from dither.publish.synthetic.measuring import amount_of, spending_within
+from dither.publish.synthetic.parent_child import MOST_CHILDREN, NUMBER, FamilyModel
+from dither.publish.tables import Axis, Cells
+
+_PARENT, _CHILD, _MANY = "p", "c", "many"
+_NONE: Final = Literal(0, Kind.INTEGER)
+#: From a loss for records 1 apart and attributes to a method on records.
+Build = Callable[[Loss, Attributes], Any]
+
+
+def _examples() -> Iterator[Example]:
+    from dither.data import Column, DataSet, Table
+    from dither.data.reference import ReferenceEngine
+    from dither.data.schema import person_unit
+    from dither.publish.synthetic.columns import codings_of
+
+    homes = (Column("home", Kind.INTEGER), Column("area", Kind.TEXT, categories=("a", "b")))
+    people = (Column("home", Kind.INTEGER), Column("sex", Kind.TEXT, categories=("f", "m")))
+    houses = [{"home": 1, "area": "a"}, {"home": 2, "area": "b"}, {"home": 2, "area": "a"}, {"home": 3, "area": "?"}]
+    members = [{"home": home, "sex": "fm"[home % 2]} for home in (1, 1, 1, 2, 3, 4)]
+    for replaced, loss in ((False, PureDP(1)), (True, ZCDP("1/8"))):
+        tables = (Table("houses", homes, "houses.csv", "home"), Table("people", people, "people.csv", "home"))
+        dataset = DataSet("homes", tables, person_unit("home", replaced=replaced), rows=2)
+        parents, _ = codings_of(dataset, "houses")
+        children, _ = codings_of(dataset, "people")
+
+        def build(each: Loss, attributes: Attributes) -> Any:
+            return IndependentMarginals.calibrated(each, attributes=attributes)
+
+        engine = ReferenceEngine(dataset, {"houses": houses, "people": members})
+        yield Example(families_within(loss, parents, children, build=build), engine)
+
+
+@register(
+    examples=_examples,
+    source="PrivLava: Synthesizing Relational Data with Foreign Keys under Differential Privacy (Cai, Xiao, Cormode "
+    "2023), for the setting; Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), section "
+    "3, for the limits",
+)
+@dataclass(frozen=True, kw_only=True)
+class CountedFamilies(Composed[Engine, FamilyModel]):
+    """Release a model of the parents of a data set with the number of their children, and one of children with parents.
+
+    Guarantee: data sets one person apart lose what ``of_parents`` loses at 1 and what ``of_children`` loses at
+    ``most``; at 2 and at twice ``most`` where persons are replaced.
+
+    Args:
+        parents: the rows of parents, of which one counts for each privacy id, and the codes of their columns; public.
+        children: the rows of children, of the same data set, and the codes of their columns; public.
+        most: how many children of a parent count; at most what the limits of the data set leave.
+        of_parents: a synthetic method on the columns of parents, followed by ``"number of children"``.
+        of_children: a synthetic method on the columns of parents, followed by those of children.
+
+    >>> from dither.data import Column, DataSet, Table
+    >>> from dither.data.schema import person_unit
+    >>> from dither.publish.synthetic.columns import codings_of
+    >>> home, sex = Column("home", Kind.INTEGER), Column("sex", Kind.TEXT, categories=("f", "m"))
+    >>> owned = Column("owned", Kind.BOOLEAN)
+    >>> tables = (Table("houses", (home, owned), "h.csv", "home"), Table("people", (home, sex), "p.csv", "home"))
+    >>> homes = DataSet("homes", tables, person_unit("home"), rows=5)
+    >>> made = families_within(PureDP(1), codings_of(homes, "houses")[0], codings_of(homes, "people")[0])
+    >>> made.most, made.loss(1).epsilon, made.of_children.loss(5).epsilon
+    (5, Fraction(1, 1), Fraction(1, 2))
+
+    """
+
+    name: ClassVar[str] = "counted-families"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well two models describe the families depends on the families"
+    no_interval_because: ClassVar[str] = "what siblings have in common beyond their parent is not modelled"
+
+    parents: CellsField = CellsField()
+    children: CellsField = CellsField()
+    most: Whole = Whole(least=1, most=MOST_CHILDREN)
+    of_parents: SyntheticMethod = SyntheticMethod()
+    of_children: SyntheticMethod = SyntheticMethod()
+
+    def __post_init__(self) -> None:
+        """Refuse rows that are no families, and methods for other columns."""
+        check_families(self.parents, self.children)
+        if self.most > self.children.unit.total:
+            raise InvalidParameter("most", self.most, f"at most {self.children.unit.total}, as the limits leave")
+        for name, method, cells in (
+            ("of_parents", self.of_parents, self.above),
+            ("of_children", self.of_children, self.below),
+        ):
+            if method.attributes != attributes_of(cells):
+                raise InvalidParameter(name, method.attributes.names, f"a method on {', '.join(cells.names)}")
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the data set: a person, who is a parent with all children."""
+        return self.parents.dataset.unit
+
+    @cached_property
+    def above(self) -> Cells:
+        """Parents with the number of their children."""
+        return parents_of(self.parents, self.children, self.most)
+
+    @cached_property
+    def below(self) -> Cells:
+        """Children with their parents."""
+        return children_of(self.parents, self.children, self.most)
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return what the engine is asked for first."""
+        return tuple(
+            asked
+            for cells in (self.above, self.below)
+            for asked in Margins(cells, first_marginals(attributes_of(cells))).asked
+        )
+
+    @property
+    def _touched(self) -> int:
+        return self.parents.unit.touched
+
+    def plan(self) -> Plan:
+        """One model of parents, and one of children, of whom a parent has at most ``most``."""
+        return Sequence.of(Use(self.of_parents, self._touched), Use(self.of_children, self._touched * self.most))
+
+    def release(self, data: Engine, run: Runner) -> FamilyModel:
+        """Return both models."""
+        above, below = EngineRecords(self.above, data), EngineRecords(self.below, data)
+        parents = run(self.of_parents, above, stability=self._touched)
+        return FamilyModel(parents, run(self.of_children, below, stability=self._touched * self.most))
+
+
+def families_within(
+    target: Loss, parents: Cells, children: Cells, *, most: int | None = None, build: Build | None = None
+) -> CountedFamilies:
+    """Return the release within ``target``; half of it pays for parents, half for children.
+
+    Args:
+        target: what one person may lose.
+        parents: the rows of parents and the codes of their columns.
+        children: those of children.
+        most: how many children of a parent count; as many as the limits leave where None.
+        build: makes the method of either, from its loss for records 1 apart and the attributes; a maximum spanning tree
+            if nothing else is said.
+
+    """
+    from dither.publish.synthetic.mst import MaximumSpanningTree
+
+    check_families(parents, children)
+    kept = min(children.unit.total, MOST_CHILDREN) if most is None else whole("children", most, least=1)
+    if kept > children.unit.total:
+        rule = f"at most {children.unit.total}, as the limits of the data set leave"
+        raise InvalidParameter("children", kept, rule)
+    make = build or (lambda each, attributes: MaximumSpanningTree.calibrated(each, attributes=attributes))
+    budget, touched = spending_within(target), Fraction(parents.unit.touched)
+    half = (PureDP if budget.pure is not None else ZCDP)(amount_of(budget) / 2)
+    above, below = parents_of(parents, children, kept), children_of(parents, children, kept)
+    release = CountedFamilies(
+        parents=parents,
+        children=children,
+        most=kept,
+        of_parents=make(per_count(half, touched), attributes_of(above)),
+        of_children=make(per_count(half, touched * kept), attributes_of(below)),
+    )
+    if not release.loss(1) <= target:
+        raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {target}")
+    return release
+
+
+def check_families(parents: Cells, children: Cells) -> None:
+    """Refuse rows that do not say whose children are whose."""
+    if parents.dataset != children.dataset or not parents.dataset.protects_persons:
+        rule = "two tables of a data set whose unit is a person: the privacy id says whose children are whose"
+        raise InvalidParameter("tables", parents.dataset.name, rule)
+    if not all(axis.is_numbered for axis in (*parents.axes, *children.axes)):
+        raise InvalidParameter("tables", parents.names, "coded columns, as codings_of makes them")
+    if shared := set(_named(parents)) & set(_named(children)):
+        raise InvalidParameter("tables", sorted(shared), "two different tables")
+
+
+def parents_of(parents: Cells, children: Cells, most: int) -> Cells:
+    """Return parents, one for each privacy id, with the number of their children."""
+    counted = PerPerson(_rows_of(children, _CHILD, most), (), ((_MANY, CountRows()),))
+    joined = JoinPersons(_rows_of(parents, _PARENT, 1), counted, None, keep_unmatched=True, prefix="")
+    many = Call("coalesce", (Name(_MANY), _NONE))
+    number = _axis(NUMBER, many, most + 1)
+    return Cells(parents.dataset, joined, (*_axes(parents, _PARENT), number))
+
+
+def children_of(parents: Cells, children: Cells, most: int) -> Cells:
+    """Return children, at most so many for each privacy id, with their parents; those without one are left out."""
+    below, above = _rows_of(children, _CHILD, most), _rows_of(parents, _PARENT, 1)
+    joined = JoinPersons(below, above, None, keep_unmatched=False, prefix="")
+    return Cells(parents.dataset, joined, (*_axes(parents, _PARENT), *_axes(children, _CHILD)))
+
+
+def _rows_of(cells: Cells, prefix: str, most: int) -> Relation:
+    """Return rows as codes that count at all, at most so many of each person."""
+    coded = Margins(cells, ()).rows
+    names = tuple(f"{prefix}{place}" for place in range(len(cells.axes)))
+    renamed = Project(coded, tuple((name, Name(code)) for name, code in zip(names, coded.columns, strict=True)))
+    return Bounded(renamed, (), Limits(rows=most), names)
+
+
+def _named(cells: Cells) -> tuple[str, ...]:
+    """Return the names of columns with that of their table, so that two tables may have columns of one name."""
+    below: Any = cells.relation
+    while not hasattr(below, "table"):
+        below = below.relation
+    return tuple(f"{below.table.name}.{name}" for name in cells.names)
+
+
+def _axes(cells: Cells, prefix: str) -> tuple[Axis, ...]:
+    return tuple(
+        _axis(name, Name(f"{prefix}{place}"), axis.size)
+        for place, (name, axis) in enumerate(zip(_named(cells), cells.axes, strict=True))
+    )
+
+
+def _axis(name: str, value: Expression, size: int) -> Axis:
+    return Axis(name, value, tuple(range(size)), None, is_numbered=True, is_ordered=False)
