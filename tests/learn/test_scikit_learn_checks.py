@@ -20,11 +20,14 @@ DECLARED: dict[str, dict[str, Any]] = {
     "CompressedLogisticRegression": {"steps": 2, "dimensions": 1, **_CLASSES},
     "DecisionTreeClassifier": _CLASSES,
     "EmpiricalCovariance": _BOUNDS,
+    "GaussianMixture": {"n_components": 2, **_BOUNDS},
     "GaussianNB": _CLASSES,
     "GradientBoostingClassifier": {"rounds": 2, **_CLASSES},
+    "IncrementalLinearRegression": _TARGETS,
     "KMeans": {"n_clusters": 2, **_BOUNDS},
     "KernelLogisticRegression": {"steps": 2, "features": 6, **_CLASSES},
     "KernelSVC": {"steps": 2, "features": 6, **_CLASSES},
+    "Lasso": _TARGETS,
     "LinearRegression": _TARGETS,
     "LinearSVC": {"steps": 5, **_CLASSES},
     "LogisticRegression": {"steps": 5, **_CLASSES},
@@ -33,6 +36,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "QuantileBinner": _BOUNDS,
     "RandomForestClassifier": {"n_estimators": 2, "max_depth": 2, **_CLASSES},
     "Ridge": _TARGETS,
+    "SparseLogisticRegression": {"classes": [0, 1], **_BOUNDS},
     "StandardScaler": _BOUNDS,
     "UniformBinner": _BOUNDS,
 }
@@ -40,7 +44,8 @@ DECLARED: dict[str, dict[str, Any]] = {
 PUBLIC = {"MinMaxScaler", "UniformBinner"}
 #: Estimators that the checks cannot be run on, and why.
 UNCHECKED = {
-    "OneHotEncoder": "categories are declared for each column, and the checks have as many columns as they like"
+    "OneHotEncoder": "categories are declared for each column, and the checks have as many columns as they like",
+    "PrivateSearch": "what it tunes is checked; a search saves the estimator that won",
 }
 
 _NOISE = "two fits draw two different noises, so that their answers differ"

@@ -14,7 +14,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from dither import ROW, Budget
 from dither.errors import BudgetExceeded, InvalidParameter
-from dither.learn.clusters.estimators import KMeans
+from dither.learn.clusters.estimators import GaussianMixture, KMeans, best_solver
+from dither.privacy import ApproxDP, PureDP
 
 
 def data_of(columns: int, count: int = 1500) -> np.ndarray:
@@ -22,7 +23,9 @@ def data_of(columns: int, count: int = 1500) -> np.ndarray:
     return np.where(draw.random((count, 1)) < 0.5, 0.2, 0.8) + draw.normal(0, 0.02, (count, columns))
 
 
-@pytest.mark.parametrize(("solver", "columns"), [("auto", 2), ("auto", 6), ("lloyd", 2), ("blocks", 2)])
+@pytest.mark.parametrize(
+    ("solver", "columns"), [("auto", 2), ("auto", 6), ("coreset", 2), ("lloyd", 2), ("blocks", 2), ("gene", 2)]
+)
 def test_fits_predicts_saves_and_reads_back(solver: str, columns: int, tmp_path) -> None:
     rows = data_of(columns)
     model = clone(KMeans(2, epsilon=50, bounds=(0, 1), solver=solver)).fit(rows)
@@ -37,7 +40,7 @@ def test_fits_predicts_saves_and_reads_back(solver: str, columns: int, tmp_path)
     assert make_pipeline(FunctionTransformer(), clone(model)).fit(rows).predict(rows).shape == labels.shape
 
 
-@pytest.mark.parametrize("solver", ["grid", "lloyd", "blocks"])
+@pytest.mark.parametrize("solver", ["coreset", "grid", "lloyd", "blocks", "gene"])
 def test_odd_rows_have_a_meaning(solver: str) -> None:
     odd = np.array([[np.nan, np.inf], [-np.inf, 1e300]])
     for rows in (odd, odd[:0], np.zeros((20, 2))):  # fewer rows than clusters, none, all the same
@@ -57,3 +60,60 @@ def test_what_is_public_must_be_declared() -> None:
         KMeans(2, epsilon=1, bounds=(0, 1)).predict(rows)
     with pytest.raises(BudgetExceeded):
         KMeans(2, epsilon=2, bounds=(0, 1)).fit(rows, budget=Budget(epsilon=1, unit=ROW))
+
+
+def test_auto_follows_public_facts_alone() -> None:
+    names = {
+        (2, 5, PureDP(1)): "grid",
+        (2, 50, PureDP(1)): "coreset",
+        (2, 5, ApproxDP(1, "1e-6")): "coreset",
+        (8, 10, PureDP(1)): "coreset",
+        (6, 10, PureDP(1)): "coreset",
+        (6, 10, PureDP("0.1")): "grid",
+        (30, 2, PureDP(1)): "lloyd",
+        (30, 2, PureDP(10)): "coreset",
+        (30, 2, ApproxDP("0.1", "1e-6")): "lloyd",
+        (30, 3, ApproxDP("0.1", "1e-6")): "coreset",
+    }
+    for (columns, clusters, target), solver in names.items():
+        assert best_solver(target, columns, clusters) == solver
+        delta = target.delta if isinstance(target, ApproxDP) else None
+        model = KMeans(clusters, epsilon=target.epsilon, delta=delta, bounds=(0, 1))
+        assert model.mechanism(columns).name == f"{solver}-clusters"
+    assert KMeans(2, epsilon=1, bounds=(0, 1), zone="past").mechanism(2).name == "lloyd-clusters"
+    assert KMeans(2, epsilon=1, bounds=(0, 1), objective="medians").mechanism(2).objective == "medians"
+    with pytest.raises(InvalidParameter, match="objective"):
+        KMeans(2, epsilon=1, bounds=(0, 1), objective="medians", solver="grid").mechanism(2)
+    with pytest.raises(InvalidParameter, match="n_clusters"):
+        KMeans(0, epsilon=1, bounds=(0, 1)).mechanism(2)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+def test_a_mixture_fits_predicts_saves_and_reads_back(covariance_type: str, tmp_path) -> None:
+    rows = data_of(3)
+    model = clone(GaussianMixture(2, covariance_type=covariance_type, rho=20, bounds=(0, 1))).fit(rows)
+    labels = model.predict(rows)
+    right = (labels == (rows[:, 0] > 0.5)).mean()
+    assert max(right, 1 - right) > 0.95
+    shapes = {"full": (2, 3, 3), "diag": (2, 3), "spherical": (2,)}
+    assert model.covariances_.shape == shapes[covariance_type]
+    assert model.weights_.sum() == pytest.approx(1)
+    assert model.predict_proba(rows).sum(axis=1) == pytest.approx(np.ones(len(rows)))
+    assert model.score(rows) == pytest.approx(model.score_samples(rows).mean())
+    again = GaussianMixture.load(model.save(tmp_path / "model.json"))
+    assert (again.predict(rows) == labels).all()
+    assert (again.means_ == model.means_).all()
+
+
+def test_a_mixture_gives_odd_rows_a_meaning_and_refuses_what_is_not_declared() -> None:
+    odd = np.array([[np.nan, np.inf], [-np.inf, 1e300]])
+    for rows in (odd, odd[:0], np.zeros((20, 2))):
+        model = GaussianMixture(3, rho=1, bounds=(0, 1)).fit(rows)
+        assert np.isfinite(model.means_).all()
+        assert np.isfinite(model.score_samples(odd)).all()
+    with pytest.raises(InvalidParameter, match="bounds"):
+        GaussianMixture(2, rho=1).fit(odd)
+    with pytest.raises(InvalidParameter, match="covariance_type"):
+        GaussianMixture(2, rho=1, bounds=(0, 1), covariance_type="tied").fit(odd)
+    with pytest.raises(InvalidParameter, match="shape"):
+        GaussianMixture(2, epsilon=1, bounds=(0, 1)).fit(odd)

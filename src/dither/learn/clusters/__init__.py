@@ -1,12 +1,33 @@
 """Clusters: centres of points, released without saying which point belongs to which.
 
-Belongs here: k-means by noisy steps, on a noisy grid and on blocks, their model and estimator. Starts and numbers of
-steps are public; labels of rows are computed from released centres by whoever has the rows.
+Belongs here: k-means by noisy steps, on a noisy grid, on a private coreset, after a projection, by a genetic search and
+on blocks, subspaces, mixtures of Gaussian components, their models and estimators. Starts and numbers of steps are
+public; labels of rows are computed from released centres by whoever has the rows.
 """
 
 from dither.learn.clusters.blocks import BlockClusters
+from dither.learn.clusters.bootstrap import BootstrapMeans
+from dither.learn.clusters.coreset import CoresetClusters
 from dither.learn.clusters.grid import GridClusters
 from dither.learn.clusters.lloyd import LloydClusters
+from dither.learn.clusters.mixture import NoisyMixture
+from dither.learn.clusters.mixture_model import MixtureModel
 from dither.learn.clusters.points import ClustersModel
+from dither.learn.clusters.priv_gene import PrivGene
+from dither.learn.clusters.projected import ProjectedClusters
+from dither.learn.clusters.subspaces import ChosenSubspaces, SubspacesModel
 
-__all__ = ["BlockClusters", "ClustersModel", "GridClusters", "LloydClusters"]
+__all__ = [
+    "BlockClusters",
+    "BootstrapMeans",
+    "ChosenSubspaces",
+    "ClustersModel",
+    "CoresetClusters",
+    "GridClusters",
+    "LloydClusters",
+    "MixtureModel",
+    "NoisyMixture",
+    "PrivGene",
+    "ProjectedClusters",
+    "SubspacesModel",
+]

@@ -1,27 +1,42 @@
-"""Estimators of clusters: k-means."""
+"""Estimators of clusters: k-means and Gaussian mixtures."""
 
 # The names X and y are those of scikit-learn.
 # ruff: noqa: N803
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.base import ClusterMixin, DensityMixin, TransformerMixin
 
 from dither.errors import InvalidParameter
+from dither.exact import whole
 from dither.learn.base import AnyMechanism, PrivateEstimator, bounds_of
 from dither.learn.clusters.blocks import USUAL_BLOCKS, BlockClusters
+from dither.learn.clusters.coreset import CoresetClusters
 from dither.learn.clusters.grid import GridClusters
 from dither.learn.clusters.lloyd import LloydClusters
+from dither.learn.clusters.mixture import SHAPES, NoisyMixture
+from dither.learn.clusters.priv_gene import PrivGene
+from dither.learn.noise_parts import amount_within
 from dither.learn.rows import Floats
 from dither.mechanisms.release import Budget
+from dither.privacy import Loss
 
-SOLVERS: Final = ("auto", "grid", "lloyd", "blocks")
-#: Up to so many columns a grid is the better choice.
+SOLVERS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
+#: Up to so many columns, and so many clusters, a grid is the better choice where the loss has no delta.
 _FEW_COLUMNS: Final = 3
+_FEW_CLUSTERS: Final = 30
+#: The same where no more than this may be lost.
+_FEW_COLUMNS_OF_LITTLE: Final = 6
+_LEAST_EPSILON: Final = Fraction(1, 4)
+#: From so many columns on, noisy steps are the better choice for two clusters where little may be lost.
+_MANY_COLUMNS: Final = 16
+_LITTLE_RHO: Final = Fraction(1, 100)
+_LITTLE_EPSILON: Final = 4
 
 
 class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[misc]
@@ -36,10 +51,12 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        solver: "auto" (a grid up to three columns, else Lloyd's algorithm), "grid", "lloyd" or "blocks".
+        solver: "auto" (see ``best_solver``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
+            "blocks" or "gene".
         steps: of Lloyd's algorithm; by default as many as the loss suggests.
         schedule: of Lloyd's algorithm: "even", or "halving" for half of what is left in each step.
         zone: of Lloyd's algorithm: "mean", or "past" and "future" for orientation-controlled moves.
+        objective: of the coreset: "means" for small squared distances, "medians" for small distances.
         records: for the grid, a public guess of how many rows there are.
         blocks: how many blocks the solver "blocks" has.
         key: a public text that decides starts.
@@ -68,6 +85,7 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
         steps: int | None = None,
         schedule: str = "even",
         zone: str = "mean",
+        objective: str = "means",
         records: int = 10_000,
         blocks: int = USUAL_BLOCKS,
         key: str = "",
@@ -75,7 +93,7 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
     ) -> None:
         self.n_clusters, self.epsilon, self.delta, self.rho = n_clusters, epsilon, delta, rho
         self.bounds, self.solver, self.steps, self.schedule, self.zone = bounds, solver, steps, schedule, zone
-        self.records, self.blocks, self.key, self.unit = records, blocks, key, unit
+        self.objective, self.records, self.blocks, self.key, self.unit = objective, records, blocks, key, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -89,13 +107,23 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
         }
         if self.solver not in SOLVERS:
             raise InvalidParameter("solver", self.solver, f"one of {', '.join(SOLVERS)}")
-        if self.solver == "grid" or (self.solver == "auto" and columns <= _FEW_COLUMNS):
-            return GridClusters.calibrated(self._target(), **public, records=self.records)
-        if self.solver == "blocks":
-            return BlockClusters.calibrated(self._target(), **public, blocks=self.blocks)
-        return LloydClusters.calibrated(
-            self._target(), **public, steps=self.steps, schedule=self.schedule, zone=self.zone
-        )
+        target, solver = self._target(), self.solver
+        if solver == "auto" and (self.steps, self.schedule, self.zone) != (None, "even", "mean"):
+            solver = "lloyd"  # who declares how it steps wants it
+        if solver == "auto":
+            clusters = whole("n_clusters", self.n_clusters, least=1)
+            solver = "coreset" if self.objective != "means" else best_solver(target, columns, clusters)
+        if solver == "coreset":
+            return CoresetClusters.calibrated(target, **public, objective=self.objective)
+        if self.objective != "means":
+            raise InvalidParameter("objective", self.objective, f"means: the solver {solver} knows no other")
+        if solver == "grid":
+            return GridClusters.calibrated(target, **public, records=self.records)
+        if solver == "blocks":
+            return BlockClusters.calibrated(target, **public, blocks=self.blocks)
+        if solver == "gene":
+            return PrivGene.calibrated(target, **public)
+        return LloydClusters.calibrated(target, **public, steps=self.steps, schedule=self.schedule, zone=self.zone)
 
     def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
         """Find centres; every call is a release of its own.
@@ -140,3 +168,137 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
         tags = super().__sklearn_tags__()
         tags.target_tags.required = False
         return tags
+
+
+class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]
+    """A mixture of Gaussian components under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+    Components of the rows are not released: ``predict`` computes them for whoever has rows.
+
+    Args:
+        n_components: how many components there are.
+        covariance_type: "full" (which needs a loss with a delta, or rho), "diag" or "spherical".
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        steps: how many steps of expectation and maximisation are taken.
+        key: a public text that decides the start.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn.clusters.estimators import GaussianMixture
+    >>> square = np.stack(np.meshgrid(*[np.linspace(-0.1, 0.1, 55)] * 2), axis=-1).reshape(-1, 2)
+    >>> X = np.vstack([0.2 + square, 0.8 + square])
+    >>> model = GaussianMixture(2, epsilon=1, delta="1e-6", bounds=(0, 1)).fit(X)
+    >>> bool(np.abs(np.sort(model.means_, axis=0) - [[0.2, 0.2], [0.8, 0.8]]).max() < 0.1)
+    True
+
+    """
+
+    weights_: Floats
+    means_: Floats
+    covariances_: Floats
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        steps: int = 5,
+        key: str = "",
+        unit: str = "row",
+    ) -> None:
+        self.n_components, self.covariance_type = n_components, covariance_type
+        self.epsilon, self.delta, self.rho, self.bounds = epsilon, delta, rho, bounds
+        self.steps, self.key, self.unit = steps, key, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        if self.covariance_type not in SHAPES:
+            raise InvalidParameter("covariance_type", self.covariance_type, f"one of {', '.join(SHAPES)}")
+        return NoisyMixture.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            clusters=self.n_components,
+            shape=self.covariance_type,
+            steps=self.steps,
+            key=self.key,
+            unit=self._unit(),
+        )
+
+    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
+        """Find components; every call is a release of its own.
+
+        Args:
+            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            y: not used.
+            budget: what is charged; by default a budget of exactly this release.
+
+        """
+        return super().fit(X, y, budget=budget)
+
+    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
+        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
+        values = self._values(X, reset=True)
+        return self.mechanism(self.n_features_in_), values
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the likeliest component of each row."""
+        values = self._fitted(X)
+        found: NDArray[np.int64] = self.model_.labels(values)
+        return found
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return how likely each component is for each row."""
+        values = self._fitted(X)
+        found: Floats = self.model_.probabilities(values)
+        return found
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the logarithm of the density of each row; rows beyond the bounds count as at them."""
+        values = self._fitted(X)
+        found: Floats = self.model_.densities(values)
+        return found
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean logarithm of the density; not private when X is."""
+        return float(self.score_samples(X).mean())
+
+    def _publish(self) -> None:
+        self.weights_, self.means_ = self.model_.weights.values, self.model_.means
+        shapes = self.model_.shapes
+        if self.covariance_type != "full":
+            shapes = np.diagonal(shapes, axis1=1, axis2=2).copy()
+        # A spherical component has one spread in columns scaled by their bounds; in their own units it is the mean one.
+        self.covariances_ = shapes.mean(axis=1) if self.covariance_type == "spherical" else shapes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
+def best_solver(target: Loss, columns: int, clusters: int) -> str:
+    """Return which solver suits a loss and the size of a task: a function of public facts alone.
+
+    Where the loss is pure, a grid for up to thirty clusters in three columns, or in six up to epsilon 1/4; Lloyd's
+    steps for two clusters in more than sixteen columns where little may be lost; else a coreset.
+
+    >>> from dither.privacy import ApproxDP, PureDP
+    >>> best_solver(PureDP(1), 2, 10), best_solver(ApproxDP(1, "1e-6"), 10, 20), best_solver(PureDP(1), 30, 2)
+    ('grid', 'coreset', 'lloyd')
+    """
+    amount, is_pure = amount_within(target)
+    few = _FEW_COLUMNS_OF_LITTLE if amount <= _LEAST_EPSILON else _FEW_COLUMNS
+    if is_pure and columns <= few and clusters <= _FEW_CLUSTERS:
+        return "grid"
+    is_little = amount < (_LITTLE_EPSILON if is_pure else _LITTLE_RHO)
+    return "lloyd" if is_little and clusters <= 2 and columns > _MANY_COLUMNS else "coreset"

@@ -58,10 +58,11 @@ SCHEDULES: Final = ("even", "halving")
 _MOST_STEPS: Final = 2**10
 
 
-class _Parts(Field[Any, tuple[CellPart, ...]]):
+class PartsField(Field[Any, tuple[CellPart, ...]]):
     """The noise of one number of each step."""
 
     def convert(self, name: str, value: Any) -> tuple[CellPart, ...]:
+        """Return the noises."""
         if not isinstance(value, tuple | list) or not len(value) <= _MOST_STEPS:
             raise InvalidParameter(name, value, f"noise of one number for each of at most {_MOST_STEPS} steps")
         return tuple(CellPartField().convert(name, part) for part in value)
@@ -122,7 +123,7 @@ class LloydClusters(Composed[Any, ClustersModel]):
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     survey: VectorPartField = VectorPartField()
-    parts: _Parts = _Parts()
+    parts: PartsField = PartsField()
     zone: ZoneField = ZoneField("mean")
     key: KeyField = KeyField("")
     unit: RowsField = RowsField(ROW)

@@ -1,0 +1,92 @@
+"""Centres of a private coreset: plain k-means or k-median on weighted released points, which costs nothing.
+
+Where there are fewer leaves than clusters, places beside the widest leaves are added, so that there is something to
+choose from.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field
+from dither.learn.clusters.lloyd import packed
+from dither.learn.clusters.moment_tree import Leaves
+from dither.learn.clusters.points import spread_starts, weighted_clusters
+from dither.learn.rows import Floats
+from dither.learn.trees.bins import public_numbers
+
+OBJECTIVES: Final = ("means", "medians")
+_STARTS: Final = 20
+_MOST_DISTANCES: Final = 2**21
+_ROUNDS: Final = 30
+
+
+class ObjectiveField(Field[str, str]):
+    """What is made small: squared distances, or distances."""
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the name of the objective."""
+        if value not in OBJECTIVES:
+            raise InvalidParameter(name, value, f"one of {', '.join(OBJECTIVES)}")
+        return value
+
+
+def settle(leaves: Leaves, clusters: int, *, objective: str, key: str) -> tuple[Floats, Floats, Floats]:
+    """Return the centres of a coreset, about how many points each has, and how far they lie from it, squared."""
+    leaves = _enough(leaves, clusters, key)
+    places, weights = leaves.places, leaves.weights
+    # As many places as clusters can be settled in one way only, and very many take long.
+    most = _MOST_DISTANCES // (len(places) * clusters)
+    starts = min(_STARTS, max(most, 1)) if len(places) > clusters else 1
+    numbers = public_numbers(f"starts:{key}", starts * clusters).reshape(starts, -1) / 2.0**32
+    centres, _ = weighted_clusters(places, weights, clusters, spread_starts(places, weights, clusters, numbers))
+    if objective == "medians":
+        centres = weighted_medians(places, weights, centres)
+    squared = _squared(places, centres)
+    owner = squared.argmin(axis=1)
+    held: Floats = np.bincount(owner, weights=weights, minlength=clusters).astype(np.float64)
+    apart = weights * (squared[np.arange(len(places)), owner] + leaves.spreads)
+    spreads = np.bincount(owner, weights=apart, minlength=clusters) / np.maximum(held, 1e-300)
+    usual = float(apart.sum() / max(float(weights.sum()), 1e-300))
+    return centres, held, np.where(held > 0, spreads, usual)
+
+
+def weighted_medians(places: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Return centres of which weighted public points lie near in the sum of distances: Weiszfeld's steps."""
+    for _ in range(_ROUNDS):
+        distances = np.sqrt(_squared(places, centres))
+        owner: NDArray[np.int64] = distances.argmin(axis=1)
+        pull = weights / np.maximum(distances[np.arange(len(places)), owner], 1.0)  # one step is next to nothing
+        mass = np.bincount(owner, weights=pull, minlength=len(centres))
+        sums = np.stack([np.bincount(owner, weights=pull * column, minlength=len(centres)) for column in places.T], 1)
+        centres = np.where(mass[:, None] > 0, sums / np.maximum(mass, 1e-300)[:, None], centres)
+    return centres
+
+
+def _squared(places: Floats, centres: Floats) -> Floats:
+    """Return the squared distance of each place from each centre."""
+    squared = (places**2).sum(axis=1)[:, None] - 2 * places @ centres.T + (centres**2).sum(axis=1)
+    found: Floats = np.maximum(squared, 0.0)
+    return found
+
+
+def _enough(leaves: Leaves, clusters: int, key: str) -> Leaves:
+    """Return at least as many places as there are clusters; those that are added weigh next to nothing."""
+    weights = leaves.weights
+    if not weights.sum() > 0:
+        weights = np.ones(len(weights))
+    missing = clusters - int((weights > 0).sum())
+    if missing <= 0:
+        return Leaves(leaves.places, weights, leaves.spreads)
+    widest = np.argsort(-weights * leaves.spreads, kind="stable")
+    beside = widest[np.arange(missing) % max(int((weights > 0).sum()), 1)]
+    aside = packed(missing + 1, leaves.places.shape[1], f"beside:{key}")[1:]
+    return Leaves(
+        np.vstack([leaves.places, leaves.places[beside] + aside * np.sqrt(leaves.spreads[beside])[:, None]]),
+        np.append(weights, np.full(missing, 1e-6 * float(weights.sum()))),
+        np.append(leaves.spreads, leaves.spreads[beside]),
+    )

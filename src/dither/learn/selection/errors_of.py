@@ -1,0 +1,140 @@
+"""How wrong a released model is about private rows, in whole numbers, and how rows are divided among candidates.
+
+The error of a row is a whole number that depends on the row and on the model alone, so that one row more or less moves
+a sum of errors by that row's own and by nothing else. Matrix products of floats would not do: their last digits depend
+on how many rows there are. Linear models are therefore evaluated column by column, all others one row at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import Field, Whole
+from dither.learn.models import LinearModel
+from dither.learn.rows import Box, Floats
+from dither.learn.sparse.framed import RealField
+from dither.learn.sparse.model import SparseModel
+from dither.learn.trees.bins import KeyField
+from dither.learn.trees.random_forest import tree_of
+from dither.mechanisms.core import Composed
+from dither.privacy import ROW, Loss
+from dither.privacy.losses import largest
+
+#: The error of a row whose prediction is off by half the target's range or more; smaller ones count by their square.
+STEPS_OF_ERROR: Final = 2**12
+MOST_CANDIDATES: Final = 2**10
+
+
+class CandidatesField(Field[Any, "tuple[Composed[Any, Any], ...]"]):
+    """Two or more learners from rows that are added or removed."""
+
+    def convert(self, name: str, value: Any) -> tuple[Composed[Any, Any], ...]:
+        """Return the learners."""
+        listed = tuple(value) if isinstance(value, tuple | list) else ()
+        if not (1 < len(listed) <= MOST_CANDIDATES and all(isinstance(one, Composed) for one in listed)):
+            raise InvalidParameter(name, value, f"two to {MOST_CANDIDATES} learners")
+        if not all(one.distance == ROW for one in listed):
+            # A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
+            raise InvalidParameter(name, value, "learners from rows added or removed")
+        return listed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What is public about the choice among learners: what an error is, and how rows are divided."""
+
+    candidates: CandidatesField = CandidatesField()
+    classes: Whole = Whole(0, most=2**12)
+    target_lower: RealField = RealField(0)
+    target_upper: RealField = RealField(1)
+    held_out: Whole = Whole(1, least=1, most=MOST_CANDIDATES)
+    key: KeyField = KeyField("")
+
+    def __post_init__(self) -> None:
+        if self.classes == 1:
+            raise InvalidParameter("classes", self.classes, "two or more, or 0 for a regression")
+        if not self.target_lower < self.target_upper:
+            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+        if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
+            raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
+
+    @property
+    def dearest(self) -> Loss:
+        """What the candidate loses that loses most, figure by figure."""
+        return largest(one.loss(1) for one in self.candidates)
+
+    @property
+    def kinds(self) -> tuple[type[Any], ...]:
+        """The types of the candidates, each once."""
+        return tuple(dict.fromkeys(type(one) for one in self.candidates))
+
+    @property
+    def largest_error(self) -> int:
+        """How far one row moves a sum of errors."""
+        return 1 if self.classes else STEPS_OF_ERROR
+
+    def divided(self, data: Any, parts: int) -> list[Floats]:
+        """Return the private rows in so many parts and, last, the part that is held out.
+
+        A row's part is a public hash of its content and of its number among its equals: one row more or less changes
+        one part by that row.
+        """
+        if not (isinstance(data, np.ndarray) and data.dtype.kind in "biuf" and data.ndim == 2 and data.shape[1] > 1):
+            raise InvalidValue("data", data, "an array of numbers, the label or target of a row last")
+        with np.errstate(all="ignore"):
+            rows = np.ascontiguousarray(data, dtype=np.float64)
+            # One zero and one NaN, so that equal rows have equal bits.
+            rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
+        slot = np.minimum(tree_of(rows.view(np.int64), parts + self.held_out, self.key), parts)
+        return [rows[slot == number] for number in range(parts + 1)]
+
+    def errors(self, model: Any, rows: Floats) -> int:
+        """Return the sum of the errors of a model about private rows; rows without a known label have none."""
+        scores, labels = scores_of(model, rows[:, :-1]), rows[:, -1]
+        with np.errstate(all="ignore"):
+            if self.classes:
+                known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
+                told = (scores[:, 0] > 0) if scores.shape[1] == 1 else scores.argmax(axis=1)
+                return int(np.count_nonzero(known & (told != labels)))
+            half = float(self.target_upper - self.target_lower) / 2
+            middle = float(self.target_lower + self.target_upper) / 2
+            targets = np.clip(np.where(np.isnan(labels), middle, labels), middle - half, middle + half)
+            off = np.where(np.isnan(scores[:, 0]), np.inf, np.abs(scores[:, 0] - targets) / half)
+            return int(np.floor(np.minimum(off, 1.0) ** 2 * STEPS_OF_ERROR).astype(np.int64).sum())
+
+
+def scores_of(model: Any, values: Floats) -> Floats:
+    """Return the scores of each row, made of that row and of the model alone."""
+    if isinstance(model, SparseModel):
+        places = model.chosen.values
+        return _linear(model.inner, model.box.scaled(values)[:, places])
+    if isinstance(model, LinearModel):
+        return _linear(model, values)
+    tell = getattr(model, "scores", None) or getattr(model, "probabilities", None)
+    if tell is None:
+        raise InvalidParameter("candidates", type(model).__name__, "learners of models that score rows")
+    if not len(values):
+        return np.zeros((0, 2))
+    # Always the same place in memory, an array of one row.
+    alone = np.empty((1, values.shape[1]))
+    found = []
+    for row in values:
+        alone[0] = row
+        found.append(np.array(tell(alone)[0], dtype=np.float64))
+    return np.array(found)
+
+
+def _linear(model: LinearModel, values: Floats) -> Floats:
+    """Return the scores of a linear model by additions of one column at a time, element by element."""
+    centred = Box(model.lower, model.upper).scaled(values) - model.shift.values
+    squares, found = np.zeros(len(values)), np.zeros((len(values), len(model.weights.values)))
+    for column in range(centred.shape[1]):
+        squares = squares + centred[:, column] * centred[:, column]
+        found = found + centred[:, column, None] * model.weights.values[None, :, column]
+    lengths = np.maximum(np.sqrt(squares), model.radius)
+    scores: Floats = found / lengths[:, None] + model.intercepts.values
+    return scores

@@ -1,0 +1,97 @@
+"""Which learner of a sparse model is used: by name, or by public facts alone."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+from dither.errors import InvalidParameter
+from dither.exact import Number, exact, whole
+from dither.learn.linear.descent import GradientDescent
+from dither.learn.linear.moment_classifier import MomentClassifier
+from dither.learn.linear.moments import MomentRegression
+from dither.learn.noise_parts import amount_within
+from dither.learn.sparse.entropy_descent import EntropyDescent
+from dither.learn.sparse.frank_wolfe import FrankWolfe
+from dither.learn.sparse.selected import SelectedColumns
+from dither.learn.sparse.support import USUAL_BLOCKS, SupportSelection
+from dither.mechanisms.core import Composed
+from dither.privacy import ZCDP, Loss, PureDP, Unit
+
+#: One stage: frank-wolfe, entropy. Two: columns by Frank-Wolfe or by votes, then a fit.
+SOLVERS: Final = ("auto", "frank-wolfe", "entropy", "refit", "votes")
+USUAL_KEPT: Final = 6
+#: Residuals beyond this share of half the target's range pull no more: few targets lie near their bounds.
+USUAL_CLIP: Final = Fraction(1, 4)
+#: What the choice of columns takes of the budget.
+SELECT_SHARE: Final = Fraction(1, 2)
+
+
+def learner(
+    target: Loss,
+    *,
+    solver: str,
+    lower: Any,
+    upper: Any,
+    loss_name: str,
+    unit: Unit,
+    kept: int | None = None,
+    steps: int | None = None,
+    radius: Number | None = None,
+    blocks: int | None = None,
+    target_lower: Number = 0,
+    target_upper: Number = 1,
+) -> Composed[Any, Any]:
+    """Return the learner that a solver stands for, refusing options that are another's."""
+    if solver not in SOLVERS:
+        raise InvalidParameter("solver", solver, f"one of {', '.join(SOLVERS)}")
+    used, given = "refit" if solver == "auto" else solver, {"kept": kept, "steps": steps, "radius": radius}
+    unused = {"frank-wolfe": ["kept"], "entropy": ["kept"], "refit": []}.get(used, ["steps", "radius"])
+    for name in unused:
+        if given[name] is not None:
+            raise InvalidParameter(name, given[name], f"left out: solver {used!r} has none")
+    if blocks is not None and used != "votes":
+        raise InvalidParameter("blocks", blocks, f"left out: solver {used!r} has none")
+    targets = {"target_lower": target_lower, "target_upper": target_upper}
+    clip = USUAL_CLIP if loss_name == "squared" else 1
+    public: dict[str, Any] = {"lower": lower, "upper": upper, "loss_name": loss_name, "unit": unit, **targets}
+    if used == "frank-wolfe":
+        return FrankWolfe.calibrated(target, steps=steps, radius=radius, clip=clip, **public)
+    if used == "entropy":
+        return EntropyDescent.calibrated(target, steps=steps, radius=radius, clip=clip, **public)
+    count = min(USUAL_KEPT, len(lower)) if kept is None else whole("kept", kept, least=1, most=len(lower))
+    first, second = halves(target, SELECT_SHARE)
+    select: FrankWolfe | SupportSelection
+    if used == "refit":
+        # The constant may take a step too.
+        walked = count + 1 if steps is None else steps
+        select = FrankWolfe.calibrated(first, steps=walked, radius=radius, clip=clip, distinct=True, **public)
+    else:
+        divided = USUAL_BLOCKS if blocks is None else blocks
+        select = SupportSelection.calibrated(first, kept=count, blocks=divided, **public)
+    return SelectedColumns(select=select, fit=_fitter(second, loss_name, count, unit, targets), kept=count)
+
+
+def halves(target: Loss, share: Number) -> tuple[Loss, Loss]:
+    """Return two targets that together are within one.
+
+    Args:
+        target: what may be lost in all.
+        share: what the first takes of it.
+
+    """
+    first = exact("share", share)
+    amount, is_pure = amount_within(target)
+    kind = PureDP if is_pure else ZCDP
+    return kind(amount * first), kind(amount * (1 - first))
+
+
+def _fitter(
+    target: Loss, loss_name: str, kept: int, unit: Unit, targets: dict[str, Any]
+) -> MomentRegression | GradientDescent | MomentClassifier:
+    box: dict[str, Any] = {"lower": [-1] * kept, "upper": [1] * kept, "unit": unit}
+    if loss_name == "squared":
+        return MomentRegression.calibrated(target, **box, **targets)
+    if amount_within(target)[1]:
+        return MomentClassifier.calibrated(target, classes=2, **box)
+    return GradientDescent.calibrated(target, classes=2, **box)

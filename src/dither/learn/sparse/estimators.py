@@ -1,0 +1,190 @@
+"""Estimators of sparse models: regression and classification from many columns of which few matter."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateRegressor, bounds_of
+from dither.learn.models import softmax
+from dither.learn.rows import Floats
+from dither.learn.sparse.choose import learner
+
+
+class Lasso(PrivateRegressor):
+    """Sparse linear regression under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, choices cost less.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        target_bounds: (lower, upper) of the target; targets beyond them are clipped.
+        kept: how many columns are fitted; not for the solvers of one stage.
+        solver: "auto" and "refit" (columns by Frank-Wolfe, then a regression on them), "frank-wolfe" or "entropy" (one
+            stage), "votes" (columns by what disjoint blocks of the rows find, then a regression).
+        steps: of Frank-Wolfe or entropy descent.
+        radius: what absolute weights add up to at most, for columns scaled by their bounds, in units of half the
+            target's range.
+        blocks: into how many blocks rows are divided, for votes.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn.sparse.estimators import Lasso
+    >>> X = np.resize([[1.0, -1.0, 1.0, 0.0], [-1.0, -1.0, 0.0, 1.0]], (4000, 4))
+    >>> model = Lasso(epsilon=4, bounds=(-1, 1), target_bounds=(-4, 4), kept=1).fit(X, 3 * X[:, 0])
+    >>> model.columns_.tolist(), bool(abs(model.coef_[0] - 3) < 1)
+    ([0], True)
+
+    """
+
+    coef_: Floats
+    intercept_: float
+    columns_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        kept: int | None = None,
+        solver: str = "auto",
+        steps: int | None = None,
+        radius: Any = None,
+        blocks: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.target_bounds = bounds, target_bounds
+        self.kept, self.solver, self.steps = kept, solver, steps
+        self.radius, self.blocks, self.unit = radius, blocks, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        low, high = bounds_of(self.target_bounds, 1, "target_bounds")
+        return learner(
+            self._target(),
+            solver=self.solver,
+            lower=lower,
+            upper=upper,
+            loss_name="squared",
+            unit=self._unit(),
+            kept=self.kept,
+            steps=self.steps,
+            radius=self.radius,
+            blocks=self.blocks,
+            target_lower=float(low[0]),
+            target_upper=float(high[0]),
+        )
+
+    def _publish(self) -> None:
+        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
+        self.columns_ = self.model_.chosen.values
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the expected target of each row."""
+        values = self._fitted(X)
+        found: Floats = self.model_.scores(values)[:, 0]
+        return found
+
+
+class SparseLogisticRegression(PrivateClassifier):
+    """Logistic regression of two classes from many columns of which few matter, under differential privacy.
+
+    Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds; with one, choices cost less.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: the two labels that may occur; rows with another one are left out.
+        kept: how many columns are fitted; not for the solvers of one stage.
+        solver: "auto" and "refit" (columns by Frank-Wolfe, then a classifier of them), "frank-wolfe" or "entropy" (one
+            stage), "votes" (columns by what disjoint blocks of the rows find, then a classifier).
+        steps: of Frank-Wolfe or entropy descent.
+        radius: what absolute weights add up to at most, for columns scaled by their bounds.
+        blocks: into how many blocks rows are divided, for votes.
+        unit: "row" (added or removed) or "row_replaced".
+
+    >>> import numpy as np
+    >>> from dither.learn.sparse.estimators import SparseLogisticRegression
+    >>> X = np.resize([[1.0, -1.0, 1.0, 0.0], [-1.0, -1.0, 0.0, 1.0]], (4000, 4))
+    >>> y = np.where(X[:, 0] > 0, "yes", "no")
+    >>> model = SparseLogisticRegression(epsilon=4, bounds=(-1, 1), classes=["no", "yes"], kept=1).fit(X, y)
+    >>> model.columns_.tolist(), model.predict(X[:2]).tolist()
+    ([0], ['yes', 'no'])
+
+    """
+
+    coef_: Floats
+    intercept_: Floats
+    columns_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        kept: int | None = None,
+        solver: str = "auto",
+        steps: int | None = None,
+        radius: Any = None,
+        blocks: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.kept, self.solver, self.steps = kept, solver, steps
+        self.radius, self.blocks, self.unit = radius, blocks, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        if len(self._declared_classes()) != 2:
+            raise InvalidParameter("classes", self.classes, "two labels")
+        return learner(
+            self._target(),
+            solver=self.solver,
+            lower=lower,
+            upper=upper,
+            loss_name="logistic",
+            unit=self._unit(),
+            kept=self.kept,
+            steps=self.steps,
+            radius=self.radius,
+            blocks=self.blocks,
+        )
+
+    def _publish(self) -> None:
+        super()._publish()
+        self.coef_, self.intercept_ = self.model_.coefficients, self.model_.constants
+        self.columns_ = self.model_.chosen.values
+
+    def _scores(self, values: Floats) -> Floats:
+        scores: Floats = self.model_.scores(values)
+        return np.column_stack([np.zeros(len(scores)), scores])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, as the model has it."""
+        return softmax(self._scores(self._fitted(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return cast(Floats, np.log(self.predict_proba(X)))

@@ -1,0 +1,94 @@
+"""What all learners of sparse models declare, and the whole numbers that records become.
+
+A record becomes its columns on the grid, a constant beside them, and a label or target in whole steps. All of it is a
+function of the record alone and of public numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, exact
+from dither.learn.linear.gradients import PULL
+from dither.learn.rows import STEPS, BoundField, Box, Floats, labelled, records_of
+from dither.learn.units import RowsField
+from dither.mechanisms.public import PublicArray
+from dither.privacy import ROW, Unit
+
+LOSSES: Final = ("squared", "logistic")
+
+
+class LossField(Field[str, str]):
+    """Which loss is minimised."""
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the name of the loss."""
+        if value not in LOSSES:
+            raise InvalidParameter(name, value, f"one of {', '.join(LOSSES)}")
+        return value
+
+
+class RealField(Field[Number, Fraction]):
+    """A finite number."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        """Return the exact number."""
+        return exact(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framed:
+    """The public frame of a problem: bounds of columns and target, the loss and the unit."""
+
+    lower: BoundField = BoundField()
+    upper: BoundField = BoundField()
+    loss_name: LossField = LossField()
+    target_lower: RealField = RealField(0)
+    target_upper: RealField = RealField(1)
+    unit: RowsField = RowsField(ROW)
+
+    def __post_init__(self) -> None:
+        _ = self.box
+        if not self.target_lower < self.target_upper:
+            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+        if self.loss_name == "logistic" and not (self.target_lower == 0 and self.target_upper == 1):
+            raise InvalidParameter("target_upper", str(self.target_upper), "1, and target_lower 0: labels are 0 and 1")
+
+    @cached_property
+    def box(self) -> Box:
+        """The bounds, and their grid."""
+        return Box(self.lower, self.upper)
+
+    @property
+    def distance(self) -> Unit:
+        """The declared unit."""
+        return self.unit
+
+    @property
+    def target_frame(self) -> tuple[float, float]:
+        """Where a score is zero, and how much of the target a score of 1 is."""
+        if self.loss_name == "logistic":
+            return 0.0, 1.0
+        return float(self.target_lower + self.target_upper) / 2, float(self.target_upper - self.target_lower) / 2
+
+    def whole_numbers(self, data: Any) -> tuple[Floats, Floats]:
+        """Return private columns, the last one constant, and labels, or targets in steps of half a range / ``PULL``.
+
+        Rows whose label is neither 0 nor 1 are left out; a target that is no number means the middle.
+        """
+        rows = records_of(data, self.box.columns)
+        if self.loss_name == "logistic":
+            values, classes = labelled(rows, 2)
+            targets = classes.astype(np.float64)
+        else:
+            middle, half = self.target_frame
+            values, frame = rows[:, :-1], Box(PublicArray(np.array([-half])), PublicArray(np.array([half])))
+            with np.errstate(all="ignore"):
+                targets = np.rint(frame.scaled(rows[:, -1:] - middle)[:, 0] * PULL)
+        return np.column_stack([self.box.steps(values), np.full(len(values), float(STEPS))]), targets

@@ -1,0 +1,245 @@
+"""Support selection by stability: disjoint blocks of the rows each say which columns matter, and votes are counted.
+
+For choosing columns by a method whose sensitivity nobody knows. Each block makes a forward selection of its own; one
+row changes the answer of one block. Either every column is a candidate and the columns with the most votes are chosen
+one after the other, or the whole answer is the candidate and is released if its lead over the next one is large. Cost:
+one forward selection a block. Corrections: in print each subsample is drawn from all rows, so that one row may lie in
+many of them, and the price holds for a rate that must be small; here blocks are disjoint, a row's block depends on the
+row alone, and the lead is compared less 1 with the delta of discrete noise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Field, Number, Positive, Whole, round_up, whole
+from dither.learn.linear.gradients import PULL
+from dither.learn.noise_parts import amount_within
+from dither.learn.rows import Floats, exact_products
+from dither.learn.sparse.framed import Framed
+from dither.learn.sparse.l1_ball import root_up
+from dither.learn.trees.bins import KeyField
+from dither.learn.trees.random_forest import tree_of
+from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.propose_test_release import threshold_for
+from dither.mechanisms.registry import Example, register
+from dither.mechanisms.runner import Runner
+from dither.mechanisms.stable_mode import StableLabel
+from dither.mechanisms.top_k import TopK
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, Unit, Use
+
+Places = NDArray[np.int64]
+VOTES: Final = ("columns", "whole")
+USUAL_BLOCKS: Final = 64
+MOST_KEPT: Final = 2**8
+#: A column that the chosen ones explain but for this share of its length is chosen no more.
+_EXPLAINED: Final = 2.0**-20
+_MOST_THRESHOLD: Final = 2**60
+
+
+class _VotesField(Field[str, str]):
+    """What is voted for."""
+
+    def convert(self, name: str, value: str) -> str:
+        if value not in VOTES:
+            raise InvalidParameter(name, value, f"one of {', '.join(VOTES)}")
+        return value
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    public: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "kept": 1, "scale": 4}
+    yield Example(SupportSelection(**public, loss_name="logistic", votes="columns", blocks=3), rows, others)
+    yield Example(
+        SupportSelection(**public, loss_name="squared", votes="whole", blocks=2, threshold=9, target_upper=2),
+        rows,
+        others,
+    )
+    yield Example(SupportSelection(**public, loss_name="squared", votes="columns", blocks=2, unit=ROW_REPLACED), rows)
+
+
+@register(
+    examples=_examples,
+    source="Differentially Private Feature Selection via Stability Arguments, and the Robustness of the Lasso "
+    "(Thakurta, Smith 2013); Private Convex Empirical Risk Minimization and High-dimensional Regression (Kifer, Smith, "
+    "Thakurta 2012), section 4; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+)
+@dataclass(frozen=True, kw_only=True)
+class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
+    """Choose the columns that most disjoint blocks of the rows find to matter.
+
+    Guarantee: data ``d_in`` rows apart loses, for votes on columns, what ``kept`` choices of ``scale`` lose at
+    ``d_in``; for votes on whole answers epsilon = ``2 d_in / scale`` and the delta of a lead that is too small (each
+    at twice the rows where rows are replaced).
+
+    Args:
+        lower: public bounds of the columns; numbers beyond them are clipped.
+        upper: public bounds of the columns.
+        loss_name: "squared" for targets, "logistic" for labels 0 and 1 (rows with another one are left out).
+        kept: how many columns a block names, and how many are chosen at most.
+        blocks: into how many blocks the rows are divided.
+        votes: "columns" or "whole".
+        scale: of a choice among columns, or of the noise of the lead, in votes.
+        threshold: what the noisy lead, less 1, must reach; 0 for votes on columns.
+        key: a public text that decides the division.
+        target_lower: the public lower bound of the target; for labels 0.
+        target_upper: its upper bound; for labels 1.
+        unit: ROW or ROW_REPLACED.
+
+    >>> from dither.privacy import PureDP
+    >>> public = {"lower": [0] * 9, "upper": [1] * 9, "loss_name": "squared", "kept": 2}
+    >>> SupportSelection.calibrated(PureDP(1), votes="columns", **public).scale
+    Fraction(4, 1)
+
+    """
+
+    name: ClassVar[str] = "support-selection"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how well blocks agree depends on the rows"
+    no_interval_because: ClassVar[str] = "a set of columns has no interval"
+
+    kept: Whole = Whole(least=1, most=MOST_KEPT)
+    blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
+    votes: _VotesField = _VotesField()
+    scale: Positive = Positive()
+    threshold: Whole = Whole(0, most=_MOST_THRESHOLD)
+    key: KeyField = KeyField("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kept > self.box.columns:
+            raise InvalidParameter("kept", self.kept, f"at most the {self.box.columns} columns")
+        if (self.threshold > 0) != (self.votes == "whole"):
+            raise InvalidParameter("threshold", self.threshold, "above 0 for votes on whole answers, else 0")
+        _ = self.part
+
+    @classmethod
+    def calibrated(
+        cls,
+        target: Loss,
+        *,
+        lower: Any,
+        upper: Any,
+        loss_name: str,
+        kept: int,
+        votes: str = "columns",
+        blocks: int = USUAL_BLOCKS,
+        key: str = "",
+        unit: Unit = ROW,
+        **targets: Number,
+    ) -> Self:
+        """Return the selection with the least noise whose loss for one unit is within ``target``."""
+        touched = unit.touched if isinstance(unit, Unit) else 1
+        columns, threshold = len(np.atleast_1d(np.asarray(lower))), 0
+        if votes == "whole":
+            if not (isinstance(target, ApproxDP) and target.delta):
+                raise InvalidParameter("target", target, "an epsilon with a delta, for votes on whole answers")
+            scale = round_up(2 * touched / target.epsilon, bits=64)
+            threshold = threshold_for(scale, target.delta) + 2 * touched - 1
+        else:
+            amount, is_pure = amount_within(target)
+            # The last candidate left is no choice; one of epsilon e has a rho of e^2 / 8.
+            times = max(1, min(whole("kept", kept, least=1), columns - 1))
+            scale = 2 * touched * (times / amount if is_pure else root_up(times / (8 * amount)))
+        return cls(
+            lower=lower,
+            upper=upper,
+            loss_name=loss_name,
+            kept=kept,
+            blocks=blocks,
+            votes=votes,
+            scale=scale,
+            threshold=threshold,
+            key=key,
+            unit=unit,
+            **targets,
+        )
+
+    @property
+    def part(self) -> TopK | StableLabel:
+        """The choice among columns, or the test of the lead."""
+        if self.votes == "whole":
+            return StableLabel(scale=self.scale, threshold=self.threshold)
+        return TopK(candidates=self.box.columns, chosen=self.kept, scale=self.scale)
+
+    @property
+    def stability(self) -> int:
+        """How far one unit moves a count of votes; a vote for another answer moves a lead by 2."""
+        return self.unit.touched * (2 if self.votes == "whole" else 1)
+
+    def plan(self) -> Plan:
+        """Return one draw."""
+        return Use(self.part, self.stability)
+
+    def release(self, data: Any, run: Runner) -> tuple[int, ...]:
+        """Return the places of the chosen columns, ``kept`` of them; -1 for what blocks do not agree on."""
+        columns, targets = self.whole_numbers(data)
+        if self.loss_name == "logistic":
+            targets = (2 * targets - 1) * PULL
+        block = tree_of(np.column_stack([columns, targets]).astype(np.int64), self.blocks, self.key)
+        answers = [
+            forward_selection(columns[block == number], targets[block == number], self.kept)
+            for number in range(self.blocks)
+        ]
+        if self.votes == "whole":
+            return self._agreed(run, answers)
+        counts = np.bincount(np.concatenate(answers), minlength=self.box.columns)
+        chosen = run(self.part, counts.astype(np.int64), stability=self.stability)
+        return tuple(int(place) for place in chosen)
+
+    def _agreed(self, run: Runner, answers: list[Places]) -> tuple[int, ...]:
+        votes = Counter(" ".join(map(str, sorted(answer.tolist()))) for answer in answers if answer.size)
+        leader = min(votes, key=lambda answer: (-votes[answer], answer), default="")
+        lead = votes[leader] - max((count for answer, count in votes.items() if answer != leader), default=0)
+        label = run(self.part, (max(0, lead - 1), leader), stability=self.stability)
+        places = [int(place) for place in str(label or "").split()]
+        return (*places, *[-1] * (self.kept - len(places)))
+
+
+def forward_selection(columns: Floats, targets: Floats, kept: int) -> Places:
+    """Return the places of at most ``kept`` columns, each the one that explains most of what earlier ones leave.
+
+    A function of the set of records: sums over records are exact, whatever their order, and everything after them is
+    element by element, which IEEE 754 defines without any freedom. The last column is constant and comes first.
+
+    Args:
+        columns: whole numbers of at most 2^12, one record a row.
+        targets: whole numbers of at most 2^12.
+        kept: how many columns are chosen.
+
+    """
+    width = columns.shape[1]
+    if not len(columns):
+        return np.zeros(0, dtype=np.int64)
+    # What is left of each column's products with the targets, and of its squared length.
+    products = exact_products(targets[:, None], columns)[0].astype(np.float64)
+    lengths = np.add.reduce(columns * columns, axis=0)
+    least = np.maximum(lengths * _EXPLAINED, 1.0)
+    rays: list[Floats] = []
+    chosen: list[int] = []
+    for place in [width - 1, *[-1] * kept]:
+        if place < 0:
+            gains = np.where(lengths > least, products * products / np.maximum(lengths, 1.0), 0.0)
+            gains[[*chosen, width - 1]] = 0.0
+            place = int(gains.argmax())
+            if not gains[place] > 0:
+                break
+            chosen.append(place)
+        ray = exact_products(columns[:, place : place + 1], columns)[0].astype(np.float64)
+        for earlier in rays:
+            ray = ray - earlier * earlier[place]
+        root = np.sqrt(max(float(lengths[place]), 1.0))
+        ray = ray / root
+        products = products - ray * (float(products[place]) / root)
+        lengths = lengths - ray * ray
+        rays.append(ray)
+    return np.array(chosen, dtype=np.int64)

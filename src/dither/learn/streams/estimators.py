@@ -1,0 +1,144 @@
+"""Estimators that are fed by ``partial_fit``: a regression of a stream."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
+from dither.learn.base import PrivateRegressor, bounds_of
+from dither.learn.rows import Floats
+from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
+from dither.mechanisms.release import Budget, converse
+from dither.privacy import PureDP
+
+
+class IncrementalLinearRegression(PrivateRegressor):
+    """Linear regression of a stream: each ``partial_fit`` adds a batch and updates the model, for one price.
+
+    Guarantee: all calls together, up to ``batches`` of them, lose at most the stated loss for one row of the stream
+    added or removed (event level: a person with several rows loses it for each of them); see ``privacy_``.
+
+    Args:
+        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability outside which the promise holds.
+        rho: a loss in zero-concentrated differential privacy.
+        bounds: (lower, upper) of all columns, or a pair for each.
+        target_bounds: (lower, upper) of the target; targets beyond them are clipped.
+        batches: how many batches there will be at most; charged at the first of them.
+        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+
+    >>> import numpy as np
+    >>> from dither.learn.streams.estimators import IncrementalLinearRegression
+    >>> model = IncrementalLinearRegression(rho=1, bounds=(-1, 1), target_bounds=(-2, 2), batches=4)
+    >>> for _ in range(4):
+    ...     X = np.linspace(-1, 1, 2000)[:, None]
+    ...     model = model.partial_fit(X, 1.5 * X[:, 0])
+    >>> bool(abs(model.coef_[0] - 1.5) < 0.3), model.privacy_.unit
+    (True, 'events added or removed')
+
+    """
+
+    coef_: Floats
+    intercept_: float
+    n_batches_seen_: int
+    _stream: RunningRegression | None
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        batches: int = 16,
+        alpha: Any = 0,
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.target_bounds, self.batches, self.alpha = bounds, target_bounds, batches, alpha
+
+    def mechanism(self, columns: int) -> Any:
+        """Return the conversation that the first batch opens."""
+        lower, upper = bounds_of(self.bounds, columns)
+        low, high = bounds_of(self.target_bounds, 1, "target_bounds")
+        return IncrementalRegression.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            target_lower=float(low[0]),
+            target_upper=float(high[0]),
+            batches=self.batches,
+            penalty=self.alpha,
+        )
+
+    def fit(self, X: Any, y: Any, *, budget: Budget | None = None) -> Self:
+        """Begin a new stream, paid for anew, with these rows as its first batch.
+
+        Args:
+            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            y: a target for each row.
+            budget: what is charged; by default a budget of exactly this stream.
+
+        """
+        self._stream = None
+        if hasattr(self, "model_"):
+            del self.model_
+        return self.partial_fit(X, y, budget=budget)
+
+    def partial_fit(self, X: Any, y: Any, *, budget: Budget | None = None) -> Self:
+        """Add a batch; the first one charges the whole stream.
+
+        Args:
+            X: rows of numbers, none of which was in an earlier batch.
+            y: a target for each row.
+            budget: what the first batch charges; by default a budget of exactly this stream.
+
+        """
+        is_first = not hasattr(self, "model_")
+        values = self._values(X, reset=is_first)
+        targets = self._labels(y)
+        if len(targets) != len(values):
+            raise InvalidValue("y", y, "one target for each row (inconsistent numbers of samples)")
+        mechanism = self.mechanism(self.n_features_in_)
+        if is_first:
+            charged = self._own_budget(mechanism) if budget is None else budget
+            self._stream = converse(mechanism, None, budget=charged)
+        elif budget is not None:
+            raise InvalidParameter("budget", budget, "left out after the first batch, which paid for all of them")
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            raise HandleMisuse("a copied or saved stream predicts, and takes no further batches: begin one by fit")
+        if stream.stream != mechanism:
+            raise InvalidParameter("parameters", type(self).__name__, "left as they are while a stream runs")
+        model = stream.feed(np.column_stack([values, targets]))
+        self.n_batches_seen_ = stream.fed
+        return self.adopt(model, mechanism, "unledgered")
+
+    def prepare(self, X: Any, y: Any) -> NoReturn:
+        """Refuse: a stream is no single release."""
+        raise InvalidParameter("estimator", type(self).__name__, "one of a single release; this one is fed in batches")
+
+    def _own_budget(self, mechanism: IncrementalRegression) -> Budget:
+        loss, unit = mechanism.loss(1), mechanism.distance
+        if isinstance(loss, PureDP):
+            return Budget(epsilon=loss.epsilon, unit=unit)
+        return Budget(rho=loss.rho, unit=unit)
+
+    def _publish(self) -> None:
+        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the expected target of each row."""
+        values = self._fitted(X)
+        found: Floats = self.model_.scores(values)[:, 0]
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A conversation is never copied: both copies would answer for one price.
+        return {name: part for name, part in super().__getstate__().items() if name != "_stream"}
