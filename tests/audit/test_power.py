@@ -102,7 +102,7 @@ def test_a_verdict_explains_itself() -> None:
     told = []
     verdicts = audit_registered("randomised-response", 10_000, told.append, seconds=0.1)
     assert told == verdicts
-    verdict = audit(Gaussian(sigma=1, grid="1/4"), 0.0, 1.0, samples=20_000, pair="0 and 1")
+    verdict = audit(Gaussian(sigma=1, grid="1/4"), 0.0, 1.0, samples=20_000, pair="0 and 1", false_alarm=FALSE_ALARM)
     record = verdict.to_dict()
     assert record["claim"] == {"kind": "zcdp", "rho": "1/2"}
     assert record["evidence"]["hits"] <= record["evidence"]["trials"] == 15_000

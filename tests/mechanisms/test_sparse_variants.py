@@ -262,18 +262,23 @@ NO = -(10**6)
 
 
 def conversations(m: Any, script: list[int], count: int) -> Any:
-    """Return the answers as numbers, one conversation a row; a question that was not asked counts as no."""
+    """Return what an analyst makes of the answers of each conversation; a question that was not asked counts as no.
+
+    That is their sum, and every second answer less those in between, in which the noise of the threshold cancels.
+    """
     noise = BlockNoise(SystemEntropy())
     rows = np.full((count, len(script)), NO)
     for row in rows:
         answers = converse(m, script, noise)
         row[: len(answers)] = [NO if a is None else getattr(a, "value", getattr(a, "above", 0)) for a in answers]
-    return rows
+    return np.column_stack([rows.sum(axis=1), rows[:, ::2].sum(axis=1) - rows[:, 1::2].sum(axis=1)])
 
 
+# Shown over 9 and 6 runs: epsilon 1.62 (deviation 0.11) where 0.65 is claimed, and 2.97 (0.09) where 2.05 is: eight and
+# ten deviations.
 WRONG = [
     (NeverStops(threshold=0, threshold_scale=20, query_scale=20, value_scale=2), [900] * 30, [901] * 30, 1000),
-    (FreeFarAnswers(threshold=0, threshold_scale=20, query_scale=1, margin=0), [900] * 40, [899, 901] * 20, 2000),
+    (FreeFarAnswers(threshold=0, threshold_scale=20, query_scale=1, margin=0), [900] * 120, [899, 901] * 60, 1000),
 ]
 
 
