@@ -235,7 +235,8 @@ class GroupedByTheData(GroupingAndSmoothing):
 
 def test_groups_taken_from_the_data_are_caught() -> None:
     broken = GroupedByTheData(columns=4, width=2, noise=Geometric(scale=1))
-    assert replay(broken, np.array([3, 2, 2, 0]), np.array([3, 2, 1, 0]), d_in=1)
+    # The two sums are the same about one time in ten, and then nothing shows.
+    assert any(replay(broken, np.array([3, 2, 2, 0]), np.array([3, 2, 1, 0]), d_in=1) for _ in range(100))
     sound = GroupingAndSmoothing(columns=4, width=2, noise=Geometric(scale=1))
     assert not replay(sound, np.array([3, 2, 2, 0]), np.array([3, 2, 1, 0]), d_in=1)
 
