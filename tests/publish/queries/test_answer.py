@@ -39,6 +39,7 @@ from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Use
 from dither.publish.queries import Aggregate, Answer, Answered, Key, Query, QueryResult, plan_query, present
 from dither.publish.queries.examples import answer_examples, clinic, clinic_query, some_visits, visit
 from dither.publish.queries.groups import canonical
+from dither.publish.queries.statistics import statistic_of
 from dither.testing import hostile
 
 HUGE = PureDP(10**9)
@@ -448,3 +449,15 @@ def test_the_answer_has_its_parts_as_one_row_of_integers() -> None:
     assert isinstance(released, Answered)
     assert np.asarray(released).shape == (4,)
     assert Counter(len(numbers.values) for numbers in released.numbers) == {2: 2}
+
+
+@pytest.mark.parametrize("bounds", [(1e-299, 2e-299), (-3.5, 2.5), (0.1, 0.3), (1e9, 1e9 + 1)], ids=str)
+def test_the_interval_of_a_mean_is_one_also_at_the_ends_of_its_range(bounds: tuple[float, float]) -> None:
+    """A noisy sum beyond the range leaves the end of the grid, which may lie a little outside the declared bounds."""
+    mean = statistic_of(Aggregate("mean", "mean", (Name("x"),), (bounds,)), {"x": Kind.REAL}, has_persons=False)
+    assert mean is not None
+    for total in (-(10**30), 10**30):
+        sums, ones = np.array([total], dtype=object).astype(np.float64), np.array([1.0])
+        (low,), (high,) = mean.enclosed([sums, ones], [sums, ones])
+        assert low <= high
+        assert low == pytest.approx(bounds[0] if total < 0 else bounds[1], abs=(bounds[1] - bounds[0]) / 10)

@@ -218,7 +218,10 @@ class Averaged(Statistic):
         """Return the range of sum / count over the box; a group without values has a mean anywhere in the range."""
         first, last = mean_bounds((low[0], high[0]), (low[1], high[1]), self.scaled)
         least, most = outwards(self._worth(first), self._worth(last))
-        return np.maximum(least, self.scaled.grid.lower), np.minimum(most, self.scaled.grid.upper)
+        # The first and the last step of the grid may lie a little outside the declared range, and so may a mean on it.
+        ends = self._worth(np.array([self.scaled.grid.least, self.scaled.grid.most], dtype=np.float64))
+        lowest, highest = min(self.scaled.grid.lower, float(ends[0])), max(self.scaled.grid.upper, float(ends[1]))
+        return np.maximum(least, lowest), np.minimum(most, highest)
 
     def _worth(self, steps: Floats) -> Floats:
         return self.scaled.grid.origin + np.ldexp(steps, -self.scaled.grid.exponent)
