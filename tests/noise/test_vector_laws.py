@@ -97,8 +97,8 @@ def misfits(found: Enumeration, law: Callable[[Any], float], support: Any) -> li
 
 CAUCHY = [
     (2, Fraction(1), Fraction(1, 2), 2, 8, 0.07),
-    (4, Fraction(1), Fraction(1, 3), 2, 9, 0.03),
-    (4, Fraction(5, 2), Fraction(0), 2, 9, 0.06),
+    (4, Fraction(1), Fraction(1, 3), 2, 8, 0.06),
+    (4, Fraction(5, 2), Fraction(0), 2, 8, 0.12),
     (6, Fraction(3, 2), Fraction(1), 3, 6, 0.05),
 ]
 
