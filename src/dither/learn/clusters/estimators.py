@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sklearn.base import ClusterMixin, DensityMixin, TransformerMixin
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
-from dither.learn.base import AnyMechanism, PrivateEstimator, bounds_of
+from dither.learn.base import AnyMechanism, RowsEstimator, bounds_of
 from dither.learn.clusters.blocks import USUAL_BLOCKS, BlockClusters
 from dither.learn.clusters.coreset import CoresetClusters
 from dither.learn.clusters.grid import GridClusters
@@ -23,7 +23,6 @@ from dither.learn.clusters.mixture import SHAPES, NoisyMixture
 from dither.learn.clusters.priv_gene import PrivGene
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import Floats
-from dither.mechanisms.release import Budget
 from dither.privacy import Loss
 
 SOLVERS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
@@ -39,7 +38,7 @@ _LITTLE_RHO: Final = Fraction(1, 100)
 _LITTLE_EPSILON: Final = 4
 
 
-class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[misc]
+class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[misc]
     """k-means under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -125,22 +124,6 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
             return PrivGene.calibrated(target, **public)
         return LloydClusters.calibrated(target, **public, steps=self.steps, schedule=self.schedule, zone=self.zone)
 
-    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
-        """Find centres; every call is a release of its own.
-
-        Args:
-            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
-            y: not used.
-            budget: what is charged; by default a budget of exactly this release.
-
-        """
-        return super().fit(X, y, budget=budget)
-
-    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
-        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
-        values = self._values(X, reset=True)
-        return self.mechanism(self.n_features_in_), values
-
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the nearest centre of each row."""
         values = self._fitted(X)
@@ -164,13 +147,8 @@ class KMeans(TransformerMixin, ClusterMixin, PrivateEstimator):  # type: ignore[
     def _publish(self) -> None:
         self.cluster_centers_ = self.model_.places
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
 
-
-class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]
+class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
     """A mixture of Gaussian components under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -234,22 +212,6 @@ class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]
             unit=self._unit(),
         )
 
-    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
-        """Find components; every call is a release of its own.
-
-        Args:
-            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
-            y: not used.
-            budget: what is charged; by default a budget of exactly this release.
-
-        """
-        return super().fit(X, y, budget=budget)
-
-    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
-        """Return the mechanism and its private rows; nothing is charged or drawn yet."""
-        values = self._values(X, reset=True)
-        return self.mechanism(self.n_features_in_), values
-
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the likeliest component of each row."""
         values = self._fitted(X)
@@ -279,11 +241,6 @@ class GaussianMixture(DensityMixin, PrivateEstimator):  # type: ignore[misc]
             shapes = np.diagonal(shapes, axis1=1, axis2=2).copy()
         # A spherical component has one spread in columns scaled by their bounds; in their own units it is the mean one.
         self.covariances_ = shapes.mean(axis=1) if self.covariance_type == "spherical" else shapes
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False
-        return tags
 
 
 def best_solver(target: Loss, columns: int, clusters: int) -> str:
