@@ -21,7 +21,6 @@ from dither.learn.linear import (
 )
 from dither.learn.linear.gradients import PULL, WEIGHT_STEPS, pulls
 from dither.learn.linear.moments import STABILITY, moment_entries
-from dither.learn.linear.output import TOLERANCE, minimiser
 from dither.learn.rows import exact_products
 from dither.learn.survey import survey_stability
 from dither.mechanisms import perform
@@ -201,36 +200,6 @@ def test_regression_with_positive_bounds_has_a_sensitivity() -> None:
     assert float(learner.part.sigma) > LENGTH**2  # type: ignore[union-attr]
     rows = np.array([[1.0, 2.0, 3.0], [50.0, 20.0, 10.0]])
     assert replay(learner, rows, np.vstack([rows, [100.0, 100.0, 100.0]])) == []
-
-
-def test_the_minimiser_is_certified_and_moves_no_farther_than_said() -> None:
-    generator = np.random.default_rng()
-    records = generator.normal(size=(80, 3))
-    records /= np.maximum(np.linalg.norm(records, axis=1, keepdims=True), 1.0)
-    classes = (np.arange(80) % 2).astype(float)
-    for penalty in (0.25, 3.0):
-        weights = minimiser(records, classes, penalty)
-        exact = [
-            math.fsum(
-                (1 / (1 + math.exp(-math.fsum(a * w for a, w in zip(row, weights, strict=True)))) - label) * row[place]
-                for row, label in zip(records.tolist(), classes.tolist(), strict=True)
-            )
-            + penalty * weights[place]
-            for place in range(3)
-        ]
-        assert math.hypot(*exact) <= TOLERANCE
-        for gone in range(80):
-            kept = np.arange(80) != gone
-            moved = float(np.linalg.norm(weights - minimiser(records[kept], classes[kept], penalty)))
-            assert moved <= (1 + 2 * TOLERANCE) / penalty
-
-
-def test_the_minimiser_arrives_without_newton(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither.learn.linear.output._NEWTON_STEPS", 0)
-    records = np.array([[0.6, 0.8], [-1.0, 0.0], [0.0, 0.5]])
-    found = minimiser(records, np.array([1.0, 0.0, 1.0]), 1.0)
-    monkeypatch.undo()
-    assert found == pytest.approx(minimiser(records, np.array([1.0, 0.0, 1.0]), 1.0), abs=2 * float(TOLERANCE))
 
 
 def test_no_rows_and_one_class_and_odd_rows_are_learned_from() -> None:

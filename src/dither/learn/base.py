@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.learn.models import Model
+from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
 from dither.learn.saved import Privacy, plain, read, write
 from dither.mechanisms.core import Composed
@@ -72,9 +72,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the mechanism and its private rows; nothing is charged or drawn yet."""
         values = self._values(X, reset=True)
         mechanism = self.mechanism(self.n_features_in_)
-        limit = getattr(mechanism, "most_rows", None)
-        if limit is not None and len(values) > limit:
-            raise InvalidValue("X", X, f"at most {limit} rows for {mechanism.name}; most other solvers take any number")
         labels = self._labels(y)
         if len(labels) != len(values):
             raise InvalidValue("y", y, "one label for each row (inconsistent numbers of samples)")
@@ -240,12 +237,29 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         return cast("NDArray[Any]", self.classes_[scores.argmax(axis=1)])
 
     def _scores(self, values: Floats) -> Floats:
-        """Return a score for each row and class."""
-        raise NotImplementedError
+        """Return a score for each row and class; one score of a model is that of the second class against the first."""
+        scores: Floats = self.model_.scores(values)
+        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+
+
+class ChanceClassifier(PrivateClassifier):
+    """A classifier whose scores are logarithms of odds."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each class, as the model has it."""
+        return softmax(self._scores(self._fitted(X)))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return cast(Floats, np.log(self.predict_proba(X)))
 
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
-    """A regression of a target within declared bounds; a target that is no number means their middle."""
+    """A linear regression of a target within declared bounds; a target that is no number means their middle."""
+
+    coef_: Floats
+    intercept_: float
 
     def _labels(self, y: Any) -> Floats:
         column = _one_column(y)
@@ -253,6 +267,15 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return column.astype(np.float64)
         except (TypeError, ValueError):
             raise InvalidValue("y", y, "numbers") from None
+
+    def _publish(self) -> None:
+        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the expected target of each row."""
+        values = self._fitted(X)
+        found: Floats = self.model_.scores(values)[:, 0]
+        return found
 
 
 def numbers_of(estimator: Any, X: Any, *, reset: bool) -> Floats:

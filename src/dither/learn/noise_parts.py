@@ -19,26 +19,34 @@ from dither.exact import Field, Number, exact, round_up, sqrt_up
 from dither.mechanisms.additive import Additive
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.gaussian import Gaussian
 from dither.mechanisms.runner import Runner
 from dither.privacy import ApproxDP, Loss, PureDP
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 
-VectorNoise = DiscreteGaussian | GammaNorm
+VectorNoise = DiscreteGaussian | Gaussian | GammaNorm
 
 
-class VectorPartField(Field[Any, VectorNoise]):
+class RealPartField(Field[Any, "Gaussian | GammaNorm"]):
+    """Noise of one real number, of which noise of a vector is made."""
+
+    def convert(self, name: str, value: Any) -> Gaussian | GammaNorm:
+        """Return the noise."""
+        if not isinstance(value, Gaussian | GammaNorm) or value.shape != ():
+            raise InvalidParameter(name, value, "Gaussian or GammaNorm noise of one number")
+        return value
+
+
+class VectorPartField(Field[Any, "DiscreteGaussian | GammaNorm"]):
     """Noise of one number, of which a learner makes noise of a vector."""
 
-    def convert(self, name: str, value: Any) -> VectorNoise:
+    def convert(self, name: str, value: Any) -> DiscreteGaussian | GammaNorm:
         """Return the noise."""
         if not isinstance(value, DiscreteGaussian | GammaNorm) or value.shape != ():
             raise InvalidParameter(name, value, "DiscreteGaussian or GammaNorm noise of one number")
         return value
-
-
-#: The same field under its other name.
 
 
 def amount_within(target: Loss) -> tuple[Fraction, bool]:
@@ -51,7 +59,7 @@ def amount_within(target: Loss) -> tuple[Fraction, bool]:
     return target.rho, False
 
 
-def noise_for(amount: Fraction, stability: Number, *, is_pure: bool) -> VectorNoise:
+def noise_for(amount: Fraction, stability: Number, *, is_pure: bool) -> DiscreteGaussian | GammaNorm:
     """Return the noise that costs this amount for vectors that move by ``stability`` in L2."""
     moved = exact("stability", stability)
     if is_pure:

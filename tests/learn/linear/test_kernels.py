@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.fourier import TURN, features_of, public_features
 from dither.learn.linear.kernel_predictions import KernelPredictions
@@ -130,15 +130,13 @@ def test_the_noise_of_answers_is_not_that_of_features() -> None:
     assert few <= math.sqrt(20) * 1.01 / 5
 
 
-def test_odd_rows_are_learned_from_and_too_many_refused() -> None:
+def test_odd_rows_are_learned_from() -> None:
     odd = np.array([[float("nan"), 1e308, 0.0], [float("inf"), -float("inf"), 0.0], [1.0, 1.0, float("nan")]])
     machine = KernelMachine.calibrated(PureDP(1), features=4, **BOX)
     answers = KernelPredictions.calibrated(PureDP(1), features=4, points=[[0, 0]], **BOX)
     for rows in (np.zeros((0, 3)), odd, np.ones((5, 3))):
         assert np.isfinite(perform(machine, rows).weights.values).all()
         assert np.isfinite(perform(answers, rows)).all()
-    with pytest.raises(InvalidValue):
-        perform(answers, np.broadcast_to(np.zeros(3), (2**20 + 1, 3)))
 
 
 def test_parameters_are_refused_by_name() -> None:

@@ -11,11 +11,9 @@ import pytest
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.centred import LENGTH
-from dither.learn.linear import ObjectivePerturbation, perturbed_minimum
+from dither.learn.linear import ObjectivePerturbation
+from dither.learn.linear.penalised import BENDS, TOLERANCE
 from dither.learn.linear.perturbed_minimum import (
-    BENDS,
-    TOLERANCE,
-    Objective,
     PerturbedMinimum,
     Sides,
     bend_loss,
@@ -44,55 +42,6 @@ def slow_pull(loss: str, score: float, side: int) -> tuple[float, float]:
     if ahead >= 1.5:
         return 0.0, 0.0
     return (-float(sign), 0.0) if ahead <= 0.5 else (-sign * (1.5 - ahead), 1.0)
-
-
-def slow_gradient(
-    loss: str, records: np.ndarray, sides: np.ndarray, penalty: Fraction, term: list[float], weights: list[Fraction]
-) -> list[float]:
-    """The gradient at exact weights: exact scores, sums without rounding."""
-    total = [[float(penalty * weight + Fraction(shift))] for weight, shift in zip(weights, term, strict=True)]
-    for row, side in zip(records.astype(int).tolist(), sides.astype(int).tolist(), strict=True):
-        score = float(sum(Fraction(entry, LENGTH) * weight for entry, weight in zip(row, weights, strict=True)))
-        pull = slow_pull(loss, score, side)[0]
-        for place, entry in enumerate(row):
-            total[place].append(pull * entry / LENGTH)
-    return [math.fsum(parts) for parts in total]
-
-
-def whole_records(count: int, width: int) -> np.ndarray:
-    """Random whole records, half of them as long as can be."""
-    generator = np.random.default_rng()
-    rows = generator.normal(size=(count, width))
-    rows *= LENGTH * generator.choice([0.1, 1.0], size=(count, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.trunc(rows)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("length", [0.0, 3.0, 1e6, 1e13])
-def test_the_gradient_is_short_where_the_solver_stops(loss: str, length: float) -> None:
-    generator = np.random.default_rng()
-    for penalty in (Fraction(1, 4), Fraction(7, 3), Fraction(900)):
-        records, sides = whole_records(30, 4), generator.integers(0, 2, size=30).astype(float)
-        term = (length * generator.normal(size=4)).tolist()
-        found = Objective(records, sides, loss, penalty).minimise(term)
-        weights = [Fraction(weight, 2**40) for weight in found]
-        assert math.hypot(*slow_gradient(loss, records, sides, penalty, term, weights)) <= TOLERANCE
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_gradient_steps_alone_arrive(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    records, sides = whole_records(12, 3), np.arange(12) % 2.0
-    objective = Objective(records, sides, loss, Fraction(2))
-    quick = objective.minimise([0.5, -1.0, 2.0])
-    monkeypatch.setattr(perturbed_minimum, "_NEWTON_STEPS", 0)
-    slow = objective.minimise([0.5, -1.0, 2.0])
-    # Both gradients are shorter than the tolerance, and the objective is strongly convex.
-    assert math.dist(quick, slow) / 2**40 <= 2 * TOLERANCE / 2
-
-
-def test_no_records_leave_penalty_and_linear_term() -> None:
-    found = Objective(np.zeros((0, 2)), np.zeros(0), "logistic", Fraction(4)).minimise([8.0, -2.0])
-    assert [weight / 2**40 for weight in found] == pytest.approx([-2.0, 0.5], abs=float(TOLERANCE) / 4)
 
 
 def log_density(
@@ -179,7 +128,7 @@ def test_the_price_of_one_record_and_of_many() -> None:
         finish=GammaNorm(scale="0.01"),
     )
     assert float(gaussian.loss(1).pure) == pytest.approx(
-        math.log1p(1 / 5) + 4.8916 / 20 + 1 / 800 + 300 * float(TOLERANCE) / 5, abs=1e-3
+        math.log1p(1 / 5) + 4.8916 / 20 + 1 / 800 + 400 * float(TOLERANCE) / 5, abs=1e-3
     )
     assert gaussian.loss(2).delta >= 1e-6 * (1 + math.exp(float(gaussian.loss(1).pure)))
 

@@ -5,38 +5,24 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import exact
-from dither.learn.base import AnyMechanism, PrivateClassifier, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
 from dither.learn.bayes.categorical import CategoricalNaiveBayes
 from dither.learn.bayes.gaussian import GaussianNaiveBayes
-from dither.learn.models import softmax
 from dither.learn.rows import Floats
 
 
-class _NaiveBayes(PrivateClassifier):
+class _NaiveBayes(ChanceClassifier):
     """A classifier whose scores are logarithms of joint densities."""
-
-    def _scores(self, values: Floats) -> Floats:
-        found: Floats = self.model_.scores(values)
-        return found
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of the joint density of each row and class."""
         return self._scores(self._fitted(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
-        return softmax(self._scores(self._fitted(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return cast(Floats, np.log(self.predict_proba(X)))
 
     @property
     def class_prior_(self) -> Floats:

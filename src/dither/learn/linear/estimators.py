@@ -1,18 +1,13 @@
 """Estimators of linear models: logistic regression, support vector machines, linear and ridge regression."""
 
 # scikit-learn calls rows X.
-# ruff: noqa: N803
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateRegressor, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, PrivateRegressor, bounds_of
 from dither.learn.linear.choose import classifier, regression
-from dither.learn.models import softmax
 from dither.learn.rows import Floats
 
 
@@ -44,12 +39,8 @@ class _LinearClassifier(PrivateClassifier):
         super()._publish()
         self.coef_, self.intercept_ = self.model_.coefficients, self.model_.constants
 
-    def _scores(self, values: Floats) -> Floats:
-        scores: Floats = self.model_.scores(values)
-        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
-
-class LogisticRegression(_LinearClassifier):
+class LogisticRegression(_LinearClassifier, ChanceClassifier):
     """Logistic regression of two or more classes, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -98,15 +89,6 @@ class LogisticRegression(_LinearClassifier):
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         return self._classifier(columns, "logistic")
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
-        return softmax(self._scores(self._fitted(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return cast(Floats, np.log(self.predict_proba(X)))
 
 
 class LinearSVC(_LinearClassifier):
@@ -164,8 +146,6 @@ class _LinearRegressor(PrivateRegressor):
     bounds: Any
     target_bounds: Any
     solver: str
-    coef_: Floats
-    intercept_: float
 
     def _regression(self, columns: int, penalty: Any) -> AnyMechanism:
         lower, upper = bounds_of(self.bounds, columns)
@@ -180,15 +160,6 @@ class _LinearRegressor(PrivateRegressor):
             penalty=penalty,
             unit=self._unit(),
         )
-
-    def _publish(self) -> None:
-        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the expected target of each row."""
-        values = self._fitted(X)
-        found: Floats = self.model_.scores(values)[:, 0]
-        return found
 
 
 class LinearRegression(_LinearRegressor):

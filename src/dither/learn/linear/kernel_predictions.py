@@ -18,13 +18,12 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
-from dither.learn.linear.minibatch import RealPartField, vector_part
-from dither.learn.linear.output import LEAST_PENALTY, MOST_ROWS, TOLERANCE, minimiser
-from dither.learn.noise_parts import amount_within, shaped, spread_of
+from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
+from dither.learn.noise_parts import RealPartField, amount_within, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, into_ball, labelled, records_of, squared_lengths
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -40,7 +39,7 @@ MOST_POINTS: Final = 2**12
 MOST_CLASSES: Final = 2**6
 #: Room for the errors of a largest singular value that floats find, as a share of it.
 _ROOM: Final = Fraction(1, 2**16)
-#: Room for the errors of products of features and weights, over all answers and for both of two neighbours.
+#: Room for the rounding of answers, over all of them and for both of two neighbours.
 _PRODUCTS: Final = Fraction(1, 2**18)
 #: Records farther from the points' centre than so many spreads of the points are shortened.
 _NEAR: Final = 0.7
@@ -110,7 +109,6 @@ class KernelPredictions(Composed[Any, Any]):
     name: ClassVar[str] = "kernel-predictions"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    most_rows: ClassVar[int] = MOST_ROWS
     no_error_because: ClassVar[str] = "the penalty moves scores from the best ones, by how much is private"
     no_interval_because: ClassVar[str] = "the penalty moves scores from the best ones, by how much is private"
 
@@ -164,7 +162,7 @@ class KernelPredictions(Composed[Any, Any]):
         low, high = BoundField().convert("lower", lower), BoundField().convert("upper", upper)
         frequencies, offsets = public_features(low.values.size, features, gamma)
         given, touched = PointField().convert("points", points), unit.touched if isinstance(unit, Unit) else 1
-        reach = _reach(_View(Box(low, high), frequencies, offsets, given).records(given.values))
+        reach = _reach(_View(Box(low, high), frequencies, offsets, given), given)
         # The noise of a score for answers that move by 1: its deviation is what a penalty is chosen by.
         entries = len(given.values) * (1 if classes == 2 else classes)
         if penalty is None:
@@ -210,7 +208,7 @@ class KernelPredictions(Composed[Any, Any]):
     @cached_property
     def stability(self) -> Fraction:
         """How far one unit moves all scores of all points together, in L2."""
-        return _moved(_reach(self._view.records(self.points.values)), self.penalty, self.classes, self.unit.touched)
+        return _moved(_reach(self._view, self.points), self.penalty, self.classes, self.unit.touched)
 
     def plan(self) -> Plan:
         """Return the one draw of all scores."""
@@ -218,21 +216,16 @@ class KernelPredictions(Composed[Any, Any]):
 
     def release(self, data: Any, run: Runner) -> Floats:
         """Return noisy scores, a row for each point: one above 0 for the second of two classes, else one for each."""
-        rows = records_of(data, self.box.columns)
-        if len(rows) > MOST_ROWS:
-            raise InvalidValue("data", data, f"at most {MOST_ROWS} rows")
-        values, classes = labelled(rows, self.classes)
-        records = self._view.records(values)
-        sides = [1] if self.scores == 1 else range(self.scores)
-        weights = [minimiser(records, (classes == side).astype(np.float64), float(self.penalty)) for side in sides]
+        values, classes = labelled(records_of(data, self.box.columns), self.classes)
         there = self._view.records(self.points.values)
-        found = there @ np.array(weights).T
+        weights = minimisers(self._view.records(values), classes, self.scores, self.penalty)
+        found = np.column_stack([each.scores(there) for each in weights])
         part = shaped(self.part, found.size)
         noisy = run(part, found.ravel(), stability=self.stability)
         return _smoothed(
-            there,
+            there / LENGTH,
             np.asarray(noisy, dtype=np.float64).reshape(found.shape),
-            spread_of(vector_part(part), found.size),
+            spread_of(part, found.size),
         )
 
 
@@ -259,9 +252,9 @@ class _View:
         return max(1, round(_NEAR * max(spread, _LEAST_SPREAD * STEPS * math.sqrt(around.shape[1]))))
 
     def records(self, values: Floats) -> Floats:
-        """Return rows of length at most 1, each a function of one row and of public numbers, with a constant part."""
+        """Return rows of whole numbers, LENGTH long at most, each a function of one row and of public numbers."""
         around = into_ball(self._features(values) - self.centre, self.radius, REST)
-        return np.column_stack([around, np.full(len(around), float(CONSTANT))]) / LENGTH
+        return np.column_stack([around, np.full(len(around), float(CONSTANT))])
 
     def _features(self, values: Floats) -> Floats:
         return features_of(self.box.steps(values), self.frequencies, self.offsets)
@@ -279,8 +272,9 @@ def _smoothed(there: Floats, noisy: Floats, spread: float) -> Floats:
     return found
 
 
-def _reach(there: Floats) -> Fraction:
+def _reach(view: _View, points: PublicArray) -> Fraction:
     """Return at least how far all points move together where weights move by 1: their largest singular value."""
+    there = view.records(points.values) / LENGTH
     found = Fraction(float(np.linalg.norm(there, 2))) * (1 + _ROOM)
     return round_up(min(found, sqrt_up(Fraction(len(there)))), bits=40)
 

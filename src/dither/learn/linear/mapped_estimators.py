@@ -1,43 +1,56 @@
 """Estimators that learn a linear model after a public change of columns: kernel machines and compressed regression."""
 
 # scikit-learn calls rows X.
-# ruff: noqa: N803
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, ClassVar
 
-import numpy as np
-
-from dither.learn.base import AnyMechanism, PrivateClassifier, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, bounds_of
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.kernels import KernelMachine
-from dither.learn.models import softmax
 from dither.learn.rows import Floats
 
 
-class _ScoreClassifier(PrivateClassifier):
-    """A classifier by the scores of its model."""
+class _KernelClassifier(PrivateClassifier):
+    """A classifier by a linear model of random Fourier features."""
 
-    def _scores(self, values: Floats) -> Floats:
-        scores: Floats = self.model_.scores(values)
-        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
+    _loss_name: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        bounds: Any = None,
+        classes: Any = None,
+        gamma: Any = None,
+        features: int | None = None,
+        steps: int | None = None,
+        unit: str = "row",
+    ) -> None:
+        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.bounds, self.classes = bounds, classes
+        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
+
+    def mechanism(self, columns: int) -> AnyMechanism:
+        """Return what ``fit`` will release."""
+        lower, upper = bounds_of(self.bounds, columns)
+        return KernelMachine.calibrated(
+            self._target(),
+            lower=lower,
+            upper=upper,
+            classes=len(self._declared_classes()),
+            loss_name=self._loss_name,
+            features=self.features,
+            gamma=self.gamma,
+            steps=self.steps,
+            unit=self._unit(),
+        )
 
 
-class _ChanceClassifier(_ScoreClassifier):
-    """A classifier whose scores are logarithms of odds."""
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
-        return softmax(self._scores(self._fitted(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return cast(Floats, np.log(self.predict_proba(X)))
-
-
-class KernelSVC(_ScoreClassifier):
+class KernelSVC(_KernelClassifier):
     """A support vector machine with a Gaussian kernel, by random Fourier features, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -66,40 +79,10 @@ class KernelSVC(_ScoreClassifier):
 
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = None,
-        delta: Any = None,
-        rho: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        gamma: Any = None,
-        features: int | None = None,
-        steps: int | None = None,
-        unit: str = "row",
-    ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes = bounds, classes
-        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
-
-    def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
-        return KernelMachine.calibrated(
-            self._target(),
-            lower=lower,
-            upper=upper,
-            classes=len(self._declared_classes()),
-            loss_name="hinge",
-            features=self.features,
-            gamma=self.gamma,
-            steps=self.steps,
-            unit=self._unit(),
-        )
+    _loss_name = "hinge"
 
 
-class KernelLogisticRegression(_ChanceClassifier):
+class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
     """Logistic regression with a Gaussian kernel, by random Fourier features, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -127,39 +110,10 @@ class KernelLogisticRegression(_ChanceClassifier):
 
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: Any = None,
-        delta: Any = None,
-        rho: Any = None,
-        bounds: Any = None,
-        classes: Any = None,
-        gamma: Any = None,
-        features: int | None = None,
-        steps: int | None = None,
-        unit: str = "row",
-    ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes = bounds, classes
-        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
-
-    def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
-        return KernelMachine.calibrated(
-            self._target(),
-            lower=lower,
-            upper=upper,
-            classes=len(self._declared_classes()),
-            features=self.features,
-            gamma=self.gamma,
-            steps=self.steps,
-            unit=self._unit(),
-        )
+    _loss_name = "logistic"
 
 
-class CompressedLogisticRegression(_ChanceClassifier):
+class CompressedLogisticRegression(ChanceClassifier):
     """Logistic regression in a few public random directions of many columns, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
+from dither.exact import Number, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
 from dither.learn.centred import LENGTH, centred
 from dither.learn.linear.descent import MOST_CLASSES, SURVEY_SHARE
 from dither.learn.linear.gradients import PULL, LossField, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorNoise, noisy, shaped, spread_of
+from dither.learn.noise_parts import RealPartField, noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
@@ -47,21 +47,6 @@ USUAL_STEPS: Final = 60
 USUAL_PURE_STEPS: Final = 3
 #: A multiple of noise is searched for to this precision.
 _PRECISION: Final = 0.003
-
-
-class RealPartField(Field[Any, "Gaussian | GammaNorm"]):
-    """Noise of one real number, of which noise of a vector is made."""
-
-    def convert(self, name: str, value: Any) -> Gaussian | GammaNorm:
-        """Return the noise."""
-        if not isinstance(value, Gaussian | GammaNorm) or value.shape != ():
-            raise InvalidParameter(name, value, "Gaussian or GammaNorm noise of one number")
-        return value
-
-
-def vector_part(part: Gaussian | GammaNorm) -> VectorNoise:
-    """Return the noise as what surveys and gradients take: it is shaped and drawn in the same way."""
-    return cast(VectorNoise, part)
 
 
 def _examples() -> Iterator[Example]:
@@ -216,8 +201,7 @@ class MinibatchDescent(Composed[Any, LinearModel]):
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the average of the later half of the weights."""
         values, classes = labelled(records_of(data, self.box.columns), self.classes)
-        survey, step = vector_part(self.survey), vector_part(self.step)
-        seen = centred(run, survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
+        seen = centred(run, self.survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
         table = np.column_stack([seen.records, classes])
         shape = (self.scores, seen.records.shape[1])
 
@@ -225,10 +209,10 @@ class MinibatchDescent(Composed[Any, LinearModel]):
             sample, inner = run.sampled(table, self.rate)
             records = sample[:, :-1]
             sides = pulls(self.loss_name, records @ weights.T, sample[:, -1].astype(np.int64))
-            return noisy(inner, step, exact_products(sides, records), self.stability)
+            return noisy(inner, self.step, exact_products(sides, records), self.stability)
 
         rows = max(seen.rows * float(self.rate), 1.0)
-        spread = math.hypot(spread_of(step, shape[0] * shape[1]), _sampling_spread(rows, self.rate, shape[1]))
+        spread = math.hypot(spread_of(self.step, shape[0] * shape[1]), _sampling_spread(rows, self.rate, shape[1]))
         weights = descend(draw, shape=shape, loss_name=self.loss_name, steps=self.steps, rows=rows, spread=spread)
         return seen.model(self.box, weights)
 

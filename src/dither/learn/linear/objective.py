@@ -19,18 +19,15 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Probability, Whole, exp_down, exp_up, positive, round_up, whole
 from dither.learn.centred import centred
 from dither.learn.linear.gradients import LossField
+from dither.learn.linear.penalised import BENDS, LEAST_PENALTY
 from dither.learn.linear.perturbed_minimum import (
-    BENDS,
-    LEAST_PENALTY,
     MOST_PENALTY,
-    MOST_ROWS,
     MOST_WEIGHTS,
     FinishField,
-    LinearTermField,
     PerturbedMinimum,
     bend_loss,
     finish_moves,
@@ -38,7 +35,7 @@ from dither.learn.linear.perturbed_minimum import (
     linear_grid,
 )
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, noise_for, shaped
+from dither.learn.noise_parts import RealPartField, VectorPartField, noise_for, shaped
 from dither.learn.rows import BoundField, Box, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
@@ -112,7 +109,6 @@ class ObjectivePerturbation(Composed[Any, LinearModel]):
     name: ClassVar[str] = "objective-perturbation"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    most_rows: ClassVar[int] = MOST_ROWS
     no_error_because: ClassVar[str] = "how far a linear term moves a minimum depends on the records"
     no_interval_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
 
@@ -122,7 +118,7 @@ class ObjectivePerturbation(Composed[Any, LinearModel]):
     loss_name: LossField = LossField()
     penalty: Positive = Positive()
     survey: VectorPartField = VectorPartField()
-    part: LinearTermField = LinearTermField()
+    part: RealPartField = RealPartField()
     finish: FinishField = FinishField()
     delta: Probability = Probability(0)
     unit: RowsField = RowsField(ROW)
@@ -222,10 +218,7 @@ class ObjectivePerturbation(Composed[Any, LinearModel]):
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the noisy weights."""
-        rows = records_of(data, self.box.columns)
-        if len(rows) > MOST_ROWS:
-            raise InvalidValue("data", data, f"at most {MOST_ROWS} rows")
-        values, classes = labelled(rows, self.classes)
+        values, classes = labelled(records_of(data, self.box.columns), self.classes)
         seen = centred(run, self.survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
         weights = []
         for side in [1] if self.scores == 1 else range(self.scores):

@@ -1,4 +1,4 @@
-"""Output perturbation: the minimiser of a penalised logistic loss, found by floats, with noise for how far it may move.
+"""Output perturbation: the minimiser of a penalised logistic loss, nearly found, with noise for how far it may move.
 
 The oldest way to private learning. A penalty makes the minimiser move little when a record comes or goes; noise hides
 that. Cost: a few Newton steps. Corrections: the printed bound holds for the exact minimiser of a mean over a public
@@ -18,13 +18,14 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
-from dither.learn.centred import LENGTH, centred
+from dither.errors import InvalidParameter
+from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.learn.centred import centred
 from dither.learn.linear.moments import SURVEY_SHARE
+from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, shaped
-from dither.learn.rows import BoundField, Box, Floats, labelled, records_of
+from dither.learn.noise_parts import RealPartField, VectorPartField, amount_within, noise_for, shaped
+from dither.learn.rows import BoundField, Box, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -35,28 +36,8 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Sequence, Unit, Use
 
-#: How long the gradient at the weights found may be, the pull of one record being at most 1 long.
-TOLERANCE: Final = Fraction(1, 2**8)
-#: More rows or columns, or a lower penalty, would leave the errors of floats too near to the tolerance.
-MOST_ROWS: Final = 2**20
 MOST_COLUMNS: Final = 2**11
-LEAST_PENALTY: Final = Fraction(1, 4)
-#: The error of one hyperbolic tangent, far above that of any library of mathematical functions.
-_FUNCTION_ERROR: Final = 2.0**-44
-_ROUNDING: Final = 2.0**-52
-_ROWS_AT_ONCE: Final = 2**12
 _NEAR: Final = 0.7
-_NEWTON_STEPS: Final = 60
-
-
-class _RealPartField(Field[Any, "Gaussian | GammaNorm"]):
-    """Noise of one real number, of which noise of all weights is made."""
-
-    def convert(self, name: str, value: Any) -> Gaussian | GammaNorm:
-        """Return the noise."""
-        if not isinstance(value, Gaussian | GammaNorm) or value.shape != ():
-            raise InvalidParameter(name, value, "Gaussian or GammaNorm noise of one number")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -90,15 +71,14 @@ class OutputPerturbation(Composed[Any, LinearModel]):
 
     >>> from dither.privacy import PureDP
     >>> learner = OutputPerturbation.calibrated(PureDP(1), lower=[0], upper=[1], classes=2, penalty=10)
-    >>> learner.loss(1) <= PureDP(1), round(float(learner.stability), 4)
-    (True, 0.1008)
+    >>> learner.loss(1) <= PureDP(1), round(float(learner.stability), 5)
+    (True, 0.10002)
 
     """
 
     name: ClassVar[str] = "output-perturbation"
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.BOUNDED
-    most_rows: ClassVar[int] = MOST_ROWS
     no_error_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
     no_interval_because: ClassVar[str] = "the penalty moves the weights from the best ones, by how much is private"
 
@@ -107,7 +87,7 @@ class OutputPerturbation(Composed[Any, LinearModel]):
     classes: Whole = Whole(least=2, most=2**10)
     penalty: Positive = Positive()
     survey: VectorPartField = VectorPartField()
-    part: _RealPartField = _RealPartField()
+    part: RealPartField = RealPartField()
     unit: RowsField = RowsField(ROW)
 
     def __post_init__(self) -> None:
@@ -176,14 +156,10 @@ class OutputPerturbation(Composed[Any, LinearModel]):
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the noisy weights."""
-        rows = records_of(data, self.box.columns)
-        if len(rows) > MOST_ROWS:
-            raise InvalidValue("data", data, f"at most {MOST_ROWS} rows")
-        values, classes = labelled(rows, self.classes)
+        values, classes = labelled(records_of(data, self.box.columns), self.classes)
         seen = centred(run, self.survey, self.box.steps(values), touched=self.unit.touched, near=_NEAR)
-        records, penalty = seen.records / LENGTH, float(self.penalty)
-        sides = [1] if self.scores == 1 else range(self.scores)
-        found = np.array([minimiser(records, (classes == side).astype(np.float64), penalty) for side in sides])
+        least = minimisers(seen.records, classes, self.scores, self.penalty)
+        found = np.array([weights.numbers(self.penalty) for weights in least])
         part = shaped(self.part, found.size)
         weights = np.asarray(run(part, found.ravel(), stability=self.stability)).reshape(found.shape)
         return seen.model(self.box, weights)
@@ -191,67 +167,5 @@ class OutputPerturbation(Composed[Any, LinearModel]):
 
 def _moved(penalty: Fraction, classes: int, touched: int) -> Fraction:
     """Return how far found weights move: each minimiser by touched / penalty, two errors of the solver, all scores."""
-    each = (touched + 2 * TOLERANCE) / penalty
+    each = (touched + 3 * TOLERANCE) / penalty
     return each if classes == 2 else round_up(each * sqrt_up(Fraction(classes)), bits=64)
-
-
-def minimiser(records: Floats, classes: Floats, penalty: float) -> Floats:
-    """Return weights where the gradient of the penalised logistic loss is shorter than the tolerance, errors included.
-
-    Newton's method, each step halved until the loss falls; should it not arrive, gradient steps that must.
-
-    Args:
-        records: rows of length at most 1.
-        classes: 0 or 1 for each.
-        penalty: of half the squared length of the weights.
-
-    """
-    count, width = records.shape
-    weights, steps = np.zeros(width), 0
-    limit = penalty + count / 4
-    while True:
-        gradient, chances = _gradient(records, classes, weights, penalty)
-        error = _error(count, width, float(np.linalg.norm(weights)), penalty)
-        if float(np.linalg.norm(gradient)) + error <= float(TOLERANCE):
-            return weights
-        steps += 1
-        if steps > _NEWTON_STEPS:
-            weights = weights - gradient / limit
-            continue
-        bends = chances * (1 - chances)
-        hessian = (records * bends[:, None]).T @ records + penalty * np.eye(width)
-        weights = _shorter_step(
-            records, classes, weights, np.asarray(np.linalg.solve(hessian, gradient), dtype=np.float64), penalty
-        )
-
-
-def _gradient(records: Floats, classes: Floats, weights: Floats, penalty: float) -> tuple[Floats, Floats]:
-    """Return the gradient, summed in blocks so that rounding stays small, and the chance of class 1 of each record."""
-    chances = (1 + np.tanh(records @ weights / 2)) / 2
-    pulls, total = chances - classes, penalty * weights
-    for start in range(0, len(records), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
-        total = total + pulls[block] @ records[block]
-    return total, chances
-
-
-def _error(count: int, width: int, length: float, penalty: float) -> float:
-    """Return how far a computed gradient is off at most: errors of scores, of the function, and of sums."""
-    scores = (width + 2) * _ROUNDING * length / 4
-    sums = (_ROWS_AT_ONCE + count / _ROWS_AT_ONCE + 4) * _ROUNDING
-    return 2 * count * (scores + _FUNCTION_ERROR + sums) + 4 * penalty * length * _ROUNDING
-
-
-def _shorter_step(records: Floats, classes: Floats, weights: Floats, step: Floats, penalty: float) -> Floats:
-    """Return the weights after the longest of step, step / 2, ... by which the loss falls."""
-    before = _objective(records, classes, weights, penalty)
-    for halvings in range(30):
-        there: Floats = weights - step / 2**halvings
-        if _objective(records, classes, there, penalty) <= before:
-            return there
-    return weights
-
-
-def _objective(records: Floats, classes: Floats, weights: Floats, penalty: float) -> float:
-    scores = records @ weights
-    return float(np.logaddexp(0, scores).sum() - classes @ scores + penalty / 2 * weights @ weights)

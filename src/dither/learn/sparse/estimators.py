@@ -1,18 +1,16 @@
 """Estimators of sparse models: regression and classification from many columns of which few matter."""
 
 # scikit-learn calls rows X.
-# ruff: noqa: N803
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateRegressor, bounds_of
-from dither.learn.models import softmax
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateRegressor, bounds_of
 from dither.learn.rows import Floats
 from dither.learn.sparse.choose import learner
 
@@ -46,8 +44,6 @@ class Lasso(PrivateRegressor):
 
     """
 
-    coef_: Floats
-    intercept_: float
     columns_: NDArray[np.int64]
 
     def __init__(
@@ -90,17 +86,11 @@ class Lasso(PrivateRegressor):
         )
 
     def _publish(self) -> None:
-        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
+        super()._publish()
         self.columns_ = self.model_.chosen.values
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the expected target of each row."""
-        values = self._fitted(X)
-        found: Floats = self.model_.scores(values)[:, 0]
-        return found
 
-
-class SparseLogisticRegression(PrivateClassifier):
+class SparseLogisticRegression(ChanceClassifier):
     """Logistic regression of two classes from many columns of which few matter, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -175,16 +165,3 @@ class SparseLogisticRegression(PrivateClassifier):
         super()._publish()
         self.coef_, self.intercept_ = self.model_.coefficients, self.model_.constants
         self.columns_ = self.model_.chosen.values
-
-    def _scores(self, values: Floats) -> Floats:
-        scores: Floats = self.model_.scores(values)
-        return np.column_stack([np.zeros(len(scores)), scores])
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
-        return softmax(self._scores(self._fitted(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return cast(Floats, np.log(self.predict_proba(X)))

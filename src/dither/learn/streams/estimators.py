@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
 from dither.learn.base import PrivateRegressor, bounds_of
-from dither.learn.rows import Floats
 from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
 from dither.mechanisms.release import Budget, converse
 from dither.privacy import PureDP
@@ -44,8 +42,6 @@ class IncrementalLinearRegression(PrivateRegressor):
 
     """
 
-    coef_: Floats
-    intercept_: float
     n_batches_seen_: int
     _stream: RunningRegression | None
 
@@ -129,15 +125,6 @@ class IncrementalLinearRegression(PrivateRegressor):
         if isinstance(loss, PureDP):
             return Budget(epsilon=loss.epsilon, unit=unit)
         return Budget(rho=loss.rho, unit=unit)
-
-    def _publish(self) -> None:
-        self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the expected target of each row."""
-        values = self._fitted(X)
-        found: Floats = self.model_.scores(values)[:, 0]
-        return found
 
     def __getstate__(self) -> dict[str, Any]:
         # A conversation is never copied: both copies would answer for one price.

@@ -1,7 +1,6 @@
 """Estimators of trees: gradient boosting, random forests and single trees."""
 
 # The names X and y are those of scikit-learn.
-# ruff: noqa: N803
 
 from __future__ import annotations
 
@@ -10,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, PrivateClassifier, bounds_of
-from dither.learn.models import softmax
+from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
 from dither.learn.trees.boosted import BoostedTrees
@@ -21,7 +19,7 @@ from dither.learn.trees.random_forest import RandomForest
 from dither.learn.trees.splits import ScoreField
 
 
-class _TreeClassifier(PrivateClassifier):
+class _TreeClassifier(ChanceClassifier):
     """A classifier on public cells."""
 
     bounds: Any
@@ -40,15 +38,6 @@ class _TreeClassifier(PrivateClassifier):
             "classes": len(self._declared_classes()),
             "unit": self._unit(),
         }
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
-        return softmax(self._scores(self._fitted(X)))
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithms of ``predict_proba``."""
-        with np.errstate(divide="ignore"):
-            return cast(Floats, np.log(self.predict_proba(X)))
 
 
 class GradientBoostingClassifier(_TreeClassifier):
@@ -110,10 +99,6 @@ class GradientBoostingClassifier(_TreeClassifier):
             depth=self.depth,
             key=self.key,
         )
-
-    def _scores(self, values: Floats) -> Floats:
-        scores: Floats = self.model_.scores(values)
-        return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
 
 class _ForestClassifier(_TreeClassifier):
