@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
@@ -185,12 +186,12 @@ class Grid(Expression):
         if not -1000 <= self.exponent <= 1000 or max(abs(self.least), abs(self.most)) > 2**62:
             raise InvalidParameter("exponent", self.exponent, "such that the range has at most 2^62 steps")
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The smallest number of steps."""
         return math.floor((Fraction(self.lower) - Fraction(self.origin)) * Fraction(2) ** self.exponent)
 
-    @property
+    @cached_property
     def most(self) -> int:
         """The largest number of steps."""
         return math.floor((Fraction(self.upper) - Fraction(self.origin)) * Fraction(2) ** self.exponent)

@@ -93,6 +93,9 @@ def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
 
 def _parse(value: object) -> Fraction | None:
     """Return the rational meant by ``value``, or nothing when it means none."""
+    # What is exact already is by far the commonest; its own class says so at once.
+    if type(value) is Fraction and type(value.numerator) is int and type(value.denominator) is int:
+        return _bounded(value)
     if isinstance(value, _NOT_NUMBERS):
         return None
     if isinstance(value, int | np.integer):

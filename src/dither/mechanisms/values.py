@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -88,17 +89,23 @@ class Category(Domain):
 
 def integers(array: NDArray[Any]) -> NDArray[np.int64]:
     """Return integers of any width as int64, saturated at 2^60."""
-    clipped: NDArray[np.int64] = np.clip(array, *_limits(array.dtype)).astype(np.int64)
-    return clipped
+    return _within(array, *_limits(array.dtype)).astype(np.int64)
 
 
 def saturating_sum(values: NDArray[np.int64], noise: NDArray[Any]) -> NDArray[np.int64]:
     """Return values plus noise, saturated at 2^62: post-processing of the exact sum."""
     cut = LARGEST_SUM + LARGEST_VALUE
-    total: NDArray[np.int64] = values + np.clip(noise, -cut, cut).astype(np.int64)
-    return np.clip(total, -LARGEST_SUM, LARGEST_SUM)
+    total: NDArray[np.int64] = values + _within(noise, -cut, cut).astype(np.int64)
+    return _within(total, -LARGEST_SUM, LARGEST_SUM)
 
 
+def _within(array: NDArray[Any], low: int, high: int) -> NDArray[Any]:
+    """Return the array clipped; for a few numbers several times faster than ``np.clip``."""
+    clipped: NDArray[Any] = np.minimum(np.maximum(array, low), high)
+    return clipped
+
+
+@lru_cache(maxsize=32)
 def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
     if dtype.kind == "O":
         return -LARGEST_VALUE, LARGEST_VALUE

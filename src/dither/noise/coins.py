@@ -7,7 +7,7 @@ probability. The law of every coin is exact; one in 65,536 takes longer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,21 @@ def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
         if undecided.any():
             for index in np.flatnonzero(undecided):
                 heads[index] = settle(entropy, chance, int(words[index]), entropy.word_bits)
+    return heads
+
+
+def flip_several(entropy: Entropy, chances: Sequence[Chance], count: int) -> Bools:
+    """Return ``count`` independent coins of each of several chances, a row for each, by one draw of words for all."""
+    if isinstance(entropy, Tosser):
+        tossed = [entropy.toss(chance) for chance in chances for _ in range(count)]
+        return np.array(tossed, dtype=bool).reshape(len(chances), count)
+    words = entropy.words(len(chances) * count).reshape(len(chances), count)
+    bounds = np.array([chance.bounds(entropy.word_bits)[0] for chance in chances])[:, None]
+    heads: Bools = words < bounds
+    undecided = words == bounds
+    if undecided.any():
+        for row, place in np.argwhere(undecided).tolist():
+            heads[row, place] = settle(entropy, chances[row], int(words[row, place]), entropy.word_bits)
     return heads
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.noise.chances import Chance, RationalChance, exponential, logistic, remainder
-from dither.noise.coins import Bools, Floats, flip, flip_each
+from dither.noise.coins import Bools, Floats, flip, flip_each, flip_several
 from dither.noise.entropy import Entropy
 
 Integers = NDArray[np.int64]
@@ -31,6 +31,8 @@ LARGEST_INT64_SCALE = 2**56
 _LARGEST_INT64 = 2**63 - 1
 # Digits are drawn until a unit above them has the probability e^-14 or less; the tail coin does the rest exactly.
 _TAIL = 14
+#: So many coins are flipped at once; more of them are quicker one digit after the other, in the cache.
+_FEW_COINS = 1 << 12
 _HALF = RationalChance(Fraction(1, 2))
 
 
@@ -161,6 +163,10 @@ def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> NDArray[An
 def _add_digits(drawn: Integers, entropy: Entropy, digits: tuple[Chance, ...], count: int) -> None:
     """Add the binary digits, eight of them to a byte and then eight bytes to a word."""
     octets = drawn.view(np.uint8).reshape(count, 8)[:, :: 1 if sys.byteorder == "little" else -1]
+    if 0 < len(digits) * count <= _FEW_COINS:
+        packed = np.packbits(flip_several(entropy, digits, count), axis=0, bitorder="little")
+        octets[:, : len(packed)] = packed.T
+        return
     for first in range(0, len(digits), 8):
         octet = np.zeros(count, dtype=np.uint8)
         for place, digit in enumerate(digits[first : first + 8]):

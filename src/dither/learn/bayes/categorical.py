@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Whole, round_up, sqrt_up, whole
+from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import MOST_COLUMNS, Floats, labelled, records_of
@@ -102,7 +103,7 @@ def _examples() -> Iterator[Example]:
     source="Differentially Private Naive Bayes Classification (Vaidya, Shafiq, Basu, Hong 2013), section 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class CategoricalNaiveBayes(Composed[Any, CategoricalModel]):
+class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
     """Learn the chances of categories in each class from one draw of counts.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the number of columns and one (in
@@ -152,11 +153,6 @@ class CategoricalNaiveBayes(Composed[Any, CategoricalModel]):
     def entries(self) -> int:
         """How many counts are drawn."""
         return self.classes * (1 + sum(self.sizes))
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -21,6 +20,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Whole, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST, Centred, centred
+from dither.learn.declared import DeclaredBounds
 from dither.learn.models import Model, model
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of
@@ -105,7 +105,7 @@ def _examples() -> Iterator[Example]:
     source="Differentially Private Naive Bayes Classification (Vaidya, Shafiq, Basu, Hong 2013), section 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class GaussianNaiveBayes(Composed[Any, GaussianModel]):
+class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
     """Learn counts, means and variances of classes from one draw after a survey.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
@@ -157,16 +157,6 @@ class GaussianNaiveBayes(Composed[Any, GaussianModel]):
             part=noise_for(amount * (1 - SURVEY_SHARE), touched * STABILITY, is_pure=is_pure),
             unit=unit,
         )
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one survey and one draw of all classes."""

@@ -29,6 +29,7 @@ from dither.learn.clusters.points import (
     points_of,
     spread_starts,
 )
+from dither.learn.declared import DeclaredUnit
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats
 from dither.learn.trees.bins import KeyField, public_numbers
@@ -59,7 +60,7 @@ def _examples() -> Iterator[Example]:
     "Sensitivity and Sampling in Private Data Analysis (Nissim, Raskhodnikova, Smith 2007), section 5",
 )
 @dataclass(frozen=True, kw_only=True)
-class BlockClusters(Composed[Any, ClustersModel]):
+class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     """Find centres by k-means on disjoint blocks of the points, and release a noisy mean of them.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the whole range of one block's
@@ -121,11 +122,6 @@ class BlockClusters(Composed[Any, ClustersModel]):
     def frame(self) -> Frame:
         """The bounds."""
         return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ from dither.learn.clusters.points import (
     MOST_CLUSTERS,
     MOST_COLUMNS,
     ClustersModel,
-    Frame,
+    DeclaredFrame,
     from_steps,
     nearest,
     points_of,
@@ -78,7 +77,7 @@ def _examples() -> Iterator[Example]:
     "2021); Analyze Gauss (Dwork, Talwar, Thakurta, Zhang 2014)",
 )
 @dataclass(frozen=True, kw_only=True)
-class CoresetClusters(Composed[Any, ClustersModel]):
+class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     """Divide points by a tree of noisy moments, and find the centres of its leaves.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one point adds to the
@@ -180,16 +179,6 @@ class CoresetClusters(Composed[Any, ClustersModel]):
             key=key,
             unit=unit,
         )
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one draw for each level, and one for each last step."""

@@ -29,6 +29,7 @@ from dither.learn.clusters.points import (
     spread_starts,
     weighted_clusters,
 )
+from dither.learn.declared import DeclaredUnit
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats
 from dither.learn.trees.bins import KeyField, public_numbers
@@ -59,7 +60,7 @@ def _examples() -> Iterator[Example]:
     source="Differentially Private k-Means Clustering (Su, Cao, Li, Bertino, Jin 2016), section 4 (EUGkM)",
 )
 @dataclass(frozen=True, kw_only=True)
-class GridClusters(Composed[Any, ClustersModel]):
+class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     """Count the points in the cells of a public grid, and find the centres of what is seen.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` (at twice that for rows replaced).
@@ -142,11 +143,6 @@ class GridClusters(Composed[Any, ClustersModel]):
     def shape(self) -> tuple[int, ...]:
         """The cells of the grid."""
         return (int(self.side),) * self.frame.columns
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from dither.learn.clusters.points import (
     LENGTH,
     MOST_CLUSTERS,
     ClustersModel,
-    Frame,
+    DeclaredFrame,
     cluster_sums,
     from_steps,
     points_of,
@@ -87,7 +86,7 @@ def _examples() -> Iterator[Example]:
     "chapter 7",
 )
 @dataclass(frozen=True, kw_only=True)
-class LloydClusters(Composed[Any, ClustersModel]):
+class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     """Find centres of clusters in a fixed number of noisy steps of Lloyd's algorithm.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability, and what each of
@@ -186,16 +185,6 @@ class LloydClusters(Composed[Any, ClustersModel]):
             key=key,
             unit=unit,
         )
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -26,7 +25,7 @@ from dither.learn.clusters.coreset import usual_depth
 from dither.learn.clusters.lloyd import PartsField
 from dither.learn.clusters.mixture_model import MixtureModel
 from dither.learn.clusters.moment_tree import COARSE, COUNTED, grow, into_balls, level_uses, noise_of_levels
-from dither.learn.clusters.points import LENGTH, MOST_CLUSTERS, Frame, points_of
+from dither.learn.clusters.points import LENGTH, MOST_CLUSTERS, DeclaredFrame, points_of
 from dither.learn.clusters.settled import settle
 from dither.learn.clusters.shares import WHOLE_SHARE, Components, shares_of
 from dither.learn.noise_parts import amount_within
@@ -78,7 +77,7 @@ def _examples() -> Iterator[Example]:
     "Differentially Private Data Analytics (Lu 2021), section 3.4",
 )
 @dataclass(frozen=True, kw_only=True)
-class NoisyMixture(Composed[Any, MixtureModel]):
+class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     """Find a mixture of Gaussian components in a fixed number of noisy steps of expectation and maximisation.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one point adds to a
@@ -180,16 +179,6 @@ class NoisyMixture(Composed[Any, MixtureModel]):
             key=key,
             unit=unit,
         )
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def _drawn(self) -> tuple[int, int]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
+from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
-from dither.learn.rows import STEPS, Box, Floats, blocks
+from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks
 from dither.mechanisms.public import PublicArray
 
 #: The longest point, in whole steps.
@@ -59,6 +61,18 @@ class Frame:
         """Return numbers in [-1, 1] in the columns' own units."""
         found: Floats = self.lower.values + (scaled + 1) / 2 * (self.upper.values - self.lower.values)
         return found
+
+
+class DeclaredFrame(DeclaredUnit):
+    """A learner from points within declared bounds."""
+
+    lower: BoundField
+    upper: BoundField
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The bounds, and their grid."""
+        return Frame(self.lower, self.upper)
 
 
 def points_of(data: Any, columns: int) -> Floats:

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Whole, round_up, sqrt_down
 from dither.exact.enclosure import round_down
-from dither.learn.clusters.points import MOST_CLUSTERS, MOST_COLUMNS, ClustersModel, Frame, from_steps, points_of
+from dither.learn.clusters.points import (
+    MOST_CLUSTERS,
+    MOST_COLUMNS,
+    ClustersModel,
+    DeclaredFrame,
+    from_steps,
+    points_of,
+)
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
 from dither.learn.trees.bins import KeyField, public_numbers
@@ -59,7 +66,7 @@ def _examples() -> Iterator[Example]:
     "Winslett 2013); Differentially Private Data Analytics (Lu 2021), section 3.4",
 )
 @dataclass(frozen=True, kw_only=True)
-class PrivGene(Composed[Any, ClustersModel]):
+class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
     """Search for centres by crossing and mutating those that the exponential mechanism chooses.
 
     Guarantee: data ``d_in`` rows apart loses what ``2 generations - 1`` choices lose at ``d_in`` times 1024 steps of
@@ -129,16 +136,6 @@ class PrivGene(Composed[Any, ClustersModel]):
             key=key,
             unit=unit,
         )
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @cached_property
     def choice(self) -> Exponential:

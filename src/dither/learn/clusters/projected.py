@@ -14,7 +14,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ from dither.learn.clusters.points import (
     MOST_CLUSTERS,
     MOST_COLUMNS,
     ClustersModel,
-    Frame,
+    DeclaredFrame,
     from_steps,
     nearest,
     points_of,
@@ -71,7 +70,7 @@ def _examples() -> Iterator[Example]:
     "Singh 2015)",
 )
 @dataclass(frozen=True, kw_only=True)
-class ProjectedClusters(Composed[Any, ClustersModel]):
+class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     """Project points to few public directions, divide them there, and find their centres in all columns.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one projected point
@@ -169,16 +168,6 @@ class ProjectedClusters(Composed[Any, ClustersModel]):
             key=key,
             unit=unit,
         )
-
-    @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one draw for each level, and two steps in all columns."""

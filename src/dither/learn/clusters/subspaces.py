@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Whole, round_up, sqrt_down
 from dither.exact.enclosure import round_down
-from dither.learn.clusters.points import Frame, points_of
+from dither.learn.clusters.points import DeclaredFrame, Frame, points_of
 from dither.learn.models import Model, model
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
@@ -94,7 +94,7 @@ def _examples() -> Iterator[Example]:
     "(Zhu et al. 2017), section 6.1.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class ChosenSubspaces(Composed[Any, SubspacesModel]):
+class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
     """Choose ``clusters`` sets of ``size`` columns such that points lie near the subspace of one of them.
 
     Guarantee: data ``d_in`` rows apart loses what one choice among all such sets loses at ``d_in`` times 1024 steps of
@@ -148,11 +148,6 @@ class ChosenSubspaces(Composed[Any, SubspacesModel]):
         return cls(lower=lower, upper=upper, clusters=clusters, size=size, scale=scale, unit=unit)
 
     @cached_property
-    def frame(self) -> Frame:
-        """The bounds, and their grid."""
-        return Frame(self.lower, self.upper)
-
-    @cached_property
     def sets(self) -> NDArray[np.int64]:
         """All sets of columns of the size, as rows of zeros and ones."""
         chosen = list(combinations(range(self.frame.columns), self.size))
@@ -170,11 +165,6 @@ class ChosenSubspaces(Composed[Any, SubspacesModel]):
     def choice(self) -> Exponential:
         """The choice: a row more makes every cost larger, a row replaced may do either."""
         return Exponential(candidates=len(self.candidates), scale=self.scale, one_way=self.unit.touched == 1)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one choice."""

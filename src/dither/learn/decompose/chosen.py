@@ -24,6 +24,7 @@ from dither.exact.enclosure import round_down, sqrt_down
 from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
 from dither.learn.clusters.where import where, where_entries, where_stability
+from dither.learn.declared import DeclaredUnit
 from dither.learn.decompose.moments import LENGTH, MomentsModel
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, shaped
 from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
@@ -74,7 +75,7 @@ def _examples() -> Iterator[Example]:
     source="Near-Optimal Differentially Private Principal Components (Chaudhuri, Sarwate, Sinha 2012), section 3",
 )
 @dataclass(frozen=True, kw_only=True)
-class ChosenComponents(Composed[Any, MomentsModel]):
+class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     """Choose principal directions one after the other by the exponential mechanism, and measure variances along them.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability; for each component
@@ -167,11 +168,6 @@ class ChosenComponents(Composed[Any, MomentsModel]):
     def choice(self) -> Exponential:
         """The choice of a direction."""
         return Exponential(candidates=self.candidates, scale=self.scale, one_way=self.unit.touched == 1)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -23,6 +23,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Positive
 from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
+from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
@@ -118,7 +119,7 @@ def _examples() -> Iterator[Example]:
     "Thakurta, Zhang 2014), section 3",
 )
 @dataclass(frozen=True, kw_only=True)
-class NoisyMoments(Composed[Any, MomentsModel]):
+class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
     """Release count, mean and covariance of the columns from one noisy symmetric matrix.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times what one row adds to the matrix:
@@ -178,11 +179,6 @@ class NoisyMoments(Composed[Any, MomentsModel]):
     def radius(self) -> int:
         """How long rows may be, in steps of the grid."""
         return max(1, math.ceil(float(self.reach) * STEPS * math.sqrt(self.frame.columns)))
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

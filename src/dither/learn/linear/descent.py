@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -22,11 +21,12 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, exact
 from dither.learn.centred import LENGTH, Centred, centred
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.gradients import PULL, LossField, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
-from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -63,7 +63,7 @@ def _examples() -> Iterator[Example]:
     "Smith, Thakurta 2014), section 2; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class GradientDescent(Composed[Any, LinearModel]):
+class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
     """Learn a linear classifier in a fixed number of noisy gradient steps over all records.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability, and ``steps`` times
@@ -135,21 +135,6 @@ class GradientDescent(Composed[Any, LinearModel]):
             step=noise_for(amount * (1 - first) / max(count, 1), touched * LENGTH * PULL, is_pure=is_pure),
             unit=unit,
         )
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> int:

@@ -25,6 +25,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Field, NonNegative, Number, Whole, exact, round_up, sqrt_up
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.centred import CONSTANT, LENGTH, REST, centred
+from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.moments import MOST_COLUMNS, moment_entries
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField, noise_for, shaped
@@ -89,7 +90,7 @@ def _examples() -> Iterator[Example]:
     "Differential Privacy and Applications (Zhu et al. 2017), section 7.3.3",
 )
 @dataclass(frozen=True, kw_only=True)
-class FunctionalMechanism(Composed[Any, LinearModel]):
+class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     """Learn a linear model from noisy coefficients of its objective, a quadratic function of the weights.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and what ``part``
@@ -178,11 +179,6 @@ class FunctionalMechanism(Composed[Any, LinearModel]):
         )
 
     @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
         half = float(self.target_upper - self.target_lower) / 2
@@ -192,11 +188,6 @@ class FunctionalMechanism(Composed[Any, LinearModel]):
     def scores(self) -> int:
         """How many scores there are: one for a regression or two classes, else one for each class."""
         return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

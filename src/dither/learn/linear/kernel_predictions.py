@@ -21,6 +21,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
 from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
 from dither.learn.noise_parts import RealPartField, amount_within, shaped, spread_of
@@ -81,7 +82,7 @@ def _examples() -> Iterator[Example]:
     "and Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class KernelPredictions(Composed[Any, Any]):
+class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     """Learn a penalised kernel machine in secret, and release its noisy scores at public points.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in * stability``: how far the scores of all
@@ -187,23 +188,8 @@ class KernelPredictions(Composed[Any, Any]):
         )
 
     @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @cached_property
     def _view(self) -> _View:
         return _View(self.box, self.frequencies, self.offsets, self.points)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @cached_property
     def stability(self) -> Fraction:

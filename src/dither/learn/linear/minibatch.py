@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
@@ -20,12 +20,13 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
 from dither.learn.centred import LENGTH, centred
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.descent import MOST_CLASSES, SURVEY_SHARE
 from dither.learn.linear.gradients import PULL, LossField, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import RealPartField, noisy, shaped, spread_of
-from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.accounted import Accounted
@@ -67,7 +68,7 @@ def _examples() -> Iterator[Example]:
     "Smith, Thakurta 2014), section 2; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class MinibatchDescent(Composed[Any, LinearModel]):
+class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
     """Learn a linear classifier in a fixed number of noisy gradient steps, each over a secret sample of the records.
 
     Guarantee: with Gaussian noise, data ``d_in`` rows apart loses epsilon at ``delta``, that of the loss distribution
@@ -165,21 +166,6 @@ class MinibatchDescent(Composed[Any, LinearModel]):
             delta=delta,
             unit=unit,
         )
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,10 +18,11 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Whole
 from dither.learn.centred import LENGTH, centred
+from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.moments import MOST_COLUMNS, moment_noise, moment_plan, moments, solved
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField
-from dither.learn.rows import BoundField, Box, Floats, labelled, records_of
+from dither.learn.rows import BoundField, Floats, labelled, records_of
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -56,7 +56,7 @@ def _examples() -> Iterator[Example]:
     source="Functional Mechanism: Regression Analysis under Differential Privacy (Zhang et al. 2012), sections 4 and 5",
 )
 @dataclass(frozen=True, kw_only=True)
-class MomentClassifier(Composed[Any, LinearModel]):
+class MomentClassifier(DeclaredBounds, Composed[Any, LinearModel]):
     """Learn a logistic regression from one draw of noisy moments, by the second-order expansion of its loss.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
@@ -101,16 +101,6 @@ class MomentClassifier(Composed[Any, LinearModel]):
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
         survey, part = moment_noise(target, len(np.atleast_1d(np.asarray(lower))), unit)
         return cls(lower=lower, upper=upper, classes=classes, survey=survey, part=part, unit=unit)
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one survey and one draw of moments."""

@@ -19,6 +19,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Field, NonNegative, Number, exact, round_up, sqrt_up
 from dither.learn.centred import LENGTH, REST, centred
+from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorNoise, VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, records_of
@@ -108,7 +109,7 @@ def _examples() -> Iterator[Example]:
     "unbounded domain (Wang 2018), section 3 (AdaSSP)",
 )
 @dataclass(frozen=True, kw_only=True)
-class MomentRegression(Composed[Any, LinearModel]):
+class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
     """Learn a linear or ridge regression from one draw of noisy moments.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
@@ -178,20 +179,10 @@ class MomentRegression(Composed[Any, LinearModel]):
         )
 
     @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
         half = float(self.target_upper - self.target_lower) / 2
         return Box(PublicArray([-half]), PublicArray([half]))
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one survey and one draw of moments."""

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -21,11 +21,12 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, exact
 from dither.learn.centred import LENGTH, Centred, centred
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.gradients import LARGEST_WEIGHT, PULL, WEIGHT_STEPS, pulls
 from dither.learn.linear.moments import MOST_COLUMNS
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
-from dither.learn.rows import BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -70,7 +71,7 @@ def _examples() -> Iterator[Example]:
     "Thakurta 2023); Monotonicity of Quadratic-Approximation Algorithms (Boehning, Lindsay 1988)",
 )
 @dataclass(frozen=True, kw_only=True)
-class NewtonDescent(Composed[Any, LinearModel]):
+class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
     """Learn a logistic regression in a few noisy Newton steps on a quadratic bound of its loss.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability, ``curvatures``
@@ -163,21 +164,6 @@ class NewtonDescent(Composed[Any, LinearModel]):
             step=part_for(rest * (1 - portion) / max(count, 1), touched * LENGTH * PULL),
             unit=unit,
         )
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one survey, steps with a curvature of their own, and steps without."""

@@ -22,6 +22,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Probability, Whole, exp_down, exp_up, positive, round_up, whole
 from dither.learn.centred import centred
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.gradients import LossField
 from dither.learn.linear.penalised import BENDS, LEAST_PENALTY
 from dither.learn.linear.perturbed_minimum import (
@@ -36,7 +37,7 @@ from dither.learn.linear.perturbed_minimum import (
 )
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import RealPartField, VectorPartField, noise_for, shaped
-from dither.learn.rows import BoundField, Box, labelled, records_of
+from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -80,7 +81,7 @@ def _examples() -> Iterator[Example]:
     "Privacy and Practicality of Objective Perturbation (Redberg, Koskela, Wang 2023), section 3",
 )
 @dataclass(frozen=True, kw_only=True)
-class ObjectivePerturbation(Composed[Any, LinearModel]):
+class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     """Learn a linear classifier at the minimum of a penalised loss with a random linear term.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and, for each score,
@@ -182,21 +183,6 @@ class ObjectivePerturbation(Composed[Any, LinearModel]):
             delta=delta if isinstance(part, Gaussian) else 0,
             unit=unit,
         )
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @cached_property
     def minimum(self) -> PerturbedMinimum:

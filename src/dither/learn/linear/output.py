@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -21,11 +20,12 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import centred
+from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.moments import SURVEY_SHARE
 from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import RealPartField, VectorPartField, amount_within, noise_for, shaped
-from dither.learn.rows import BoundField, Box, labelled, records_of
+from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
@@ -54,7 +54,7 @@ def _examples() -> Iterator[Example]:
     "Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class OutputPerturbation(Composed[Any, LinearModel]):
+class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     """Learn a penalised logistic regression without noise, and release its weights with noise.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` loses at ``d_in`` times its stability and ``part`` at
@@ -127,21 +127,6 @@ class OutputPerturbation(Composed[Any, LinearModel]):
         )
         survey = noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure)
         return cls(lower=lower, upper=upper, classes=classes, penalty=penalty, survey=survey, part=part, unit=unit)
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
-        return 1 if self.classes == 2 else self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, NonNegative, Number, Positive, exact
+from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of
 from dither.learn.units import RowsField
@@ -96,7 +97,7 @@ def _examples() -> Iterator[Example]:
     "Smith, Thakurta 2014), section 3; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class ParameterGrid(Composed[Any, LinearModel]):
+class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     """Choose a linear model from a public grid of weights by the clipped losses of all records.
 
     Guarantee: data ``d_in`` rows apart loses epsilon = ``d_in * 2^12 / scale``, twice that for rows replaced.
@@ -185,11 +186,6 @@ class ParameterGrid(Composed[Any, LinearModel]):
         )
 
     @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
         half = float(self.target_upper - self.target_lower) / 2
@@ -204,11 +200,6 @@ class ParameterGrid(Composed[Any, LinearModel]):
     def part(self) -> Exponential:
         """The choice of a model."""
         return Exponential(candidates=self.models, scale=self.scale, one_way=_one_way(self.unit))
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one choice."""

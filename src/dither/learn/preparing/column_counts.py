@@ -19,6 +19,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Whole
 from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
+from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats
@@ -91,7 +92,7 @@ def _examples() -> Iterator[Example]:
     source="Differential Privacy and Applications (Zhu et al. 2017), section 4.2.1",
 )
 @dataclass(frozen=True, kw_only=True)
-class ColumnCounts(Composed[Any, ColumnCountsModel]):
+class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     """Release a noisy histogram of every column.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in * columns`` in L1, or ``d_in`` times the
@@ -139,11 +140,6 @@ class ColumnCounts(Composed[Any, ColumnCountsModel]):
     def frame(self) -> Frame:
         """The bounds."""
         return Frame(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

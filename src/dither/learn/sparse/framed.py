@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, exact
+from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.gradients import PULL
 from dither.learn.rows import STEPS, BoundField, Box, Floats, labelled, records_of
 from dither.learn.units import RowsField
 from dither.mechanisms.public import PublicArray
-from dither.privacy import ROW, Unit
+from dither.privacy import ROW
 
 LOSSES: Final = ("squared", "logistic")
 
@@ -43,7 +43,7 @@ class RealField(Field[Number, Fraction]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Framed:
+class Framed(DeclaredBounds):
     """The public frame of a problem: bounds of columns and target, the loss and the unit."""
 
     lower: BoundField = BoundField()
@@ -59,16 +59,6 @@ class Framed:
             raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
         if self.loss_name == "logistic" and not (self.target_lower == 0 and self.target_upper == 1):
             raise InvalidParameter("target_upper", str(self.target_upper), "1, and target_lower 0: labels are 0 and 1")
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def target_frame(self) -> tuple[float, float]:

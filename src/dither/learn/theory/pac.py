@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.exact import Number, Positive
+from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import Concept, Concepts, ListedField
 from dither.learn.theory.labelled import counts_of, errors_of, known_of
 from dither.learn.units import RowsField
@@ -40,7 +41,7 @@ def _examples() -> Iterator[Example]:
     "Applications (Zhu et al. 2017), sections 5.4.1 and 6.2.3",
 )
 @dataclass(frozen=True, kw_only=True)
-class PrivateLearner(Composed[Any, Concept]):
+class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
     """Choose a concept of a finite public class with probability proportional to e^(-errors / scale).
 
     Guarantee: data ``d_in`` rows apart loses epsilon = ``d_in / scale`` (twice that for rows replaced) and
@@ -75,11 +76,6 @@ class PrivateLearner(Composed[Any, Concept]):
             target, sensitivity=1, candidates=draft.concepts.count, one_way=draft.choice.one_way
         )
         return replace(draft, scale=part.scale)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def choice(self) -> Exponential:

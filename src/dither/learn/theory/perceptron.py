@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
+from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped
-from dither.learn.rows import STEPS, BoundField, Box, ball_radius, into_ball, labelled, records_of
+from dither.learn.rows import STEPS, BoundField, ball_radius, into_ball, labelled, records_of
 from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -52,7 +52,7 @@ def _examples() -> Iterator[Example]:
     "Applications (Zhu et al. 2017), section 6.1.1",
 )
 @dataclass(frozen=True, kw_only=True)
-class NoisyPerceptron(Composed[Any, LinearModel]):
+class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
     """Move a linear separator a fixed number of times by noisy sums of the rows that it has wrongly.
 
     Guarantee: data ``d_in`` rows apart loses ``rounds`` times what ``part`` loses at ``d_in * 2^14``, the length of the
@@ -98,16 +98,6 @@ class NoisyPerceptron(Composed[Any, LinearModel]):
         each = amount / Fraction(max(rounds, 1))
         part = noise_for(each, touched * LENGTH, is_pure=is_pure)
         return cls(lower=lower, upper=upper, rounds=rounds, part=part, unit=unit)
-
-    @cached_property
-    def box(self) -> Box:
-        """The bounds, and their grid."""
-        return Box(self.lower, self.upper)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, probability, whole
+from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_BITS, Conjunction
 from dither.learn.theory.counting import CountField, CountNoise, count_noise, count_reach
 from dither.learn.theory.labelled import counts_of, known_of
@@ -71,7 +72,7 @@ def _examples() -> Iterator[Example]:
     "1998; Differential Privacy and Applications (Zhu et al. 2017), section 6.1.1",
 )
 @dataclass(frozen=True, kw_only=True)
-class StatisticalQueries(Interactive[Any, "Oracle"]):
+class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     """Answer a fixed number of statistical queries by noisy shares of rows.
 
     Guarantee: data ``d_in`` rows apart loses, over the whole conversation, ``questions`` + 1 times what ``part`` loses
@@ -105,11 +106,6 @@ class StatisticalQueries(Interactive[Any, "Oracle"]):
         draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
         part = count_noise(target, draws=draft.questions + 1, stability=draft.unit.touched)
         return replace(draft, part=part)
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """Return one draw for the number of rows, and one for each answer."""

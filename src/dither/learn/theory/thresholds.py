@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Positive, Whole, non_negative, probability
+from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_POINTS, IntervalConcept
 from dither.learn.theory.counting import CountField, adverse_reach, count_noise
 from dither.learn.theory.labelled import known_of, pairs_of
@@ -131,7 +132,7 @@ def _examples() -> Iterator[Example]:
     "Sanitization (Beimel, Nissim, Stemmer 2013), for thresholds",
 )
 @dataclass(frozen=True, kw_only=True)
-class ThresholdLearner(Composed[Any, IntervalConcept]):
+class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
     """Choose a threshold on up to 2^60 points with probability proportional to e^(-errors / scale).
 
     Guarantee: data ``d_in`` rows apart loses epsilon = ``d_in / scale`` (twice that for rows replaced) and
@@ -169,11 +170,6 @@ class ThresholdLearner(Composed[Any, IntervalConcept]):
         return calibrate(lambda scale: replace(draft, scale=scale), target)
 
     @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
-
-    @property
     def part(self) -> ThresholdChoice:
         """The choice."""
         return ThresholdChoice(size=self.size, scale=self.scale)
@@ -206,7 +202,7 @@ def _descent_examples() -> Iterator[Example]:
     "and Sanitization (Beimel, Nissim, Stemmer 2013), for thresholds",
 )
 @dataclass(frozen=True, kw_only=True)
-class ThresholdDescent(Composed[Any, IntervalConcept]):
+class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):
     """Find a threshold by halving the domain, each time to the side where a noisy count finds fewer errors made.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` (twice that for rows replaced), once for
@@ -242,11 +238,6 @@ class ThresholdDescent(Composed[Any, IntervalConcept]):
     def levels(self) -> int:
         """How often the ``size`` + 1 thresholds are halved."""
         return self.size.bit_length()
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def plan(self) -> Plan:
         """One count a level; a replaced row moves it by 2."""

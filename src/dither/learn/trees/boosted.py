@@ -21,6 +21,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Whole
 from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.learn.declared import DeclaredUnit
 from dither.learn.linear.gradients import LENGTH, PULL, WEIGHT_STEPS, pulls
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats, labelled, records_of
@@ -76,7 +77,7 @@ def _examples() -> Iterator[Example]:
     "Kulkarni 2021); Federated Boosted Decision Trees with Differential Privacy (Maddock et al. 2022), section 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class BoostedTrees(Composed[Any, BoostedModel]):
+class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     """Learn a classifier as a sum of trees of public shape, each leaf set by a noisy sum of gradients.
 
     Guarantee: data ``d_in`` rows apart loses ``rounds`` times what ``part`` loses at ``d_in`` times ``stability``: what
@@ -177,11 +178,6 @@ class BoostedTrees(Composed[Any, BoostedModel]):
     def shape(self) -> tuple[int, int]:
         """The numbers of a tree: gradients and a count for each of its leaves."""
         return int(self.leaves) ** int(self.depth), self.scores + 1
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

@@ -22,6 +22,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, exact, round_up
 from dither.exact.enclosure import round_down, sqrt_down
 from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.learn.declared import DeclaredUnit
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats, labelled, records_of
 from dither.learn.trees.bins import Bins, CountsField, FlagsField, Whole64
@@ -44,7 +45,7 @@ _USUAL_RECORDS: Final = 2**16
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrownTree(Composed[Any, ForestModel]):
+class GrownTree(DeclaredUnit, Composed[Any, ForestModel]):
     """What both kinds of growing trees share: public cells, and noisy counts in the leaves."""
 
     lower: BoundField = BoundField()
@@ -64,11 +65,6 @@ class GrownTree(Composed[Any, ForestModel]):
     def splits(self) -> Splits:
         """All splits that a node may have."""
         return Splits(Bins(self.lower, self.upper, self.bins, self.unordered))
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     def _count_leaves(self) -> Use:
         return Use(of_shape(self.leaf, (2**self.depth, self.classes)), _ONE.stability(self.leaf, self.unit.touched))

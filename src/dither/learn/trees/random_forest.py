@@ -21,6 +21,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Whole
 from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.learn.declared import DeclaredUnit
 from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.trees.bins import Bins, CountsField, FlagsField, KeyField, Whole64, public_numbers, public_order
@@ -54,7 +55,7 @@ def _examples() -> Iterator[Example]:
     "2012); Differential Privacy and Applications (Zhu et al. 2017), section 6.1.2.1",
 )
 @dataclass(frozen=True, kw_only=True)
-class RandomForest(Composed[Any, ForestModel]):
+class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
     """Count the classes in the leaves of trees of public random shape.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times ``stability``: one count where
@@ -144,11 +145,6 @@ class RandomForest(Composed[Any, ForestModel]):
     def shape(self) -> tuple[int, int, int]:
         """The counts: of trees, leaves and classes."""
         return self.trees, 2**self.depth, self.classes
-
-    @property
-    def distance(self) -> Unit:
-        """The declared unit."""
-        return self.unit
 
     @property
     def stability(self) -> Fraction:

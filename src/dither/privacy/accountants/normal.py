@@ -80,8 +80,8 @@ def _series(x: Decimal, precision: int) -> tuple[Decimal, Decimal]:
     term = total = x
     index = 1
     # Past the largest term each is less than half of the one before once 2 n + 1 > 2 x^2: the rest is below one term.
-    smallest = Decimal(1).scaleb(-precision - 2)
-    while index < context.multiply(Decimal(2), square) or term > smallest:
+    smallest, turn = Decimal(1).scaleb(-precision - 2), context.multiply(Decimal(2), square)
+    while index < turn or term > smallest:
         index += 2
         term = context.divide(context.multiply(term, square), Decimal(index))
         total = context.add(total, term)
