@@ -11,7 +11,7 @@ from dither.checks.violation import require
 from dither.exact import exp_up
 from dither.noise import Noise
 from dither.privacy import Loss
-from dither.testing.branching import branch_outcomes
+from dither.testing.branching import Branches
 from dither.testing.enumeration import Enumeration
 
 _RUNS = 500
@@ -35,9 +35,10 @@ def check_law_by_branching(
     and with what was not an upper one; so a refutation is certain. Returns how much stayed undecided, which says how
     strong the check is.
     """
-    laws = [branch_outcomes(draw, runs=max(1, runs // _SHARE_TRIED_FIRST)) for draw in (here, there)]
-    if any(law.undecided < _HOPELESS for law in laws):
-        laws = [branch_outcomes(draw, runs=runs) for draw in (here, there)]
+    sides, first = [Branches(here), Branches(there)], max(1, runs // _SHARE_TRIED_FIRST)
+    laws = [side.follow(first) for side in sides]
+    if runs > first and any(law.undecided < _HOPELESS for law in laws):
+        laws = [side.follow(runs - first) for side in sides]
     for one, other in (laws, laws[::-1]):
         if loss.pure is not None:
             _check_ratio(one, other, loss.pure, loss.delta)
@@ -51,10 +52,11 @@ def check_law_by_branching(
 
 def _check_ratio(one: Enumeration, other: Enumeration, epsilon: Fraction, delta: Fraction) -> None:
     growth = exp_up(epsilon)
-    excess = Fraction(0)
+    undecided, excess = growth * other.undecided, Fraction(0)
     for outcome, mass in one.mass.items():
-        above = mass - growth * (other.mass.get(outcome, Fraction(0)) + other.undecided)
-        excess += max(Fraction(0), above)
+        above = mass - undecided - growth * other.mass.get(outcome, Fraction(0))
+        if above > 0:
+            excess += above
     require(
         excess <= delta, f"the laws of neighbours differ by {float(excess):.3g} beyond epsilon = {float(epsilon):.6g}"
     )

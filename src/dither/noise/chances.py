@@ -42,8 +42,7 @@ class RationalChance(Chance):
         self._p = p
 
     def _bounds(self, bits: int) -> tuple[int, int]:
-        scaled = self._p * 2**bits
-        return math.floor(scaled), math.ceil(scaled)
+        return _floor(self._p, bits), -_floor(-self._p, bits)
 
 
 class IrrationalChance(Chance):
@@ -58,10 +57,15 @@ class IrrationalChance(Chance):
         while True:
             below, above = self._enclose(digits)
             # p is irrational and so less than the bound above it, even where that is a binary fraction, such as 1.
-            low, high = math.floor(below * 2**bits), math.ceil(above * 2**bits) - 1
+            low, high = _floor(below, bits), -_floor(-above, bits) - 1
             if low == high:
                 return low, low + 1
             digits *= 2
+
+
+def _floor(x: Fraction, bits: int) -> int:
+    """Return the floor of x * 2^bits, without a fraction in between."""
+    return (x.numerator << bits) // x.denominator
 
 
 def _exp_of_minus(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:

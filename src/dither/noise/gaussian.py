@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,41 +28,59 @@ _LARGEST = 2**63 - 2
 FRACTION_WORDS = 3
 
 
-def _proposal_scale(variance: Fraction) -> Fraction:
-    """Return a Laplace scale near sigma, a multiple of an eighth: acceptance is then about 0.76."""
-    return Fraction(max(1, math.ceil(8 * sqrt_up(variance))), 8)
+class _Proposal(NamedTuple):
+    """A Laplace law from which proposals are drawn, and the exponents of accepting one.
+
+    These are square * (|y| - centre)^2 for whole numbers y, and square * z^2 - linear * G + constant for others.
+    """
+
+    scale: Fraction
+    centre: Fraction
+    square: Fraction
+    linear: Fraction
+    constant: Fraction
+    floats: tuple[float, float, float, float]
+
+
+@lru_cache(maxsize=256)
+def _proposal(variance: Fraction) -> _Proposal:
+    """Return the proposal of a variance, its scale a multiple of an eighth near sigma: acceptance is about 0.76."""
+    scale = Fraction(max(1, math.ceil(8 * sqrt_up(variance))), 8)
+    exact = variance / scale, 1 / (2 * variance), 1 / scale, variance / (2 * scale * scale)
+    centre, square, linear, constant = exact
+    return _Proposal(scale, *exact, (float(centre), float(square), float(linear), float(constant)))
 
 
 def discrete_gaussian(entropy: Entropy, variance: Fraction, count: int) -> NDArray[Any]:
     """Return discrete Gaussian variables, P[x] proportional to e^(-x^2 / (2 * variance)) on the integers."""
-    scale = _proposal_scale(variance)
-    if scale > LARGEST_INT64_SCALE:
-        return _accepted(count, lambda size: _block_of_any_size(entropy, variance, scale, size), object)
+    proposal = _proposal(variance)
+    if proposal.scale > LARGEST_INT64_SCALE:
+        return _accepted(count, lambda size: _block_of_any_size(entropy, proposal, size), object)
     # Accept |y| with e^-((|y| - variance / scale)^2 / (2 variance)).
-    centre, rate = float(variance / scale), float(1 / (2 * variance))
+    centre, rate = proposal.floats[:2]
 
     def block(size: int) -> NDArray[Any]:
-        proposed = discrete_laplace(entropy, scale, size)
+        proposed = discrete_laplace(entropy, proposal.scale, size)
         likely = np.abs(proposed).astype(np.float64)
         likely -= centre
         likely *= likely
         likely *= -rate
         # |error| < 2^-40: the exponent is right to 2^-44 where it is below 45, and e^-45 is below 2^-64.
         np.exp(likely, out=likely)
-        accepted = flip_each(entropy, likely, lambda index: _acceptance(int(proposed[index]), variance, scale))
+        accepted = flip_each(entropy, likely, lambda index: _acceptance(int(proposed[index]), proposal))
         kept: NDArray[Any] = proposed[accepted]
         return kept
 
     return _accepted(count, block, np.int64)
 
 
-def _acceptance(proposed: int, variance: Fraction, scale: Fraction) -> Chance:
-    return exponential((abs(proposed) - variance / scale) ** 2 / (2 * variance))
+def _acceptance(proposed: int, proposal: _Proposal) -> Chance:
+    return exponential((abs(proposed) - proposal.centre) ** 2 * proposal.square)
 
 
-def _block_of_any_size(entropy: Entropy, variance: Fraction, scale: Fraction, size: int) -> NDArray[Any]:
-    proposed = discrete_laplace(entropy, scale, size)
-    accepted = [bool(flip(entropy, _acceptance(int(y), variance, scale), 1)[0]) for y in proposed]
+def _block_of_any_size(entropy: Entropy, proposal: _Proposal, size: int) -> NDArray[Any]:
+    proposed = discrete_laplace(entropy, proposal.scale, size)
+    accepted = [bool(flip(entropy, _acceptance(int(y), proposal), 1)[0]) for y in proposed]
     kept: NDArray[Any] = proposed[np.array(accepted, dtype=bool)]
     return kept
 
@@ -154,14 +173,14 @@ def absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Cont
 
 
 def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continuous:
-    scale, word_bits = _proposal_scale(variance), entropy.word_bits
+    proposal, word_bits = _proposal(variance), entropy.word_bits
+    _, square, linear, constant = proposal.floats
     first_bits = FRACTION_WORDS * word_bits
-    whole = geometric(entropy, scale, size)
+    whole = geometric(entropy, proposal.scale, size)
     prefix = fractions_of_one(entropy, size, FRACTION_WORDS)
     units = whole.astype(np.float64)
     z = units + prefix * 2.0**-first_bits
-    exponent = z * z * float(1 / (2 * variance)) - units * float(1 / scale) + float(variance / (2 * scale * scale))
-    likely = np.exp(-exponent)
+    likely = np.exp(-(z * z * square - units * linear + constant))
     words = entropy.words(size)
     scaled = words - likely * 2.0**word_bits
     # Acceptance falls as U grows, by at most w e^(-(w - 1)^2 / 2) < 1.34 per unit of U: the variance is at least 1.
@@ -171,8 +190,7 @@ def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continu
     for index in np.flatnonzero((scaled < slack) & ~accepted).tolist():
         accepted[index], longer[index] = _settle_acceptance(
             entropy,
-            variance,
-            scale,
+            proposal,
             int(whole[index]),
             (int(prefix[index]), first_bits),
             (int(words[index]), word_bits),
@@ -184,17 +202,17 @@ def _absolute_block(entropy: Entropy, variance: Fraction, size: int) -> _Continu
 
 def _settle_acceptance(
     entropy: Entropy,
-    variance: Fraction,
-    scale: Fraction,
+    proposal: _Proposal,
     whole: int,
     fraction: tuple[int, int],
     coin: tuple[int, int],
 ) -> tuple[bool, tuple[int, int]]:
     """Return whether z = whole + U is accepted, and the prefix of U as far as it had to be drawn."""
+    below = proposal.constant - whole * proposal.linear
 
     def acceptance(prefix: int, bits: int) -> Chance:
-        z = whole + Fraction(prefix, 2**bits)
-        return exponential(z * z / (2 * variance) - whole / scale + variance / (2 * scale * scale))
+        z = Fraction((whole << bits) + prefix, 1 << bits)
+        return exponential(z * z * proposal.square + below)
 
     while True:
         (prefix, bits), (word, coin_bits) = fraction, coin

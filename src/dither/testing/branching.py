@@ -100,6 +100,38 @@ class BranchingEntropy(Tosser):
         return followed
 
 
+class Branches:
+    """The branches of a sampler, followed a number of runs at a time, the likeliest first.
+
+    Args:
+        draw: the sampler; it must depend on its noise alone.
+        word_bits: the width of words where words are drawn that belong to no coin.
+
+    """
+
+    def __init__(self, draw: Callable[[Noise], Outcome], *, word_bits: int = 2) -> None:
+        self._draw, self._word_bits = draw, word_bits
+        self._mass: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
+        self._order = itertools.count()
+        self._waiting = [_Branch(-1.0, next(self._order), (), 1, 0)]
+        self._left = Fraction(1)
+
+    def follow(self, runs: int) -> Enumeration:
+        """Return the mass of every outcome on all branches followed so far, after so many further runs."""
+        for _ in range(whole("runs", runs, least=1)):
+            if self._left <= _ENOUGH or not self._waiting:
+                break
+            entropy = BranchingEntropy(heapq.heappop(self._waiting), self._waiting, self._order, self._word_bits)
+            try:
+                outcome = hashable(self._draw(Noise(entropy)))
+            except ScriptExhausted:
+                continue
+            share = Fraction(entropy.units, 1 << entropy.bits)
+            self._mass[outcome] += share
+            self._left -= share
+        return Enumeration(dict(self._mass), self._left)
+
+
 def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: int = 2) -> Enumeration:
     """Return the mass of every outcome of ``draw`` on its likeliest branches, and what they leave undecided.
 
@@ -113,19 +145,4 @@ def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: i
     [(False, 0.666666667), (True, 0.333333333)]
 
     """
-    mass: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
-    order = itertools.count()
-    waiting = [_Branch(-1.0, next(order), (), 1, 0)]
-    left = Fraction(1)
-    for _ in range(whole("runs", runs, least=1)):
-        if left <= _ENOUGH or not waiting:
-            break
-        entropy = BranchingEntropy(heapq.heappop(waiting), waiting, order, word_bits)
-        try:
-            outcome = hashable(draw(Noise(entropy)))
-        except ScriptExhausted:
-            continue
-        share = Fraction(entropy.units, 1 << entropy.bits)
-        mass[outcome] += share
-        left -= share
-    return Enumeration(dict(mass), left)
+    return Branches(draw, word_bits=word_bits).follow(runs)
