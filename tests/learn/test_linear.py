@@ -20,7 +20,7 @@ from dither.learn.linear import (
     classifier,
 )
 from dither.learn.linear.gradients import PULL, WEIGHT_STEPS, pulls
-from dither.learn.linear.moments import STABILITY, moment_entries
+from dither.learn.linear.moments import STABILITY, counted, moment_entries, uncounted
 from dither.learn.rows import exact_products
 from dither.learn.survey import survey_stability
 from dither.mechanisms import perform
@@ -178,20 +178,26 @@ def test_moments_are_those_of_python_integers() -> None:
     assert drawn.size == moment_entries(2, 2) == 12
     # The constant part is the same for each record: its square is counted three times, and per class once and twice.
     constant = 4706
-    assert int(drawn[5]) == 3 * constant**2
-    assert int(drawn[8]) == 1 * LENGTH * constant
-    assert int(drawn[11]) == 2 * LENGTH * constant
+    assert int(drawn[5]) == 5 * 3 * constant**2
+    assert int(drawn[8]) == 5 * 1 * LENGTH * constant
+    assert int(drawn[11]) == 5 * 2 * LENGTH * constant
 
 
 def test_one_record_moves_moments_by_no_more_than_their_stability() -> None:
     records = whole_records(30, 4)
     targets = np.zeros((30, 3))
     targets[np.arange(30), np.arange(30) % 3] = LENGTH
-    upper = np.triu_indices(4)
+    total = np.zeros(moment_entries(3, 3), dtype=np.int64)
     for place in range(30):
-        row, target = records[place : place + 1], targets[place : place + 1]
-        own = [*exact_products(row, row)[upper].tolist(), *exact_products(target, row).ravel().tolist()]
+        row, target = records[place].astype(int).tolist(), targets[place].astype(int).tolist()
+        products = [(5 if i == j else 7) * row[i] * row[j] for i in range(4) for j in range(i, 4)]
+        own = products + [5 * t * x for t in target for x in row]
         assert sum(entry**2 for entry in own) <= STABILITY**2
+        total += own
+    assert counted(records, targets).tolist() == total.tolist()
+    square, products = uncounted(total.astype(float), 4)
+    assert square == pytest.approx(records.T @ records / LENGTH**2)
+    assert products == pytest.approx(targets.T @ records / LENGTH**2)
 
 
 def test_regression_with_positive_bounds_has_a_sensitivity() -> None:

@@ -45,9 +45,9 @@ def test_moments_are_those_of_python_integers_and_within_their_stability() -> No
         own = stream.moments(row[None])
         assert sum(int(entry) ** 2 for entry in own) <= STABILITY**2
         # The last product of records is that of the constant; the last one of targets is target times constant.
-        assert int(own[5]) == CONSTANT**2
+        assert int(own[5]) == 5 * CONSTANT**2
         target = 0.0 if np.isnan(row[2]) else max(-4.0, min(4.0, float(row[2])))
-        assert int(own[8]) == round(target / 4 * LENGTH) * CONSTANT
+        assert int(own[8]) == 5 * round(target / 4 * LENGTH) * CONSTANT
         total += own
     assert stream.moments(rows).tolist() == total.tolist()
 

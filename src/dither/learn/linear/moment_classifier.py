@@ -38,14 +38,11 @@ def _examples() -> Iterator[Example]:
     rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
     others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
     box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
-    yield Example(
-        MomentClassifier(**box, classes=2, survey=DiscreteGaussian(sigma=2**13), part=DiscreteGaussian(sigma=2**29)),
-        rows,
-        others,
-    )
+    noise: dict[str, Any] = {"survey": DiscreteGaussian(sigma=2**13), "part": DiscreteGaussian(sigma=5 * 2**29)}
+    yield Example(MomentClassifier(**box, classes=2, **noise), rows, others)
     yield Example(
         MomentClassifier(
-            **box, classes=3, survey=GammaNorm(scale=2**13), part=GammaNorm(scale=2**29), unit=ROW_REPLACED
+            **box, classes=3, survey=GammaNorm(scale=2**13), part=GammaNorm(scale=5 * 2**29), unit=ROW_REPLACED
         ),
         rows,
     )

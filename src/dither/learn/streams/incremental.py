@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import NonNegative, Number, Whole, exact, round_up, sqrt_up, whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
-from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, moment_entries, solved
+from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, counted, moment_entries, solved, uncounted
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import VectorNoise, VectorPartField, amount_within, noise_for, shaped
-from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, exact_products, into_ball, records_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of
 from dither.learn.sparse.framed import RealField
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -47,8 +47,8 @@ def _examples() -> Iterator[Example]:
         (here, Dialogue(None, (rows[:2], rows[2:], np.array([[4.0, -4.0, float("nan")]]))), 1),
     )
     box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8], "target_lower": 0, "target_upper": 2, "batches": 3}
-    yield Example(IncrementalRegression(**box, part=DiscreteGaussian(sigma=2**30)), here, others)
-    yield Example(IncrementalRegression(**box, part=GammaNorm(scale=2**30), penalty=2), here, others[:1])
+    yield Example(IncrementalRegression(**box, part=DiscreteGaussian(sigma=5 * 2**30)), here, others)
+    yield Example(IncrementalRegression(**box, part=GammaNorm(scale=5 * 2**30), penalty=2), here, others[:1])
 
 
 @register(
@@ -180,8 +180,7 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
             targets = np.rint(self.target_box.scaled(records[:, -1:] - self.middle) * LENGTH)
         short = into_ball(self.box.steps(records[:, :-1]), ball_radius(self.box.columns), REST)
         whole_records = np.hstack([short, np.full((len(short), 1), float(CONSTANT))])
-        square = exact_products(whole_records, whole_records)[np.triu_indices(self.box.columns + 1)]
-        return np.concatenate([square, exact_products(targets, whole_records).ravel()])
+        return counted(whole_records, targets)
 
     def model(self, seen: Floats, variance: float) -> LinearModel:
         """Return the regression of noisy moments; post-processing.
@@ -191,12 +190,7 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
             variance: of their noise, in units of that of one node.
 
         """
-        width = self.box.columns + 1
-        upper = np.triu_indices(width)
-        square = np.zeros((width, width))
-        square[upper] = seen[: upper[0].size] / float(LENGTH) ** 2
-        square = square + np.triu(square, 1).T
-        products = seen[upper[0].size :].reshape(1, width) / float(LENGTH) ** 2
+        square, products = uncounted(seen, self.box.columns + 1)
         radius = ball_radius(self.box.columns) / STEPS
         ratio = REST / LENGTH / radius
         weights = solved(square, products, _louder(self.part, variance), float(self.penalty) * ratio**2)
@@ -204,7 +198,7 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
         return LinearModel(
             self.box.lower,
             self.box.upper,
-            PublicArray(np.zeros(width - 1)),
+            PublicArray(np.zeros(self.box.columns)),
             radius,
             PublicArray(weights[:, :-1] * (REST / LENGTH)),
             PublicArray(weights[:, -1] * (CONSTANT / LENGTH) + self.middle),
