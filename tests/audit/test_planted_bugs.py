@@ -26,9 +26,9 @@ def generator() -> np.random.Generator:
 
 
 def two_sided(scale: float, size: int | tuple[int, ...]) -> Rows:
-    """Return discrete Laplace noise: the difference of two geometric draws."""
-    stop = -np.expm1(-1 / scale)
-    return generator().geometric(stop, size) - generator().geometric(stop, size)
+    """Return discrete Laplace noise: the difference of two geometric draws, the whole parts of exponential ones."""
+    first, second = (np.floor(scale * generator().standard_exponential(size)) for _ in range(2))
+    return (first - second).astype(np.int64)
 
 
 def geometric(value: int, count: int, *, scale: float = 1.0) -> Rows:
