@@ -23,8 +23,7 @@ demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML
 	$(BIN)/dither demo --out build/demo/report.html
 
 test: $(VENV)/.installed  ## every check that a change must pass
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync lint docs
-	@$(MAKE) --no-print-directory --jobs 2 types units
+	@$(MAKE) --no-print-directory --jobs 2 lint docs types units
 
 units: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
