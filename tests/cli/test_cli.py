@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from dither.cli import explain
+from dither.cli import explain, main
 from dither.cli.app import app
 from dither.mechanisms import registered
 
@@ -20,16 +21,34 @@ def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_catalog_lists_everything_registered() -> None:
-    rows = json.loads(dither("catalog", "--json").stdout)
+Here = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """The same function within this process: starting an interpreter takes longer than most verbs."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["dither", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code is None or isinstance(ended.value.code, int)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, ended.value.code or 0, said.out, said.err)
+
+    return run
+
+
+def test_catalog_lists_everything_registered(here: Here) -> None:
+    rows = json.loads(here("catalog", "--json").stdout)
     assert [row["name"] for row in rows] == sorted(registered())
     assert all(
         row["summary"] and row["source"] and row["numerics"] in ("exact", "bounded", "idealised") for row in rows
     )
 
 
-def test_catalog_for_people() -> None:
-    done = dither("catalog")
+def test_catalog_for_people(here: Here) -> None:
+    done = here("catalog")
     assert done.returncode == 0
     assert "laplace" in done.stdout
     assert "dither explain NAME" in done.stdout
@@ -44,14 +63,14 @@ def test_explain_gives_the_proof(name: str, capsys: pytest.CaptureFixture[str]) 
     assert "guesses right at most" in record["meaning"]
 
 
-def test_explain_for_people() -> None:
-    done = dither("explain", "geometric")
+def test_explain_for_people(here: Here) -> None:
+    done = here("explain", "geometric")
     assert done.returncode == 0
     assert "What it promises" in done.stdout
 
 
-def test_audit_says_what_it_could_certify() -> None:
-    done = dither("audit", "randomised-response", "--samples", "20000", "--json")
+def test_audit_says_what_it_could_certify(here: Here) -> None:
+    done = here("audit", "randomised-response", "--samples", "20000", "--json")
     assert done.returncode == 0
     verdicts = json.loads(done.stdout)
     assert {verdict["mechanism"] for verdict in verdicts} == {"randomised-response"}
@@ -62,15 +81,21 @@ def test_audit_says_what_it_could_certify() -> None:
 @pytest.mark.parametrize(
     "words", [("explain", "nonsense"), ("audit", "nonsense"), ("audit", "laplace", "--samples", "5"), ("nonsense",)]
 )
-def test_a_wrong_request_is_one_complaint_and_exit_code_2(words: tuple[str, ...]) -> None:
-    done = dither(*words)
+def test_a_wrong_request_is_one_complaint_and_exit_code_2(words: tuple[str, ...], here: Here) -> None:
+    done = here(*words)
     assert done.returncode == 2
     assert done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_help_and_version() -> None:
-    assert "catalog" in dither("--help").stdout
+def test_a_shell_sees_what_these_tests_see(here: Here) -> None:
+    """A process of its own has the same exit code, and says the same in the same places."""
+    alone, within = dither("explain", "nonsense"), here("explain", "nonsense")
+    assert (alone.returncode, alone.stdout, alone.stderr) == (2, within.stdout, within.stderr)
+
+
+def test_help_and_version(here: Here) -> None:
+    assert "catalog" in here("--help").stdout
     assert dither("--version").stdout.startswith("dither ")
     for verb in ("catalog", "explain", "audit", "demo", "init", "add", "datasets", "sql", "quote", "card", "ledger"):
         assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
@@ -90,8 +115,9 @@ def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
     assert "http" not in page.replace("http://www.w3.org/", "")
 
 
-def test_demo_for_people(tmp_path: Path) -> None:
-    done = dither("demo", "--out", "deep/folder/report.html", cwd=tmp_path)
+def test_demo_for_people(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = here("demo", "--out", "deep/folder/report.html")
     assert "intact" in done.stdout
     assert "of epsilon = 2, delta = 1e-05 spent in 5 releases" in done.stdout
     assert (tmp_path / "deep" / "folder" / "report.html").exists()

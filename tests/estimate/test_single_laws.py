@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, getcontext
 from fractions import Fraction
 from typing import Any
 
@@ -44,31 +44,34 @@ LATTICE: list[Symmetric] = [
 LAWS = CONTINUOUS + LATTICE
 
 
-def weight(law: Any, x: int) -> Fraction:
-    """Return what P[X = x] is proportional to, to fifty digits."""
+def weight(law: Any, x: int) -> Decimal:
+    """Return what P[X = x] is proportional to, to twenty-eight digits."""
     with_digits = Decimal(abs(x)) if isinstance(law, DiscreteLaplaceLaw) else Decimal(x * x) / 2
     unit = law.scale if isinstance(law, DiscreteLaplaceLaw) else law.sigma**2
-    return Fraction((-with_digits * unit.denominator / unit.numerator).exp())
+    return (-with_digits * unit.denominator / unit.numerator).exp()
 
 
-def enumerated(law: Any) -> dict[int, Fraction]:
-    """Return P[X = x] for all x that matter."""
+def enumerated(law: Any) -> tuple[dict[int, int], int]:
+    """Return what P[X = x] is proportional to for all x that matter, in whole numbers, and their sum."""
     reach = 2 + math.ceil(750 * float(law.scale) if isinstance(law, DiscreteLaplaceLaw) else 40 * float(law.sigma))
-    weights = {x: weight(law, x) for x in range(-reach, reach + 1)}
-    whole = sum(weights.values())
-    return {x: each / whole for x, each in weights.items()}
+    half = [weight(law, x) for x in range(reach + 1)]
+    # In units of the last digit of the smallest one all are whole, so that sums are exact.
+    last = min(each.adjusted() for each in half) - getcontext().prec
+    whole = [int(each.scaleb(-last)) for each in half]
+    weights = {x: whole[abs(x)] for x in range(-reach, reach + 1)}
+    return weights, sum(weights.values())
 
 
 @pytest.mark.parametrize("law", LATTICE, ids=str)
 def test_lattice_laws_are_sums_over_the_integers(law: Symmetric) -> None:
-    shares = enumerated(law)
+    weights, whole = enumerated(law)
     assert law.is_lattice
-    assert law.variance == pytest.approx(float(sum(x * x * p for x, p in shares.items())), rel=1e-12)
-    above = {x: sum(p for y, p in shares.items() if y > x) for x in range(13)}
+    assert law.variance == pytest.approx(float(Fraction(sum(x * x * w for x, w in weights.items()), whole)), rel=1e-12)
+    above = {x: Fraction(sum(w for y, w in weights.items() if y > x), whole) for x in range(13)}
     for x in range(13):
         if above[x] < Fraction(1, 10**300):
             break
-        assert law.density(x) == law.density(-x) == pytest.approx(float(shares[x]), rel=1e-12)
+        assert law.density(x) == law.density(-x) == pytest.approx(float(Fraction(weights[x], whole)), rel=1e-12)
         assert law.tail(x) == pytest.approx(float(above[x]), rel=1e-11)
         # Between whole numbers nothing happens.
         assert law.tail(x + Fraction(1, 2)) == law.tail(x)

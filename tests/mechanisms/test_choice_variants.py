@@ -31,7 +31,10 @@ from dither.testing.enumeration import enumerate_outcomes
 
 F = Fraction
 TINY = F(1, 10**15)
-rationals = st.fractions(min_value=F(1, 100), max_value=100, max_denominator=100)
+#: All fractions above 0 and up to 100 with denominators up to 100: as ``st.fractions``, but drawn faster.
+rationals = st.builds(
+    lambda whole, part, of: whole + F(1 + part % of, of), st.integers(0, 99), st.integers(0, 99), st.integers(1, 100)
+)
 
 
 @cache
@@ -66,8 +69,11 @@ cases = st.integers(1, 6).flatmap(
     )
 )
 
+#: All fractions from 0 to 9 with denominators up to 7.
+penalties = st.sampled_from(sorted({F(part, of) for of in range(1, 8) for part in range(9 * of + 1)}))
 
-@given(case=cases, penalty=st.fractions(0, 9, max_denominator=7), steps=st.sampled_from([1, 3, 2**20]))
+
+@given(case=cases, penalty=penalties, steps=st.sampled_from([1, 3, 2**20]))
 def test_normalised_scores_are_those_of_the_source_rounded_down(case: Any, penalty: Fraction, steps: int) -> None:
     scores, units, _ = case
     m = GeneralisedExponential(sensitivities=units, scale=1, penalty=penalty, steps=steps)
@@ -78,7 +84,7 @@ def test_normalised_scores_are_those_of_the_source_rounded_down(case: Any, penal
 
 @given(
     case=cases,
-    penalty=st.fractions(0, 9, max_denominator=7),
+    penalty=penalties,
     steps=st.sampled_from([1, 3, 2**20]),
     d_in=st.sampled_from([F(1), F(2), F(5, 2)]),
 )

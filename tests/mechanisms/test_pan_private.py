@@ -9,7 +9,7 @@ import copy
 import itertools
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,16 @@ def told(counter: PanPrivateCounter, script: Any, noise: Noise) -> tuple[int, ..
     return tuple(counter.reply(state, value, noise)[0] for value in script)
 
 
+@cache
 def chance(x: int, scale: float = SCALE) -> float:
     q = math.exp(-1 / scale)
     return (1 - q) / (1 + q) * q ** abs(x)
+
+
+@cache
+def chance_of_two(moved: int) -> float:
+    """Return the probability that two noises add up to ``moved``."""
+    return sum(chance(x) * chance(moved - x) for x in range(-80, 81))
 
 
 def transcript_chance(script: Any, answers: Any) -> float:
@@ -58,7 +65,7 @@ def transcript_chance(script: Any, answers: Any) -> float:
         since += 0 if value is ANNOUNCED else value
         if value is ANNOUNCED or fed % 2 == 0:
             moved = answer - shown - since
-            total *= chance(moved) if is_memory else sum(chance(x) * chance(moved - x) for x in range(-80, 81))
+            total *= chance(moved) if is_memory else chance_of_two(moved)
             shown, since, is_memory = answer, 0, False
             report = report if value is ANNOUNCED else answer
         if value is not ANNOUNCED and answer != report:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any
 
@@ -34,7 +34,7 @@ from dither.mechanisms import (
     RandomisedResponse,
     TopK,
 )
-from dither.noise import Noise, laplace, system_noise
+from dither.noise import Noise, chances, laplace, system_noise
 from dither.privacy import PureDP
 from dither.testing.branching import branch_outcomes
 from dither.testing.enumeration import Enumeration, enumerate_outcomes
@@ -188,7 +188,7 @@ def additive() -> Iterator[Case]:
         wrong = discrete_laplace(scale * near)
         yield Case(
             f"geometric {scale} at {value}",
-            lambda noise, scale=scale, value=value: Geometric(scale=scale).draw(value, noise),
+            partial(Geometric(scale=scale).draw, value),
             lambda out, law=here, value=value: law(out - value),
             lambda out, law=wrong, value=value: law(out - value),
             tuple(value + x for x in reach),
@@ -198,7 +198,7 @@ def additive() -> Iterator[Case]:
     pair = discrete_laplace(Fraction(1, 3))
     yield Case(
         "geometric of two entries",
-        lambda noise: Geometric(scale="1/3", shape=2).draw(np.array([4, -4]), noise),
+        partial(Geometric(scale="1/3", shape=2).draw, np.array([4, -4])),
         lambda out: pair(out[0] - 4) * pair(out[1] + 4),
         lambda out: pair(out[0] - 4) * pair(out[1] + 3),
         tuple(itertools.product(range(2, 7), range(-6, -1))),
@@ -212,11 +212,10 @@ def additive() -> Iterator[Case]:
         (Fraction(2), Fraction(8), Fraction(5, 2)),
         (Fraction(1, 3), Fraction(1, 3), Fraction(1, 7)),
     ):
+        draw = partial(Laplace(scale=scale, grid=grid).draw, value)
         yield Case(
             f"Laplace {scale} on {grid} at {value}",
-            lambda noise, scale=scale, grid=grid, value=value: _as_steps(
-                Laplace(scale=scale, grid=grid).draw(value, noise), grid
-            ),
+            lambda noise, draw=draw, grid=grid: _as_steps(draw(noise), grid),
             rounded_in_steps(scale, grid, value),
             rounded_in_steps(scale * near, grid, value),
             tuple(reach),
@@ -239,7 +238,7 @@ def choices() -> Iterator[Case]:
     for epsilon in (Fraction(1, 10), Fraction(1)):
         yield Case(
             f"exponential, book table 2.3 at {epsilon}",
-            lambda noise, e=epsilon: Exponential(candidates=4, scale=2 / e).draw(np.array(COUNTS), noise),
+            partial(Exponential(candidates=4, scale=2 / epsilon).draw, np.array(COUNTS)),
             softmax(COUNTS, 2 / epsilon),
             softmax(COUNTS, 2 / epsilon * Fraction(21, 20)),
             (0, 1, 2, 3),
@@ -248,7 +247,7 @@ def choices() -> Iterator[Case]:
         )
     yield Case(
         "exponential of rounded scores",
-        lambda noise: Exponential(candidates=3, scale="1/2", grid="1/8").draw([0.1, -0.4, 0.3], noise),
+        partial(Exponential(candidates=3, scale="1/2", grid="1/8").draw, [0.1, -0.4, 0.3]),
         softmax((Fraction(1, 8), Fraction(-3, 8), Fraction(2, 8)), Fraction(1, 2)),
         softmax((Fraction(1, 10), Fraction(-4, 10), Fraction(3, 10)), Fraction(1, 2)),
         (0, 1, 2),
@@ -258,9 +257,7 @@ def choices() -> Iterator[Case]:
     for scores, scale in (([0, 1], Fraction(1)), ([3, 3], Fraction(1, 2)), ([1, 2, 0], Fraction(2))):
         yield Case(
             f"permute-and-flip of {scores} at {scale}",
-            lambda noise, scores=scores, scale=scale: PermuteAndFlip(candidates=len(scores), scale=scale).draw(
-                scores, noise
-            ),
+            partial(PermuteAndFlip(candidates=len(scores), scale=scale).draw, scores),
             permute_and_flip(scores, scale),
             softmax(scores, scale) if len(set(scores)) > 1 else permute_and_flip([3, 2], scale),
             tuple(range(len(scores))),
@@ -271,7 +268,7 @@ def choices() -> Iterator[Case]:
     for scores in ((0, 0), (0, 1), (2, 0)):
         yield Case(
             f"noisy-max of {scores}",
-            lambda noise, scores=scores: NoisyMax(candidates=2, scale="1/2").draw(scores, noise),
+            partial(NoisyMax(candidates=2, scale="1/2").draw, scores),
             noisy_max_of_two(scores, Fraction(1, 2)),
             lambda i, scores=scores: noisy_max_of_two((scores[1], scores[0]), Fraction(1, 2))(1 - i),
             (0, 1),
@@ -282,9 +279,7 @@ def choices() -> Iterator[Case]:
     for scores, chosen, scale in (([1, 0], 2, Fraction(2)), ([2, 0, 1], 2, Fraction(1))):
         yield Case(
             f"top-{chosen} of {scores}",
-            lambda noise, scores=scores, chosen=chosen, scale=scale: TopK(
-                candidates=len(scores), chosen=chosen, scale=scale
-            ).draw(scores, noise),
+            partial(TopK(candidates=len(scores), chosen=chosen, scale=scale).draw, scores),
             peeling(scores, scale),
             peeling(scores, scale * Fraction(21, 20)),
             tuple(itertools.permutations(range(len(scores)), chosen)),
@@ -295,9 +290,7 @@ def choices() -> Iterator[Case]:
     for epsilon, categories, truth in ((Fraction(1), 2, 0), (Fraction(1), 2, 1), (Fraction(1, 2), 5, 3), (2, 4, 0)):
         yield Case(
             f"randomised response of {truth} among {categories} at {epsilon}",
-            lambda noise, e=epsilon, categories=categories, truth=truth: RandomisedResponse(
-                epsilon=e, categories=categories
-            ).draw(truth, noise),
+            partial(RandomisedResponse(epsilon=epsilon, categories=categories).draw, truth),
             response(Fraction(epsilon), categories, truth),
             response(Fraction(epsilon) * Fraction(21, 20), categories, truth),
             tuple(range(categories)),
@@ -322,7 +315,7 @@ def conversations() -> Iterator[Case]:
         ]
         yield Case(
             f"above-threshold {parameters} on {script}",
-            lambda noise, mechanism=mechanism, script=script: converse(mechanism, script, noise),
+            partial(converse, mechanism, script),
             law,
             wrong,
             tuple(dict.fromkeys(possible)),
@@ -341,6 +334,8 @@ def word_by_word(case: Case) -> Enumeration:
     with pytest.MonkeyPatch.context() as patch:
         # Fewer digits and a likelier coin for the rest: the same law, in fewer words.
         patch.setattr(laplace, "_TAIL", 1)
+        # A draw computes its digits of e^-x anew; thousands of draws from the same few x may share them.
+        patch.setattr(chances, "_exp_of_minus", cache(chances._exp_of_minus))
         laplace._coins.cache_clear()
         try:
             word_bits, longest = case.words

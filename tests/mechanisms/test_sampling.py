@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from dither.audit.samplers import BlockNoise
 from dither.checks.law import check_law_by_branching
 from dither.checks.violation import ContractViolation
 from dither.errors import IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
@@ -19,7 +20,7 @@ from dither.mechanisms import Composed, DiscreteGaussian, Geometric, Numerics, R
 from dither.mechanisms.runner import _subset
 from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.stability_selection import StabilitySelection
-from dither.noise import Noise, system_noise
+from dither.noise import Noise, SystemEntropy, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, Plan, Relation, Unit, Use, user
 from dither.privacy.plans import SampledExactly
 from dither.testing import replay
@@ -176,7 +177,9 @@ def test_large_samples_are_uniform_too(misfits: Callable[..., list[Any]]) -> Non
     The number of kept places in a fixed set is hypergeometric. The twin is the binomial law: coins that nobody
     corrected. A correction that prefers early or late places would fail for the first half.
     """
-    masks = np.array([_subset(system_noise(), 20, 40) for _ in range(4000)])
+    # Coins of a few hundred laws, made ahead; each is handed out once.
+    noise = BlockNoise(SystemEntropy())
+    masks = np.array([_subset(noise, 20, 40) for _ in range(4000)])
     assert (masks.sum(axis=1) == 20).all()
     for places in (range(20), range(20, 40), range(0, 40, 2)):
         size = len(places)

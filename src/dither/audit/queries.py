@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from dither.data import Aggregation, Call, Column, CountRows, DataSet, Kind, Limits, Literal, Name, Scan, Table
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.reference import ReferenceEngine
+from dither.data.relations import Relation
 from dither.data.schema import person_unit
 from dither.exact import sqrt_up
 from dither.noise import Noise, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
 from dither.publish.queries.answer import Answer, plan_query
-from dither.publish.queries.groups import laid_out, persons_by_text, positions
+from dither.publish.queries.design import Part, Pick
+from dither.publish.queries.groups import Group, laid_out, persons_by_text, positions
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
 
 _SITES = ("a", "b", "c", None)
@@ -32,6 +34,8 @@ _DRUGS = ("x", "y", "z")
 _COSTS: tuple[Any, ...] = (-7, 13, 0, 5, 10**9, -(10**9), None, "12", 2.5)
 _AGES: tuple[Any, ...] = (0.0, 100.0, 50.0, 99.99, 1e300, -1e300, float("nan"), None, "x")
 _PERSONS = (1, 2, 3, None)
+#: All cells of a row that are drawn, in one lot.
+_CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES))
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
 #: Five times in six all aggregates are asked; choices are refused where groups are discovered.
@@ -82,7 +86,8 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
 
 def neighbours(dataset: DataSet, noise: Noise) -> tuple[list[Row], list[Row]]:
     """Return two tables one unit apart: some rows of others, and a unit as extreme as can be on one or both sides."""
-    others = [_row(noise, _pick(noise, _PERSONS)) for _ in range(int(noise.uniform_below(6, 1)[0]))]
+    many = int(noise.uniform_below(6, 1)[0])
+    others = _rows(noise, [_PERSONS[lot] for lot in noise.uniform_below(len(_PERSONS), many)])
     first, second = _unit_rows(dataset, noise), _unit_rows(dataset, noise)
     sides = (others + first, others + second) if dataset.is_replaced else (others, others + first)
     return sides if noise.uniform_below(2, 1)[0] else (sides[1], sides[0])
@@ -90,52 +95,91 @@ def neighbours(dataset: DataSet, noise: Noise) -> tuple[list[Row], list[Row]]:
 
 def compare(answer: Answer, here: Engine, there: Engine) -> list[Found]:
     """Return how far every vector of an answer moves between two neighbours."""
-    design, found = answer.design, []
-    kinds = design.key_kinds
-    if design.discovery is not None:
-        counted = Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
-        texts = [persons_by_text(engine.aggregate(counted), kinds) for engine in (here, there)]
-        apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
-        found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.unit.touched)))
-    # Where groups are discovered, any of them may be published.
-    groups = _PUBLISHED if design.groups is None else design.groups
-    relation, places = design.bounded(groups), positions(groups, kinds)
-    asked = Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
-    tables = [laid_out(engine.aggregate(asked), places, kinds, len(design.measured)) for engine in (here, there)]
-    moved = tables[0] - tables[1]
-    for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
-        length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
-        found.append(Found(type(measured.measure).__name__, length, part.stability))
-    for search, part in zip(design.searches, design.levels, strict=True):
-        for level in (0, search.levels - 1):
-            cell = Call("shift_right", (search.scaled.expression, Literal(search.shift(level), Kind.INTEGER)))
-            counted = Aggregation(relation, (*design.key_values, cell), (CountRows(),))
-            sides = [_counter(engine, counted) for engine in (here, there)]
-            changes = [
-                sides[0][key] - sides[1][key] for key in sides[0].keys() | sides[1].keys() if key[-1] is not None
-            ]
+    return Comparison(answer).of(here, there)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All vectors of an answer, to be compared between neighbours; what is asked of engines is written down once."""
+
+    answer: Answer
+
+    def of(self, here: Engine, there: Engine) -> list[Found]:
+        """Return how far every vector moves between two neighbours."""
+        design, found = self.answer.design, []
+        kinds = design.key_kinds
+        if design.discovery is not None:
+            texts = [persons_by_text(engine.aggregate(self._discovered), kinds) for engine in (here, there)]
+            apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
+            found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.unit.touched)))
+        places, width = positions(self._groups, kinds), len(design.measured)
+        tables = [laid_out(engine.aggregate(self._asked), places, kinds, width) for engine in (here, there)]
+        moved = tables[0] - tables[1]
+        for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
+            length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
+            found.append(Found(type(measured.measure).__name__, length, part.stability))
+        for part, counted in self._levels:
+            sides = [_counted(engine, counted) for engine in (here, there)]
+            changes = [change for key, change in _changes(*sides) if key[-1] is not None]
             found.append(Found("level of a search", _length(changes, part.is_gaussian), part.stability))
-    for pick in design.picks:
-        rows = design.candidates(pick, relation)
-        counted = Aggregation(rows, (*design.key_values, *pick.aggregate.arguments), (design.one_unit.measure,))
-        sides = [_counter(engine, counted) for engine in (here, there)]
-        differ = [key for key in sides[0].keys() | sides[1].keys() if sides[0][key] != sides[1][key]]
-        largest = max((abs(sides[0][key] - sides[1][key]) for key in differ), default=0)
-        found.append(Found("score of a choice", Fraction(largest), Fraction(1)))
-        touched = len({key[:-1] for key in differ})
-        found.append(Found("groups of a choice", Fraction(touched), Fraction(pick.touched)))
-    return found
+        for pick, counted in self._choices:
+            sides = [_counted(engine, counted) for engine in (here, there)]
+            changed = [(key, change) for key, change in _changes(*sides) if change]
+            largest = max((abs(change) for _, change in changed), default=0)
+            found.append(Found("score of a choice", Fraction(largest), Fraction(1)))
+            touched = len({key[:-1] for key, _ in changed})
+            found.append(Found("groups of a choice", Fraction(touched), Fraction(pick.touched)))
+        return found
+
+    @cached_property
+    def _discovered(self) -> Aggregation:
+        design = self.answer.design
+        return Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
+
+    @cached_property
+    def _groups(self) -> tuple[Group, ...]:
+        # Where groups are discovered, any of them may be published.
+        design = self.answer.design
+        return _PUBLISHED if design.groups is None else design.groups
+
+    @cached_property
+    def _relation(self) -> Relation:
+        return self.answer.design.bounded(self._groups)
+
+    @cached_property
+    def _asked(self) -> Aggregation:
+        design = self.answer.design
+        return Aggregation(self._relation, design.key_values, tuple(part.measure for part in design.measured))
+
+    @cached_property
+    def _levels(self) -> list[tuple[Part, Aggregation]]:
+        """The first and the last level of every search."""
+        design, levels = self.answer.design, []
+        for search, part in zip(design.searches, design.levels, strict=True):
+            for level in (0, search.levels - 1):
+                cell = Call("shift_right", (search.scaled.expression, Literal(search.shift(level), Kind.INTEGER)))
+                levels.append((part, Aggregation(self._relation, (*design.key_values, cell), (CountRows(),))))
+        return levels
+
+    @cached_property
+    def _choices(self) -> list[tuple[Pick, Aggregation]]:
+        design, choices = self.answer.design, []
+        for pick in design.picks:
+            rows = design.candidates(pick, self._relation)
+            keys = (*design.key_values, *pick.aggregate.arguments)
+            choices.append((pick, Aggregation(rows, keys, (design.one_unit.measure,))))
+        return choices
 
 
 def brute_force(pairs: int) -> dict[str, list[Found]]:
     """Return the exceeded and the tightest comparison of every kind of vector over so many pairs of neighbours."""
     noise, worst = system_noise(), dict[str, list[Found]]()
-    answers = list(itertools.islice(hostile_answers(noise), 96))
+    comparisons = [Comparison(answer) for answer in itertools.islice(hostile_answers(noise), 96)]
     for number in range(pairs):
-        answer = answers[number % len(answers)]
-        dataset = answer.query.dataset
+        comparison = comparisons[number % len(comparisons)]
+        dataset = comparison.answer.query.dataset
         here, there = (ReferenceEngine(dataset, {"visits": rows}) for rows in neighbours(dataset, noise))
-        for found in compare(answer, here, there):
+        for found in comparison.of(here, there):
             name = f"{found.what}, {dataset.unit.protects} {dataset.unit.relation.value}"
             known = worst.setdefault(name, [found])
             if found.is_exceeded or found.tightness > known[0].tightness:
@@ -189,35 +233,33 @@ def _aggregate(function: str) -> Aggregate:
 def _unit_rows(dataset: DataSet, noise: Noise) -> list[Row]:
     """Return the rows of one unit: none, one, or many that agree in all, in some or in no cells."""
     if not dataset.protects_persons:
-        return [_row(noise, _NEW)]
+        return _rows(noise, [_NEW])
     many = int(noise.uniform_below(13, 1)[0])
-    pattern, fixed = int(noise.uniform_below(3, 1)[0]), _row(noise, _NEW)
-    rows = []
-    for number in range(many):
-        row = _row(noise, _NEW) if pattern == 0 else dict(fixed)
-        if pattern == 2:
-            row["site"] = _SITES[number % len(_SITES)]
-        rows.append(row)
+    pattern = int(noise.uniform_below(3, 1)[0])
+    rows = _rows(noise, [_NEW] * many) if pattern == 0 else [dict(row) for row in _rows(noise, [_NEW]) * many]
+    if pattern == 2:
+        for row, site in zip(rows, itertools.cycle(_SITES), strict=False):
+            row["site"] = site
     return rows
 
 
-def _row(noise: Noise, person: Value) -> Row:
-    return {
-        "person": person,
-        "site": _pick(noise, _SITES),
-        "drug": _pick(noise, (*_DRUGS, None, "other")),
-        "cost": _pick(noise, _COSTS),
-        "age": _pick(noise, _AGES),
-    }
+def _rows(noise: Noise, persons: list[Value]) -> list[Row]:
+    """Return a row of random cells for each of the persons."""
+    lots = noise.uniform_below(len(_CELLS), len(persons))
+    names = ("site", "drug", "cost", "age")
+    return [
+        {"person": person, **dict(zip(names, _CELLS[lot], strict=True))}
+        for person, lot in zip(persons, lots, strict=True)
+    ]
 
 
-def _pick(noise: Noise, options: tuple[Any, ...]) -> Any:
-    return options[int(noise.uniform_below(len(options), 1)[0])]
-
-
-def _counter(engine: Engine, asked: Aggregation) -> Counter[Any]:
+def _counted(engine: Engine, asked: Aggregation) -> dict[Any, int]:
     answer = engine.aggregate(asked)
-    return Counter({key: numbers[0] for key, numbers in zip(answer.keys, answer.measures, strict=True)})
+    return {key: numbers[0] for key, numbers in zip(answer.keys, answer.measures, strict=True)}
+
+
+def _changes(here: dict[Any, int], there: dict[Any, int]) -> list[tuple[Any, int]]:
+    return [(key, here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
 
 
 def _length(changes: list[int], is_euclidean: bool) -> Fraction:

@@ -9,9 +9,6 @@ from typing import Annotated
 import typer
 
 import dither
-from dither.cli import audit as audit_verb
-from dither.cli import catalog as catalog_verb
-from dither.cli import explain as explain_verb
 from dither.cli.bench_verbs import benches
 from dither.cli.console import complain
 from dither.cli.folder_verbs import books
@@ -51,13 +48,17 @@ def _root(
 @app.command()
 def catalog(json: Json = False) -> None:
     """List every mechanism: what it does, what it promises, how the promise is known."""
-    catalog_verb.show(as_json=json)
+    from dither.cli import catalog as verb
+
+    verb.show(as_json=json)
 
 
 @app.command()
 def explain(name: Name, json: Json = False) -> None:
     """Say what a mechanism promises and why: guarantee, proof, source, figures."""
-    explain_verb.show(name, as_json=json)
+    from dither.cli import explain as verb
+
+    verb.show(name, as_json=json)
 
 
 @app.command()
@@ -87,10 +88,12 @@ def audit(
     json: Json = False,
 ) -> None:
     """Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."""
+    from dither.cli import audit as verb
+
     is_claimed = epsilon is not None or rho is not None
     claim = stated_loss(epsilon=epsilon, delta=delta, rho=rho) if is_claimed else None
-    pairs = audit_verb.pair_from(value, neighbour)
-    status = audit_verb.run(
+    pairs = verb.pair_from(value, neighbour)
+    status = verb.run(
         name,
         samples=samples,
         as_json=json,

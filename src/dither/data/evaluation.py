@@ -38,6 +38,15 @@ _REAL: Final = re.compile(r" *[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]
 _MOMENT: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[ T]([0-9]{2}):([0-9]{2}):([0-9]{2}))?", re.ASCII)
 _LONGEST_NUMBER: Final = 4000  # Python refuses to read more digits than this by default; no double needs them
 _TRUE, _FALSE = frozenset(("true", "t", "1")), frozenset(("false", "f", "0"))
+#: The type whose values are of a kind as they are; a timestamp may have a zone.
+_OWN_TYPES: Final[Mapping[Kind, Any]] = {
+    Kind.BOOLEAN: bool,
+    Kind.INTEGER: int,
+    Kind.REAL: float,
+    Kind.TEXT: str,
+    Kind.DATE: datetime.date,
+    Kind.TIMESTAMP: None,
+}
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -54,38 +63,84 @@ def evaluate(expression: Expression, row: Mapping[str, Value], columns: Mapping[
     True
 
     """
-    kinds = _kinds_of_row(row) if columns is None else columns
+    return evaluator(expression, _kinds_of_row(row) if columns is None else columns)(row)
+
+
+def evaluator(expression: Expression, columns: Mapping[str, Kind]) -> Callable[[Mapping[str, Value]], Value]:
+    """Return ``evaluate`` of one expression as a function of the row: what is the same for all rows is found once.
+
+    Args:
+        expression: what to compute.
+        columns: the kinds of the columns.
+
+    >>> doubled = evaluator(Call("add", (Name("age"), Name("age"))), {"age": Kind.INTEGER})
+    >>> doubled({"age": 4}), doubled({"age": None})
+    (8, None)
+
+    """
     if isinstance(expression, Name):
-        if expression.name not in row:
-            raise InvalidParameter("column", expression.name, f"one of {', '.join(sorted(row)) or 'none'}")
-        return row[expression.name]
+        return _column(expression.name)
     if isinstance(expression, Literal):
-        is_whole_real = expression.kind is Kind.REAL and expression.value is not None
-        return float(expression.value) if is_whole_real else expression.value  # type: ignore[arg-type]
+        constant = _constant(expression)
+        return lambda row: constant
     if isinstance(expression, Case):
-        for condition, result in expression.branches:
-            if evaluate(condition, row, kinds) is True:
-                return _of_kind(evaluate(result, row, kinds), expression, kinds)
-        return _of_kind(evaluate(expression.otherwise, row, kinds), expression, kinds)
-    values = [evaluate(child, row, kinds) for child in expression.children()]
+        return _case(expression, columns)
+    below = [evaluator(child, columns) for child in expression.children()]
     if isinstance(expression, Call):
-        function = _ANY_NULLS.get(expression.function)
-        if function is not None:
-            return _of_kind(function(values), expression, kinds)
-        if any(value is None for value in values):
-            return None
-        return _checked(_FUNCTIONS[expression.function](*_alike(values)))
-    value = values[0]
-    if value is None:
-        return None
+        return _call(expression, below, columns)
+    (given,) = below
     if isinstance(expression, Cast):
-        return cast(value, expression.kind)
+        kind = expression.kind
+        return lambda row: None if (value := given(row)) is None else cast(value, kind)
     if isinstance(expression, OneOf):
-        pairs = (_alike([value, evaluate(option, {}, {})]) for option in expression.options if option.value is not None)
-        return any(first == second for first, second in pairs)
+        options = [_constant(option) for option in expression.options if option.value is not None]
+        return lambda row: None if (value := given(row)) is None else _is_one_of(value, options)
     if isinstance(expression, Grid):
-        return _on_grid(expression, float(value))  # type: ignore[arg-type]
+        grid = expression
+        return lambda row: None if (value := given(row)) is None else _on_grid(grid, float(value))  # type: ignore[arg-type]
     raise InvalidParameter("expression", type(expression).__name__, "a node of the closed tree")
+
+
+def _column(name: str) -> Callable[[Mapping[str, Value]], Value]:
+    def value_of(row: Mapping[str, Value]) -> Value:
+        if name not in row:
+            raise InvalidParameter("column", name, f"one of {', '.join(sorted(row)) or 'none'}")
+        return row[name]
+
+    return value_of
+
+
+def _constant(literal: Literal) -> Value:
+    is_whole_real = literal.kind is Kind.REAL and literal.value is not None
+    return float(literal.value) if is_whole_real else literal.value  # type: ignore[arg-type]
+
+
+def _case(case: Case, columns: Mapping[str, Kind]) -> Callable[[Mapping[str, Value]], Value]:
+    branches = [tuple(evaluator(part, columns) for part in branch) for branch in case.branches]
+    otherwise, adapt = evaluator(case.otherwise, columns), _to_kind(case, columns)
+
+    def value_of(row: Mapping[str, Value]) -> Value:
+        for condition, result in branches:
+            if condition(row) is True:
+                return adapt(result(row))
+        return adapt(otherwise(row))
+
+    return value_of
+
+
+def _call(
+    call: Call, arguments: Sequence[Callable[[Mapping[str, Value]], Value]], columns: Mapping[str, Kind]
+) -> Callable[[Mapping[str, Value]], Value]:
+    if call.function in _ANY_NULLS:
+        of_any, adapt = _ANY_NULLS[call.function], _to_kind(call, columns)
+        return lambda row: adapt(of_any([argument(row) for argument in arguments]))
+    function = _FUNCTIONS[call.function]
+
+    def value_of(row: Mapping[str, Value]) -> Value:
+        values = [argument(row) for argument in arguments]
+        return None if None in values else _checked(function(*_alike(values)))
+
+    return value_of
 
 
 def cast(value: Value, kind: Kind) -> Value:
@@ -118,6 +173,10 @@ def cell(value: Any, kind: Kind) -> Value:
     >>> cell("T", Kind.BOOLEAN), cell(True, Kind.INTEGER), cell(2**63, Kind.INTEGER)
     (True, 1, None)
     """
+    if value is None:
+        return None
+    if type(value) is _OWN_TYPES[kind]:  # nearly all cells: nothing is converted
+        return None if isinstance(value, str) and _SURROGATE.search(value) else _checked(value)
     if isinstance(value, np.generic):
         value = (value.astype("datetime64[us]") if isinstance(value, np.datetime64) else value).item()
     if isinstance(value, Decimal):
@@ -156,14 +215,26 @@ def _kinds_of_row(row: Mapping[str, Value]) -> dict[str, Kind]:
     return {name: kinds[type(value)] for name, value in row.items() if type(value) in kinds}
 
 
-def _of_kind(value: Value, expression: Expression, kinds: Mapping[str, Kind]) -> Value:
-    """Return an integer as a real where the expression as a whole is a real."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return value
+def _to_kind(expression: Expression, columns: Mapping[str, Kind]) -> Callable[[Value], Value]:
+    """Return what makes integers reals where the expression as a whole is a real."""
     try:
-        return float(value) if kind_of(expression, kinds) is Kind.REAL else value
+        is_real = kind_of(expression, columns) is Kind.REAL
     except InvalidParameter:  # a column is NULL in this row and nobody said what kind it is
-        return value
+        is_real = False
+    return _as_real if is_real else _as_it_is
+
+
+def _as_it_is(value: Value) -> Value:
+    return value
+
+
+def _as_real(value: Value) -> Value:
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _is_one_of(value: Value, options: Iterable[Value]) -> bool:
+    pairs = (_alike([value, option]) for option in options)
+    return any(first == second for first, second in pairs)
 
 
 def _checked(value: Value) -> Value:
@@ -177,9 +248,10 @@ def _checked(value: Value) -> Value:
 
 def _alike(values: Sequence[Any]) -> Sequence[Any]:
     """Return integers as doubles if any of the values is one."""
-    if not any(isinstance(value, float) for value in values):
-        return values
-    return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in values]
+    for value in values:
+        if isinstance(value, float):
+            return [_as_real(each) for each in values]
+    return values
 
 
 def _read(text: str, kind: Kind) -> Value:

@@ -94,6 +94,9 @@ def scalar(text: str) -> str:
     """
     if _PLAIN.fullmatch(text):
         return text
+    if text.isascii() and text.isprintable():
+        # As below, without looking at every sign: a list of categories may be long.
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return '"' + "".join(map(_escaped, text)) + '"'
 
 

@@ -9,10 +9,11 @@ release.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from dither.data.engines.protocol import Engine
-from dither.data.evaluation import Value, cell, evaluate, sort_key
+from dither.data.evaluation import Value, cell, evaluate, evaluator, sort_key
 from dither.data.expressions import LARGEST_INTEGER, Expression, Kind, kind_of
 from dither.data.portable_hash import group_hash, row_hash
 from dither.data.relations import (
@@ -45,6 +46,10 @@ __all__ = ["ReferenceEngine", "Rows", "aggregate", "cell", "evaluate", "kind_of_
 #: Rows as they are given: any cell may hold anything.
 Rows = Sequence[Mapping[str, Any]]
 _Row = dict[str, Value]
+#: How many answers an engine over rows in memory remembers.
+_MOST_KNOWN = 256
+#: For how many aggregations what does not depend on rows is kept.
+_MOST_PREPARED = 1024
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Rows]) -> list[_Row]:
@@ -55,7 +60,7 @@ def rows_of(relation: Relation, tables: Mapping[str, Rows]) -> list[_Row]:
         tables: the rows of every table that the relation reads, by the table's name.
 
     """
-    return _READERS[type(relation)](relation, tables)
+    return _Reading(tables).rows(relation)
 
 
 def aggregate(aggregation: Aggregation, tables: Mapping[str, Rows]) -> Aggregated:
@@ -67,17 +72,50 @@ def aggregate(aggregation: Aggregation, tables: Mapping[str, Rows]) -> Aggregate
     >>> aggregate(Aggregation(Scan(visits), (Name("region"),), (CountRows(),)), {"visits": rows})
     Aggregated(keys=(('7',), ('north',), ('south',)), measures=((1,), (2,), (1,)))
     """
-    below = aggregation.relation.columns
-    groups = _grouped(rows_of(aggregation.relation, tables), aggregation.keys, below)
+    return _aggregated(aggregation, rows_of(aggregation.relation, tables))
+
+
+def _aggregated(aggregation: Aggregation, rows: list[_Row]) -> Aggregated:
+    key_parts, values_of = _functions(aggregation)
+    parts = list(zip(aggregation.measures, values_of, strict=True))
+    groups = _grouped(rows, key_parts)
     if not aggregation.keys:
         groups = groups or {(): []}
     keys = sorted(groups, key=lambda key: [sort_key(part) for part in key])
-    measures = tuple(tuple(_measure(part, groups[key], below) for part in aggregation.measures) for key in keys)
+    measures = tuple(tuple(_measure(part, groups[key], value_of) for part, value_of in parts) for key in keys)
     return Aggregated(tuple(keys), measures)  # type: ignore[arg-type]
 
 
-#: How many answers an engine over rows in memory remembers.
-_MOST_KNOWN = 256
+@lru_cache(maxsize=_MOST_PREPARED)
+def _functions(
+    aggregation: Aggregation,
+) -> tuple[Sequence[Callable[[_Row], Value]], Sequence[Callable[[_Row], Value] | None]]:
+    """Return the keys of an aggregation as functions of a row, and what each of its measures reads of a row.
+
+    They are the same for all tables, and audits ask the same thing of thousands of small ones.
+    """
+    below = aggregation.relation.columns
+    keys = [evaluator(key, below) for key in aggregation.keys]
+    return keys, [_value_of(part, below) for part in aggregation.measures]
+
+
+class _Reading:
+    """Tables, and the rows of the relations over them that were read: several requests often read one relation."""
+
+    def __init__(self, tables: Mapping[str, Rows]) -> None:
+        self.tables = tables
+        # By identity, because comparing two trees costs more than most of them do. The relation is kept with its rows,
+        # so that its identity is nobody else's.
+        self._known: dict[int, tuple[Relation, list[_Row]]] = {}
+
+    def rows(self, relation: Relation) -> list[_Row]:
+        """Return the rows of a relation, which nobody may change."""
+        known = self._known.get(id(relation))
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[id(relation)] = relation, _READERS[type(relation)](relation, self)
+        return known[1]
 
 
 class ReferenceEngine(Engine):
@@ -93,6 +131,7 @@ class ReferenceEngine(Engine):
         super().__init__(dataset, frames=tables, portable=True)
         # Rows do not change, and an audit asks the same thing thousands of times.
         self._known: dict[Aggregation, Aggregated] = {}
+        self._reading = _Reading(tables)
 
     def check(self) -> None:
         """Refuse a table that is absent, or a row without a declared column."""
@@ -105,15 +144,16 @@ class ReferenceEngine(Engine):
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
-        if aggregation not in self._known:
+        known = self._known.get(aggregation)
+        if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[aggregation] = aggregate(aggregation, self.frames)
-        return self._known[aggregation]
+            known = self._known[aggregation] = _aggregated(aggregation, self._reading.rows(aggregation.relation))
+        return known
 
     def close(self) -> None:
         """Let go of the rows."""
-        self.frames, self._known = {}, {}
+        self.frames, self._known, self._reading = {}, {}, _Reading({})
 
 
 def sort_rows(
@@ -122,8 +162,9 @@ def sort_rows(
     """Return rows sorted by expressions, each with whether large values come first, then by all columns in order."""
     ordered = sorted(rows, key=lambda row: [sort_key(row[name]) for name in columns])
     for expression, is_descending in reversed(order):
+        value_of = evaluator(expression, columns)
         # Python's sort is stable, in reverse as well: what is equal here stays as the later criteria left it.
-        ordered.sort(key=lambda row: sort_key(evaluate(expression, row, columns)), reverse=is_descending)
+        ordered.sort(key=lambda row: sort_key(value_of(row)), reverse=is_descending)
     return ordered
 
 
@@ -137,37 +178,40 @@ def kind_of_person(relation: Relation) -> Kind:
     return kind_of_person(below)
 
 
-def _scan(relation: Scan, tables: Mapping[str, Rows]) -> list[_Row]:
-    rows = _typed(relation.table, tables)
+def _scan(relation: Scan, reading: _Reading) -> list[_Row]:
+    rows = _typed(relation.table, reading)
     person = relation.table.person
     if person is None:
         return rows
     return [{**row, PERSON: row[person]} for row in rows if row[person] is not None]
 
 
-def _typed(table: Table, tables: Mapping[str, Rows]) -> list[_Row]:
-    if table.name not in tables:
+def _typed(table: Table, reading: _Reading) -> list[_Row]:
+    if table.name not in reading.tables:
         raise EngineUnavailable(f"no rows were given for table {table.name}")
-    return [{name: cell(row.get(name), kind) for name, kind in table.kinds.items()} for row in tables[table.name]]
-
-
-def _filter(relation: Filter, tables: Mapping[str, Rows]) -> list[_Row]:
-    below = relation.relation.columns
-    return [row for row in rows_of(relation.relation, tables) if evaluate(relation.condition, row, below) is True]
-
-
-def _project(relation: Project, tables: Mapping[str, Rows]) -> list[_Row]:
-    below = relation.relation.columns
     return [
-        {**_person(row), **{name: evaluate(value, row, below) for name, value in relation.outputs}}
-        for row in rows_of(relation.relation, tables)
+        {name: cell(row.get(name), kind) for name, kind in table.kinds.items()} for row in reading.tables[table.name]
     ]
 
 
-def _join_public(relation: JoinPublic, tables: Mapping[str, Rows]) -> list[_Row]:
+def _filter(relation: Filter, reading: _Reading) -> list[_Row]:
+    is_met = evaluator(relation.condition, relation.relation.columns)
+    return [row for row in reading.rows(relation.relation) if is_met(row) is True]
+
+
+def _project(relation: Project, reading: _Reading) -> list[_Row]:
+    below = relation.relation.columns
+    outputs = [(name, evaluator(value, below)) for name, value in relation.outputs]
+    return [
+        {**_person(row), **{name: value_of(row) for name, value_of in outputs}}
+        for row in reading.rows(relation.relation)
+    ]
+
+
+def _join_public(relation: JoinPublic, reading: _Reading) -> list[_Row]:
     table, below = relation.table, relation.relation.columns
     first: dict[tuple[Value, ...], _Row] = {}
-    for row in sort_rows(_typed(table, tables), (), table.kinds):
+    for row in sort_rows(_typed(table, reading), (), table.kinds):
         first.setdefault(tuple(row[name] for name in table.key), row)
     # An integer key meets a real one as a double, as in every comparison.
     wanted = [
@@ -175,9 +219,10 @@ def _join_public(relation: JoinPublic, tables: Mapping[str, Rows]) -> list[_Row]
         for name, key in zip(table.key, relation.keys, strict=True)
     ]
     found = {_meeting(key, wanted): row for key, row in reversed(first.items()) if None not in key}
+    parts = [evaluator(part, below) for part in relation.keys]
     joined = []
-    for row in rows_of(relation.relation, tables):
-        key = _meeting(tuple(evaluate(part, row, below) for part in relation.keys), wanted)
+    for row in reading.rows(relation.relation):
+        key = _meeting(tuple(part(row) for part in parts), wanted)
         match = None if None in key else found.get(key)
         if match is not None or relation.keep_unmatched:
             public = {relation.prefix + name: None if match is None else match[name] for name in table.kinds}
@@ -185,38 +230,42 @@ def _join_public(relation: JoinPublic, tables: Mapping[str, Rows]) -> list[_Row]
     return joined
 
 
-def _join_persons(relation: JoinPersons, tables: Mapping[str, Rows]) -> list[_Row]:
+def _join_persons(relation: JoinPersons, reading: _Reading) -> list[_Row]:
     right_columns = list(relation.right.columns)
     right: dict[Value, list[_Row]] = {}
-    for row in rows_of(relation.right, tables):
+    for row in reading.rows(relation.right):
         right.setdefault(row[PERSON], []).append({relation.prefix + name: row[name] for name in right_columns})
+    is_met = None if relation.condition is None else evaluator(relation.condition, relation.columns)
     joined = []
-    for row in rows_of(relation.left, tables):
+    for row in reading.rows(relation.left):
         both = [{**row, **other} for other in right.get(row[PERSON], [])]
-        if relation.condition is not None:
-            both = [pair for pair in both if evaluate(relation.condition, pair, relation.columns) is True]
+        if is_met is not None:
+            both = [pair for pair in both if is_met(pair) is True]
         if not both and relation.keep_unmatched:
             both = [{**row, **{relation.prefix + name: None for name in right_columns}}]
         joined.extend(both)
     return joined
 
 
-def _per_person(relation: PerPerson, tables: Mapping[str, Rows]) -> list[_Row]:
+def _per_person(relation: PerPerson, reading: _Reading) -> list[_Row]:
     below = relation.relation.columns
     names = [name for name, _ in relation.keys]
+    keys = [evaluator(value, below) for _, value in relation.keys]
+    parts = [(name, part, _value_of(part, below)) for name, part in relation.measures]
     result: list[_Row] = []
-    for person, rows in _by_person(rows_of(relation.relation, tables)).items():
-        for key, group in _grouped(rows, [value for _, value in relation.keys], below).items():
-            measures = {name: _fitting(_measure(part, group, below)) for name, part in relation.measures}
+    for person, rows in _by_person(reading.rows(relation.relation)).items():
+        for key, group in _grouped(rows, keys).items():
+            measures = {name: _fitting(_measure(part, group, value_of)) for name, part, value_of in parts}
             result.append({PERSON: person, **dict(zip(names, key, strict=True)), **measures})
     return result
 
 
-def _window(relation: Window, tables: Mapping[str, Rows]) -> list[_Row]:
+def _window(relation: Window, reading: _Reading) -> list[_Row]:
     below = relation.relation.columns
+    partition = [evaluator(part, below) for part in relation.partition]
     result: list[_Row] = []
-    for rows in _by_person(rows_of(relation.relation, tables)).values():
-        for group in _grouped(rows, relation.partition, below).values():
+    for rows in _by_person(reading.rows(relation.relation)).values():
+        for group in _grouped(rows, partition).values():
             ordered = sort_rows(group, relation.order, below)
             values = _window_values(relation, ordered, below)
             result.extend({**row, relation.name: value} for row, value in zip(ordered, values, strict=True))
@@ -228,37 +277,35 @@ def _window_values(relation: Window, rows: list[_Row], below: Mapping[str, Kind]
     if function == "row_number":
         return list(range(1, len(rows) + 1))
     if function in ("lag", "lead") and value is not None:
-        values = [evaluate(value, row, below) for row in rows]
+        values = [*map(evaluator(value, below), rows)]
         return [None, *values[:-1]] if function == "lag" else [*values[1:], None]
     measure: Measure = CountRows()
     if value is not None:
         measure = {"count": CountOf, "sum": Sum, "smallest": Smallest, "largest": Largest}[function](value)
-    return [_fitting(_measure(measure, rows, below))] * len(rows)
+    return [_fitting(_measure(measure, rows, _value_of(measure, below)))] * len(rows)
 
 
-def _keep(relation: Keep, tables: Mapping[str, Rows]) -> list[_Row]:
+def _keep(relation: Keep, reading: _Reading) -> list[_Row]:
     below = relation.relation.columns
     wanted = [Kind.REAL if kind_of(key, below) is Kind.REAL else None for key in relation.keys]
     allowed = {_meeting(key, wanted) for key in relation.values}
-    return [
-        row
-        for row in rows_of(relation.relation, tables)
-        if tuple(evaluate(key, row, below) for key in relation.keys) in allowed
-    ]
+    parts = [evaluator(key, below) for key in relation.keys]
+    return [row for row in reading.rows(relation.relation) if tuple(part(row) for part in parts) in allowed]
 
 
-def _bounded(relation: Bounded, tables: Mapping[str, Rows]) -> list[_Row]:
+def _bounded(relation: Bounded, reading: _Reading) -> list[_Row]:
     below, limits = relation.relation.columns, relation.limits
     person_kind = kind_of_person(relation)
     key_kinds = [kind_of(key, below) for key in relation.keys]
+    keys = [evaluator(key, below) for key in relation.keys]
 
     def row_place(row: _Row) -> Any:
         fields = [(row[name], below[name]) for name in relation.order]
         return row_hash([(row[PERSON], person_kind), *fields]), [sort_key(value) for value, _ in fields]
 
     result: list[_Row] = []
-    for person, rows in _by_person(rows_of(relation.relation, tables)).items():
-        groups = _grouped(rows, relation.keys, below)
+    for person, rows in _by_person(reading.rows(relation.relation)).items():
+        groups = _grouped(rows, keys)
 
         def group_place(key: tuple[Value, ...], person: Value = person) -> Any:
             fields = list(zip(key, key_kinds, strict=True))
@@ -270,15 +317,15 @@ def _bounded(relation: Bounded, tables: Mapping[str, Rows]) -> list[_Row]:
     return result
 
 
-def _measure(measure: Measure, rows: list[_Row], below: Mapping[str, Kind]) -> Value:
+def _measure(measure: Measure, rows: list[_Row], value_of: Callable[[_Row], Value] | None) -> Value:
+    """Return a measure of rows, given the function from a row to its value where it has one."""
     if isinstance(measure, CountRows):
         return len(rows)
     if isinstance(measure, Persons):
         return len({row[PERSON] for row in rows})
-    if not isinstance(measure, CountOf | Sum | Smallest | Largest):
+    if value_of is None:
         raise InvalidParameter("measure", type(measure).__name__, "a measure of the closed tree")
-    values: list[Any] = [evaluate(measure.value, row, below) for row in rows]
-    values = [value for value in values if value is not None]
+    values: list[Any] = [value for value in map(value_of, rows) if value is not None]
     if isinstance(measure, CountOf):
         return sum(value is not False for value in values)
     if isinstance(measure, Sum):
@@ -289,27 +336,25 @@ def _measure(measure: Measure, rows: list[_Row], below: Mapping[str, Kind]) -> V
     return extreme
 
 
+def _value_of(measure: Measure, below: Mapping[str, Kind]) -> Callable[[_Row], Value] | None:
+    """Return the function from a row to the value that is measured; rows and persons are counted without one."""
+    return evaluator(measure.value, below) if isinstance(measure, CountOf | Sum | Smallest | Largest) else None
+
+
 def _fitting(value: Value) -> Value:
     """Return NULL for an integer beyond 64 bits."""
     too_large = isinstance(value, int) and not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER
     return None if too_large else value
 
 
-def _grouped(
-    rows: Iterable[_Row], keys: Sequence[Expression], columns: Mapping[str, Kind]
-) -> dict[tuple[Value, ...], list[_Row]]:
+def _grouped(rows: Iterable[_Row], parts: Sequence[Callable[[_Row], Value]]) -> dict[tuple[Value, ...], list[_Row]]:
     groups: dict[tuple[Value, ...], list[_Row]] = {}
     for row in rows:
         # 0 and -0 are one group, and are written as 0.
-        key = tuple(
-            0.0 if value == 0.0 and isinstance(value, float) else value for value in _values(keys, row, columns)
-        )
+        values = (part(row) for part in parts)
+        key = tuple(0.0 if value == 0.0 and isinstance(value, float) else value for value in values)
         groups.setdefault(key, []).append(row)
     return groups
-
-
-def _values(expressions: Sequence[Expression], row: _Row, columns: Mapping[str, Kind]) -> list[Value]:
-    return [evaluate(expression, row, columns) for expression in expressions]
 
 
 def _by_person(rows: Iterable[_Row]) -> dict[Value, list[_Row]]:
@@ -331,7 +376,7 @@ def _meeting(key: tuple[Value, ...], wanted: Sequence[Kind | None]) -> tuple[Val
     )
 
 
-_READERS: dict[type[Relation], Callable[[Any, Mapping[str, Rows]], list[_Row]]] = {
+_READERS: dict[type[Relation], Callable[[Any, _Reading], list[_Row]]] = {
     Scan: _scan,
     Filter: _filter,
     Project: _project,

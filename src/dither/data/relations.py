@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
@@ -363,6 +364,14 @@ class Aggregation:
         if isinstance(self.relation, Bounded):
             values = [measure.value for measure in self.measures if isinstance(measure, CountOf | Sum)]
             _need_ordered("keys and measures", (*self.keys, *values), self.relation)
+
+    def __hash__(self) -> int:
+        """Return the same for what is equal; the tree is walked once, because answers are looked up by it."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.relation, self.keys, self.measures))
 
 
 @dataclass(frozen=True)

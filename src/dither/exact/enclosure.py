@@ -50,14 +50,20 @@ def exp_up(x: Fraction) -> Fraction:
     >>> 2.718281828 < exp_up(Fraction(1)) < 2.718281829
     True
     """
-    return Fraction(1) if x == 0 else round_up(Fraction(exp_decimals(max(x, _LEAST_EXPONENT))[1]))
+    if x == 0:
+        return Fraction(1)
+    nearest = _context(ROUND_HALF_EVEN, DIGITS)
+    return round_up(Fraction(nearest.next_plus(nearest.exp(decimal_up(max(x, _LEAST_EXPONENT))))))
 
 
 def exp_down(x: Fraction) -> Fraction:
     """Return a rational at most e^x; for x below -5000 that is zero."""
     if x < _LEAST_EXPONENT:
         return Fraction(0)
-    return Fraction(1) if x == 0 else round_down(Fraction(exp_decimals(x)[0]))
+    if x == 0:
+        return Fraction(1)
+    nearest = _context(ROUND_HALF_EVEN, DIGITS)
+    return round_down(Fraction(nearest.next_minus(nearest.exp(decimal_down(x)))))
 
 
 def log_up(x: Fraction) -> Fraction:
@@ -119,8 +125,9 @@ def round_up(x: Fraction, bits: int = SIGNIFICANT_BITS) -> Fraction:
     if x.denominator.bit_length() + x.numerator.bit_length() <= bits:
         return x
     shift = bits - (abs(x.numerator).bit_length() - x.denominator.bit_length())
-    scaled = x * Fraction(2) ** shift
-    return Fraction(math.ceil(scaled)) / Fraction(2) ** shift
+    if shift >= 0:
+        return Fraction(-((-x.numerator << shift) // x.denominator), 1 << shift)
+    return Fraction(-(-x.numerator // (x.denominator << -shift)) << -shift)
 
 
 def round_down(x: Fraction, bits: int = SIGNIFICANT_BITS) -> Fraction:

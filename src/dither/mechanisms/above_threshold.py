@@ -18,7 +18,7 @@ from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, InteractivePrimitive, Numerics
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.values import ONE_INTEGER, IntegerArray
 from dither.noise import Noise
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP, laplace_scale
 
@@ -106,7 +106,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     @property
     def domain(self) -> IntegerArray:
         """One integer at a time."""
-        return IntegerArray(())
+        return ONE_INTEGER
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss of the whole conversation."""

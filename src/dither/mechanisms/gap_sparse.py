@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter
@@ -21,7 +22,7 @@ from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.values import ONE_INTEGER, IntegerArray
 from dither.noise import Noise
 from dither.noise.source import LARGEST_SCALE
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP
@@ -151,9 +152,9 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
     @property
     def domain(self) -> IntegerArray:
         """One integer at a time."""
-        return IntegerArray(())
+        return ONE_INTEGER
 
-    @property
+    @cached_property
     def wide_scale(self) -> Fraction:
         """The scale of the noise with which a value is first looked at: twice that of the second look."""
         return 2 * self.query_scale

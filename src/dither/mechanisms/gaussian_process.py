@@ -13,7 +13,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import mul
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -63,24 +64,25 @@ class Factor:
     bits: int
     defect: Fraction
 
-    @property
+    @cached_property
     def stretch(self) -> Fraction:
         """How much longer B f may be in L2 than f is in the norm of the kernel, as a factor."""
         return sqrt_up(1 + self.defect)
 
     def whiten(self, values: list[Fraction]) -> list[Fraction]:
         """Return B times the values, exactly."""
-        return [
-            sum((entry * value for entry, value in zip(row, values, strict=False)), Fraction(0)) / 2**self.bits
-            for row in self.rows
-        ]
+        return _product(self.rows, values, self.bits)
 
     def colour(self, values: list[Fraction]) -> list[Fraction]:
         """Return the values times the inverse of B, to far more digits than a float has."""
-        return [
-            sum((entry * value for entry, value in zip(row, values, strict=False)), Fraction(0)) / 2**self.bits
-            for row in self.inverse
-        ]
+        return _product(self.inverse, values, self.bits)
+
+
+def _product(rows: tuple[tuple[int, ...], ...], values: list[Fraction], bits: int) -> list[Fraction]:
+    """Return a lower triangle in units of 2^-bits times the values, exactly: in integers, over one denominator."""
+    unit = math.lcm(*(value.denominator for value in values))
+    whole = [value.numerator * (unit // value.denominator) for value in values]
+    return [Fraction(sum(map(mul, row, whole)), unit << bits) for row in rows]
 
 
 class KernelNorm(Metric):
@@ -186,7 +188,7 @@ class GaussianProcess(Composed[Any, Any]):
             raise InvalidParameter("noise", self.noise, "Gaussian noise for one number")
         _ = self.factor  # refuses points that are too close
 
-    @property
+    @cached_property
     def factor(self) -> Factor:
         """The public matrix by which values are whitened."""
         return _factor(self.kernel, self.points, self.grid / self.length)
@@ -196,7 +198,7 @@ class GaussianProcess(Composed[Any, Any]):
         """The norm of the kernel."""
         return KernelNorm(self.factor)
 
-    @property
+    @cached_property
     def part(self) -> Gaussian:
         """The noise of all whitened values."""
         return replace(self.noise, shape=(len(self.points.values),))

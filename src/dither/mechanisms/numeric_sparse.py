@@ -18,7 +18,7 @@ from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
 from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import IntegerArray, saturating_sum
+from dither.mechanisms.values import ONE_INTEGER, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import Loss, Metric, PureDP, laplace_scale
 
@@ -129,7 +129,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
     @property
     def domain(self) -> IntegerArray:
         """One integer at a time."""
-        return IntegerArray(())
+        return ONE_INTEGER
 
     def loss(self, d_in: Number = 1) -> Loss:
         """Return the loss of the whole conversation: threshold, comparisons and values."""

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,10 +28,12 @@ from dither.mechanisms.pan_private import Intrusion
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import Category
 from dither.noise import Noise
+from dither.noise.chances import Chance, exponential
 from dither.privacy import Loss, Metric, PureDP
 
 # Widens bounds by far more than the error of the float functions that compute them.
 _OUTWARDS = 1 + 1e-9
+_HALF = Fraction(1, 2)
 
 
 class _Users(Metric):
@@ -160,9 +163,14 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
         bound = self.error(confidence)
         return Interval(self.estimate(out) - bound.value, self.estimate(out) + bound.value, bound.confidence)
 
+    @cached_property
+    def _coin_is_fair(self) -> Chance:
+        """e^-epsilon: how likely an appearance leaves its coin fair. Kept, so that its bits are computed once."""
+        return exponential(self.bit_epsilon)
+
     def begin(self, noise: Noise) -> _Memory:
         """Return a memory of fair coins."""
-        return _Memory(noise.bernoulli(Fraction(1, 2), self.users))
+        return _Memory(noise.bernoulli(_HALF, self.users))
 
     def reply(self, state: Any, value: Any, noise: Noise) -> tuple[int, bool]:
         """Return 0 until the last appearance, then the noisy sum of all coins; or the coins that the intruder sees."""
@@ -173,7 +181,7 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
             return sum(1 << place for place in np.flatnonzero(state.bits).tolist()), False
         user = self.domain.admit(value)
         # Tails with probability e^-epsilon / 2. Drawn for nobody as well: how long it takes must not tell who it was.
-        heads = not (noise.bernoulli_exp(self.bit_epsilon, 1)[0] and noise.bernoulli(Fraction(1, 2), 1)[0])
+        heads = not (noise.flip(self._coin_is_fair, 1)[0] and noise.bernoulli(_HALF, 1)[0])
         if user < self.users:
             state.bits[user] = heads
         state.fed += 1

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -57,7 +58,7 @@ class _Tree:
         if not isinstance(self.node, Geometric | DiscreteGaussian) or self.node.shape != ():
             raise InvalidParameter("node", self.node, "Geometric or DiscreteGaussian noise for one integer")
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many nodes each level has, leaves first."""
         sizes = [self.steps]
@@ -138,12 +139,12 @@ class PrefixSums(_Tree, Composed[Any, Any]):
         """L1: under add/remove a person who is in one step moves the counts by 1, a replaced one by 2."""
         return L1
 
-    @property
+    @cached_property
     def nodes(self) -> Geometric | DiscreteGaussian:
         """The noise of all nodes, level by level."""
         return replace(self.node, shape=(sum(self.sizes),))
 
-    @property
+    @cached_property
     def stability(self) -> Fraction:
         """How far the vector of all nodes moves when one integer moves by 1."""
         return Fraction(self.levels) if isinstance(self.node, Geometric) else sqrt_up(Fraction(self.levels))
@@ -202,6 +203,7 @@ def _fitted(noisy: list[NDArray[np.int64]], base: int) -> NDArray[np.float64]:
     return np.cumsum(best)
 
 
+@lru_cache(maxsize=256)
 def _laplace_sum_reach(scale: Fraction, terms: int, failure: float) -> float:
     """Return x with P[|sum of that many discrete Laplace variables| > x] <= failure: Chernoff's bound, or the union."""
     rate = float(1 / scale)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -107,7 +108,7 @@ class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
         """That of the candidates."""
         return self.candidates[0].distance
 
-    @property
+    @cached_property
     def lottery(self) -> Lottery:
         """The choice of a candidate."""
         return Lottery(tickets=len(self.candidates))
@@ -169,12 +170,12 @@ class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
         """That of the candidates."""
         return self.candidates[0].distance
 
-    @property
+    @cached_property
     def repeats(self) -> Repeats:
         """The law of the number of runs."""
         return Repeats(self.stop, self.shape)
 
-    @property
+    @cached_property
     def one_run(self) -> OneRun:
         """What is repeated."""
         return OneRun(candidates=self.candidates)

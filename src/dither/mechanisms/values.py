@@ -44,10 +44,17 @@ class IntegerArray(Domain):
 
     def admit(self, value: Any) -> NDArray[np.int64]:
         """Return a flat int64 array, saturated at 2^60."""
+        # One Python integer is the commonest value by far, and needs none of what other types do.
+        if type(value) is int and self.shape == ():
+            return np.array([min(max(value, -LARGEST_VALUE), LARGEST_VALUE)], dtype=np.int64)
         return integers(_shaped(value, self.shape, "iu", (int, np.integer), "integers"))
 
     def __str__(self) -> str:
         return "one integer" if self.shape == () else f"integers of shape {self.shape}"
+
+
+#: The domain of mechanisms that are asked about one integer after the other.
+ONE_INTEGER = IntegerArray(())
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,9 @@ def group_delta(epsilon: Fraction, delta: Fraction, size: int) -> Fraction:
 
 def _best_order(rho: float, delta: float) -> Fraction:
     def bound(order: float) -> float:
-        return order * rho - (math.log(order) + math.log(delta)) / (order - 1) + math.log1p(-1 / order)
+        return order * rho - (math.log(order) + log_delta) / (order - 1) + math.log1p(-1 / order)
 
+    log_delta = math.log(delta)
     return _rational_order(_minimise(bound))
 
 

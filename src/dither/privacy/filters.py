@@ -52,20 +52,14 @@ spent already
 
     def admits(self, loss: Loss) -> bool:
         """Whether ``loss`` still fits."""
-        if self.spent.delta + loss.delta > self._delta_terms:
-            return False
-        total = self.spent + loss
-        if self._is_exact and total.rho > self.budget.rho:
-            return False
-        if self.budget.pure is not None and total.pure is not None and total.pure <= self.budget.pure:
-            return True
-        return total.is_zero or (not isinstance(self.budget, PureDP) and total.rho <= self._rho)
+        return self._total_with(loss) is not None
 
     def spend(self, loss: Loss) -> None:
         """Record ``loss``, or raise BudgetExceeded and record nothing."""
-        if not self.admits(loss):
+        total = self._total_with(loss)
+        if total is None:
             raise BudgetExceeded(loss, self.spent, self.budget)
-        self.spent = self.spent + loss
+        self.spent = total
 
     def room(self) -> Loss:
         """Return the largest single pure (or, for a zCDP budget, zCDP) loss that would still be admitted."""
@@ -80,6 +74,18 @@ spent already
             middle = (low + high) / 2
             low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
         return PureDP(low)
+
+    def _total_with(self, loss: Loss) -> Loss | None:
+        """Return what would be spent with ``loss``, or None where that does not fit."""
+        if self.spent.delta + loss.delta > self._delta_terms:
+            return None
+        total = self.spent + loss
+        if self._is_exact and total.rho > self.budget.rho:
+            return None
+        if self.budget.pure is not None and total.pure is not None and total.pure <= self.budget.pure:
+            return total
+        fits = total.is_zero or (not isinstance(self.budget, PureDP) and total.rho <= self._rho)
+        return total if fits else None
 
 
 class Odometer:

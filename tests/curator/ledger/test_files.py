@@ -197,12 +197,17 @@ def test_a_log_torn_anywhere_in_its_last_commit_opens_as_before_or_after(file_ho
         shutil.copy(file_home.path, torn / "ledger.db")
         (torn / "ledger.db-wal").write_bytes(log[:cut])
 
+    tear(end)
+    whole, file, beside = (torn / "ledger.db").read_bytes(), torn / "ledger.db", torn / "ledger.db-wal"
     for cut in range(end - 4120, end + 1):
-        tear(cut)
-        plain = sqlite3.connect(torn / "ledger.db")
+        # The same copies as above, in one folder: SQLite leaves nothing but the file behind.
+        file.write_bytes(whole)
+        beside.write_bytes(log[:cut])
+        plain = sqlite3.connect(file)
         (entries,) = plain.execute("SELECT seq FROM head").fetchone()
         plain.close()
         assert entries == (9 if cut >= end else 8), cut
+        assert os.listdir(torn) == ["ledger.db"]
     for cut in (*range(start, end, 1571), end - 4096, end - 1, end, len(log)):
         tear(cut)
         shutil.rmtree(file_home.folder / "anchors then", ignore_errors=True)
@@ -285,14 +290,20 @@ def test_both_kinds_have_the_same_versions() -> None:
 
 
 def test_many_processes_may_begin_the_same_ledger(file_home) -> None:
+    """Six processes, forked so that all begin at the same moment."""
     script = (
-        "import sys; from dither.curator.ledger import open_ledger; from dither.privacy import PureDP\n"
-        "with open_ledger(sys.argv[1], anchors=sys.argv[2]) as ledger:\n"
-        "    ledger.register('visits', budget=PureDP(1), unit='row'); print(ledger.id)"
+        "import os, sys; from dither.curator.ledger import open_ledger; from dither.privacy import PureDP\n"
+        "for _ in range(6):\n"
+        "    if os.fork() == 0:\n"
+        "        with open_ledger(sys.argv[1], anchors=sys.argv[2]) as ledger:\n"
+        "            ledger.register('visits', budget=PureDP(1), unit='row'); print(ledger.id, flush=True)\n"
+        "        sys.exit()\n"
+        "sys.exit(any([os.wait()[1] for _ in range(6)]))"
     )
     command = [sys.executable, "-c", script, str(file_home.path), str(file_home.anchors)]
-    clients = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
-    assert len({client.communicate()[0] for client in clients}) == 1
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    ids = done.stdout.split()
+    assert (len(ids), len(set(ids))) == (6, 1)
     with file_home.open() as ledger:
         assert [entry.kind for entry in ledger.entries()] == ["register"]
 

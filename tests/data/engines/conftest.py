@@ -75,13 +75,19 @@ def postgresql_url() -> str:
         pytest.skip(str(absent))
 
 
-def postgresql_table(table: Table, rows: Rows) -> Table:
-    """Put rows into a table of the server, and return the table with its source."""
+@functools.cache
+def postgresql_connection() -> Any:
+    """Return one connection that all tables are made by: the server starts a process for each."""
     import psycopg
 
+    return _SERVERS.enter_context(psycopg.connect(postgresql_url(), autocommit=True))
+
+
+def postgresql_table(table: Table, rows: Rows) -> Table:
+    """Put rows into a table of the server, and return the table with its source."""
     source = f"rows_{next(_numbers)}"
     columns = ", ".join(f'"{name}" {_POSTGRESQL[kind]}' for name, kind in table.kinds.items())
-    with psycopg.connect(postgresql_url()) as connection, connection.cursor() as cursor:
+    with postgresql_connection().cursor() as cursor:
         cursor.execute(f"CREATE TABLE {source} ({columns})")
         with cursor.copy(f"COPY {source} FROM STDIN") as copy:
             for row in rows:

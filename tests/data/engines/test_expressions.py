@@ -7,6 +7,7 @@ a test of their own.
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ from dither.data import (
     Table,
 )
 from dither.data.engines import Engine
-from dither.data.evaluation import cell, evaluate
+from dither.data.evaluation import cell, evaluate, evaluator
 from dither.data.expressions import FUNCTIONS, kind_of, names_in
 from dither.errors import InvalidParameter
 from dither.privacy import ROW
@@ -178,18 +179,26 @@ def mismatches(engine: Engine, expressions: Sequence[Expression], *, exact: bool
     assert len(found) == len(ROWS)
     wrong = []
     for place, expression in enumerate(expressions):
-        names = sorted(names_in(expression))
-        # Many rows are alike in the few columns that one expression reads, and then it means the same.
-        known: dict[str, Any] = {}
-        for clean in CLEAN:
-            cells = {name: clean[name] for name in names}
-            written = repr(cells)
-            if written not in known:
-                known[written] = evaluate(expression, clean, KINDS)
-            value, meant = found[clean["row"]][place], known[written]
-            if not same(value, meant, exact=exact):
-                wrong.append(f"{expression} over {written}: the engine says {value!r}, the meaning is {meant!r}")
+        value_of = evaluator(expression, KINDS)
+        for written, (clean, numbers) in alike(frozenset(names_in(expression))).items():
+            meant = value_of(clean)
+            for value in (found[number][place] for number in numbers):
+                if not same(value, meant, exact=exact):
+                    wrong.append(f"{expression} over {written}: the engine says {value!r}, the meaning is {meant!r}")
     return wrong
+
+
+@functools.cache
+def alike(names: frozenset[str]) -> dict[str, tuple[dict[str, Any], list[int]]]:
+    """Return a row and the numbers of all rows that are like it in these columns, by what is written in them.
+
+    Many rows are alike in the few columns that one expression reads, and then it means the same.
+    """
+    found: dict[str, tuple[dict[str, Any], list[int]]] = {}
+    for clean in CLEAN:
+        written = repr({name: clean[name] for name in sorted(names)})
+        found.setdefault(written, (clean, []))[1].append(clean["row"])
+    return found
 
 
 def same(found: Any, meant: Any, *, exact: bool) -> bool:

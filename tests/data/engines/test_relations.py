@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 from collections import Counter
@@ -289,14 +290,14 @@ def test_what_one_person_keeps_depends_on_that_person_alone(factories: dict[str,
     def check(tables: dict[str, Any], data: st.DataObject) -> None:
         bounded = data.draw(bounds(Scan(VISITS)))
         every = (Name("id"), *(Name(name) for name in VISITS.kinds if name != "id"))
-        aggregation = Aggregation(bounded, every, (CountRows(),))
         gone = data.draw(st.sampled_from(IDS[1:]))
-        fewer = {name: [row for row in rows if row.get("id") != gone] for name, rows in tables.items()}
-        moved = {name: list(reversed(rows)) for name, rows in tables.items()}
-        found = []
-        for given_tables in (tables, fewer, moved):
-            with factories[engine_name](DATASET, given_tables) as engine:
-                found.append(as_counter(engine.aggregate(aggregation)))
+        rows = tables["visits"]
+        # Three tables of one engine: opening one takes longer than what is asked of it here.
+        given_rows = {"all": rows, "fewer": [row for row in rows if row["id"] != gone], "moved": rows[::-1]}
+        same = tuple(dataclasses.replace(VISITS, name=name) for name in given_rows)
+        with factories[engine_name](dataclasses.replace(DATASET, tables=same), given_rows) as engine:
+            asked = [dataclasses.replace(bounded, relation=Scan(table)) for table in same]
+            found = [as_counter(engine.aggregate(Aggregation(one, every, (CountRows(),)))) for one in asked]
         whole, without, reordered = found
         assert whole == reordered
         assert without == Counter({entry: many for entry, many in whole.items() if entry[0][0] != gone})

@@ -48,16 +48,24 @@ def cells(weights: list[int], first: int, exponent: int) -> Cells:
 
 def listed(parts: list[tuple[Cells, int]], epsilon: Fraction) -> Decimal:
     """The excess of the sum by adding up every loss, in rationals; exponentials in sixty digits."""
-    law = {Fraction(0): Fraction(1)}
+    # Losses in units of the finest step, chances in units of 2^-80 that are whole for every float of at least 2^-27:
+    # integers throughout, and no rounding.
+    finest = max(part.exponent for part, _ in parts)
+    unit = 2**80
+    sums = {0: 1}
     for part, count in parts:
-        step = Fraction(1, 2**part.exponent)
-        atoms = [((part.first + n) * step, Fraction(float(mass))) for n, mass in enumerate(part.mass) if mass]
+        each = 2 ** (finest - part.exponent)
+        scaled = [((part.first + n) * each, Fraction(float(mass)) * unit) for n, mass in enumerate(part.mass) if mass]
+        assert all(chance.denominator == 1 for _, chance in scaled)
+        atoms = [(loss, int(chance)) for loss, chance in scaled]
         for _ in range(count):
-            after: dict[Fraction, Fraction] = {}
-            for loss, mass in law.items():
+            after: dict[int, int] = {}
+            for loss, mass in sums.items():
                 for more, chance in atoms:
-                    after[loss + more] = after.get(loss + more, Fraction(0)) + mass * chance
-            law = after
+                    after[loss + more] = after.get(loss + more, 0) + mass * chance
+            sums = after
+    whole = unit ** sum(count for _, count in parts)
+    law = {Fraction(loss, 2**finest): Fraction(mass, whole) for loss, mass in sums.items()}
     with localcontext() as context:
         context.prec = 60
 

@@ -49,6 +49,18 @@ def test_tail_against_scipy_and_its_mirror(x: Fraction) -> None:
     assert low + below <= 1 <= high + above
 
 
+@given(st.fractions(0, FAR, max_denominator=1000), st.sampled_from([5, 20, 40]))
+@settings(max_examples=30)
+def test_more_digits_lie_within_fewer(x: Fraction, digits: int) -> None:
+    """The error of the integer series is bounded for every number of digits, and the bounds are as close as stated."""
+    low, high = tail(x, digits)
+    closer_low, closer_high = tail(x, 2 * digits + 10)
+    assert low < closer_low < closer_high < high
+    with localcontext() as context:
+        context.prec = 3 * digits
+        assert high - low < low.scaleb(-digits)
+
+
 def test_tail_far_out_is_an_enclosure() -> None:
     low, high = tail(Fraction(FAR + 1))
     assert low == 0

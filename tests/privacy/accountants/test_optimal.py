@@ -6,6 +6,7 @@ import itertools
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ def listed(losses: list[tuple[Fraction, Fraction]], total: Fraction) -> Decimal:
     with localcontext() as context:
         context.prec = 60
 
+        @cache  # Equal losses give the same sums again and again.
         def power(x: Fraction) -> Decimal:
             return (Decimal(x.numerator) / Decimal(x.denominator)).exp()
 

@@ -18,7 +18,7 @@ from typing import Any
 import duckdb
 
 from dither.data import Column, DataSet, Kind, Table
-from dither.data.evaluation import Value, evaluate, sort_key
+from dither.data.evaluation import Value, evaluate, evaluator, sort_key
 from dither.data.reference import rows_of
 from dither.data.relations import PERSON
 from dither.data.schema import person_unit
@@ -129,8 +129,9 @@ def exact(query: Query, data: Mapping[str, Sequence[Mapping[str, Any]]] | None =
     rows = rows_of(query.relation, tables() if data is None else data)
     columns = query.relation.columns
     groups: dict[tuple[Value, ...], list[dict[str, Value]]] = {} if query.keys else {(): []}
+    parts = [evaluator(key.value, columns) for key in query.keys]
     for row in rows:
-        key = tuple(evaluate(key.value, row, columns) for key in query.keys)
+        key = tuple(part(row) for part in parts)
         groups.setdefault(key, []).append(row)
     released = []
     for key, members in groups.items():
@@ -155,7 +156,8 @@ def measure(aggregate: Aggregate, rows: list[dict[str, Value]], columns: Mapping
         return len(rows)
     if function == "persons":
         return len({row[PERSON] for row in rows})
-    found = [[evaluate(argument, row, columns) for argument in aggregate.arguments] for row in rows]
+    arguments = [evaluator(argument, columns) for argument in aggregate.arguments]
+    found = [[argument(row) for argument in arguments] for row in rows]
     if function == "count_of":
         return sum(value is not None and value is not False for (value,) in found)
     known: list[Any] = [values for values in found if None not in values]

@@ -6,9 +6,10 @@ Everything is done through the same functions as the commands that are shown; th
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither.cli.demo import clinic
 from dither.curator.folder import Curator
@@ -16,6 +17,9 @@ from dither.curator.ledger import Balance, Verification
 from dither.errors import InvalidParameter
 from dither.privacy import ApproxDP
 from dither.publish.queries import QueryResult, Quote
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 BUDGET = ApproxDP(2, "1e-5")
 
@@ -102,24 +106,28 @@ def take(folder: Path) -> Tour:
     try:
         quoted = session.quote(QUESTIONS[0].sql, epsilon=QUESTIONS[0].epsilon)
         steps = []
-        for question in QUESTIONS:
+        truths = _truths(folder, [question.sql for question in QUESTIONS])
+        for question, truth in zip(QUESTIONS, truths, strict=True):
             result = session.sql(question.sql, epsilon=question.epsilon, delta=question.delta)
             if not isinstance(result, QueryResult):
                 raise InvalidParameter("question", question.sql, "a query that is asked, not explained")
-            steps.append(Step(question, result, _truth(folder, question.sql)))
+            steps.append(Step(question, result, truth))
         return Tour(folder, visits, quoted, tuple(steps), session.balance(), curator.ledger.verify())
     finally:
         session.close()
         curator.close()
 
 
-def _truth(folder: Path, sql: str) -> list[dict[str, Any]]:
-    """Return what the same text gives without privacy."""
+def _truths(folder: Path, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Return what the same texts give without privacy."""
     import duckdb
 
     with duckdb.connect() as connection:
         for name in ("visits", "regions"):
-            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_csv('{folder / name}.csv')")  # noqa: S608
-        found = connection.execute(sql)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{folder / name}.csv')")  # noqa: S608
+        return [_rows(connection.execute(text)) for text in texts]
+
+
+def _rows(found: DuckDBPyConnection) -> list[dict[str, Any]]:
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

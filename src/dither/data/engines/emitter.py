@@ -54,10 +54,10 @@ class Statement:
 
     def read(self, rows: Iterable[Sequence[Any]]) -> Aggregated:
         """Return what the engine's rows mean; every number becomes a Python integer."""
-        width = len(self.keys)
+        width, has_reals = len(self.keys), Kind.REAL in self.keys
         keys, measures = [], []
         for row in rows:
-            keys.append(tuple(_zero(value) for value in row[:width]))
+            keys.append(tuple(map(_zero, row[:width])) if has_reals else tuple(row[:width]))
             limbs = row[width:]
             measures.append(
                 tuple(

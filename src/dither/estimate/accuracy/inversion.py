@@ -150,7 +150,10 @@ class _Line:
 
     def _end(self, is_tail: bool) -> float:
         """Return where the line can be cut off."""
+        last = math.pi if self.is_lattice else math.inf
         t = np.geomspace(1e-3, 1e10, 900) * self.unit
+        # Nothing is asked beyond the first point from ``last`` on.
+        t = t[: int(np.searchsorted(t, last)) + 1]
         rest = float(np.real(self.log_mgf(np.array([complex(self.theta)]))[0]))
         # A tail has a factor 1 / |s| <= 1 / t more, on a lattice at most pi e^(theta/2) / 2 times that. The error of a
         # density is measured by the height of the density, not by one.
@@ -162,7 +165,6 @@ class _Line:
         power = sum(count * part.power(t) for part, count in self.parts)
         # Beyond ``far`` the ceiling is integrated; up to there the integrand is at most its size at T.
         beyond = ceiling - np.log(power) if is_tail else ceiling + np.log(t) - np.log(power - 1)
-        last = math.pi if self.is_lattice else math.inf
         far = min(last, _first(t, (beyond <= _SHARE) | (t >= last)))
         between = fall + np.log(np.log(far / t) if is_tail else far - t)
         return min(far, _first(t, (between <= _SHARE) | (t >= far)))

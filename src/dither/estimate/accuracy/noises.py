@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -196,7 +196,7 @@ class DiscreteGaussianLaw(Symmetric):
         return sigma**2 * (1 - 8 * (math.pi * sigma) ** 2 * waves / (1 + 2 * waves))
 
     def _tail(self, x: Fraction) -> float:
-        return inversion.tail([(self, 1)], float(x + 1))
+        return _discrete_gaussian_tail(self, x)
 
     def _density(self, x: Fraction) -> float:
         sigma = float(self.sigma)
@@ -257,6 +257,12 @@ class DiscreteGaussianLaw(Symmetric):
     def power(self, t: Floats) -> Floats:
         """Return sigma^2 t^2."""
         return np.square(float(self.sigma) * t)
+
+
+@lru_cache(maxsize=1024)
+def _discrete_gaussian_tail(law: DiscreteGaussianLaw, x: Fraction) -> float:
+    """Return P[X > x]: an integral, kept because searches for a quantile and their callers ask again."""
+    return inversion.tail([(law, 1)], float(x + 1))
 
 
 def _wave(sigma: float) -> float:

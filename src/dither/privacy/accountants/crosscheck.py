@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -126,17 +127,25 @@ def closed_form(case: Case) -> Decimal:
     """Return delta from the multinomial law of equal parts and the formula of the continuous part, in decimals."""
     with localcontext() as context:
         context.prec = _DIGITS
-        sums: Atoms = [(Fraction(0), Decimal(1))]
-        for pair, count in case.finite:
-            sums = [
-                (loss + more, mass * chance)
-                for loss, mass in sums
-                for more, chance in _multinomial(_atoms(pair), count)
-            ]
+        sums = _sums(case.finite)
         curves = _curves(case)
         finite = max(sum((mass * curve(case.epsilon - loss) for loss, mass in sums), Decimal(0)) for curve in curves)
         leak = _leak(case)
         return leak + finite
+
+
+@lru_cache(maxsize=1)
+def _sums(finite: tuple[tuple[Pair, int], ...]) -> Atoms:
+    """Return the losses of all finite parts together, each once, and their chances; kept while epsilon is sought."""
+    sums = {Fraction(0): Decimal(1)}
+    for pair, count in finite:
+        parts = _multinomial(_atoms(pair), count)
+        grown: dict[Fraction, Decimal] = {}
+        for loss, mass in sums.items():
+            for more, chance in parts:
+                grown[loss + more] = grown.get(loss + more, Decimal(0)) + mass * chance
+        sums = grown
+    return list(sums.items())
 
 
 def brute_force(case: Case) -> float:
@@ -270,8 +279,13 @@ def _integral(case: Case, levels: Floats, forward: bool) -> Floats:
         return _panels(np.full_like(pivot, low), pivot, at, levels)
 
 
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(_NODES)
+
+
 def _panels(begin: Floats, end: Floats, at: Callable[[Floats], tuple[Floats, Floats]], levels: Floats) -> Floats:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _nodes()
     width = (end - begin) / _PANELS
     total = np.zeros_like(levels)
     for panel in range(_PANELS):

@@ -41,8 +41,8 @@ _MOST = 1 << 21
 #: How far a tilt may change the weight of the largest loss, in its logarithm: more would cost accuracy.
 _LEAST_TILT, _MOST_TILT = 1e-6, 1e4
 _LARGEST_EPSILON = 1e6
-#: How many grid points of sums are kept for the next question.
-_MOST_KEPT = 1 << 22
+#: How many grid points of sums are kept for the next question, with three floats for each.
+_MOST_KEPT = 1 << 21
 _STEEP = 1e3
 
 
@@ -183,6 +183,7 @@ class _Direction:
         self.infinity = 1.0 if certain else min(1.0, -math.expm1(kept) * (1 + 1e-12))
         self.far = max(max(abs(cells.first), cells.first + len(cells.mass)) * cells.step for cells, _ in self.cells)
         self._sums: dict[float, Sum] = {}
+        self._moments: dict[float, float] = {}
 
     @staticmethod
     def of(distribution: LossDistribution, forward: bool) -> _Direction:
@@ -221,8 +222,11 @@ class _Direction:
 
     def moment(self, tilt: float) -> float:
         """Return ln of the moment of the sum: only to choose a tilt by."""
-        with np.errstate(all="ignore"):
-            return math.fsum(count * log_moment(*cells.atoms, tilt) for cells, count in self.cells)
+        if tilt not in self._moments:
+            with np.errstate(all="ignore"):
+                moments = [count * log_moment(*cells.atoms, tilt) for cells, count in self.cells]
+            self._moments[tilt] = math.fsum(moments)
+        return self._moments[tilt]
 
     def sum(self, tilt: float) -> Sum:
         """Return the law of the sum at a tilt, kept for the next question at the same one."""

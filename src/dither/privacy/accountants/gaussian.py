@@ -11,6 +11,7 @@ them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +20,8 @@ from dither.exact import Number, log_up, non_negative, positive, probability, ro
 from dither.privacy.accountants.normal import hockey_stick
 
 _PRECISION = Fraction(1, 2**40)
+#: How far from what floats say the truth is looked for first.
+_WIDTHS = (Fraction(1, 2**38), Fraction(1, 2**24))
 
 
 def analytic_delta(sigma: Number, *, sensitivity: Number, epsilon: Number) -> Fraction:
@@ -43,7 +46,8 @@ def analytic_epsilon(sigma: Number, *, sensitivity: Number, delta: Number) -> Fr
         return Fraction(0)
     # The usual tail bound is enough: the loss is normal with mean m^2 / 2 and deviation m.
     enough = ratio * ratio / 2 + ratio * sqrt_up(2 * log_up(1 / target))
-    return _least(lambda epsilon: _delta(ratio, epsilon) <= target, enough)
+    guess = _guess(lambda epsilon: _curve(float(ratio), epsilon), target, enough)
+    return _least(lambda epsilon: _delta(ratio, epsilon) <= target, enough, guess)
 
 
 def analytic_sigma(epsilon: Number, delta: Number, *, sensitivity: Number) -> Fraction:
@@ -55,7 +59,8 @@ def analytic_sigma(epsilon: Number, delta: Number, *, sensitivity: Number) -> Fr
     distance, target = positive("sensitivity", sensitivity), probability("delta", delta, open_below=True)
     budget = non_negative("epsilon", epsilon)
     # At m = delta the total variation, which is below m / 2.5, is within delta whatever epsilon is.
-    return distance * _least(lambda sigma: _delta(1 / sigma, budget) <= target, 1 / target)
+    guess = _guess(lambda sigma: _curve(1 / sigma, float(budget)), target, 1 / target)
+    return distance * _least(lambda sigma: _delta(1 / sigma, budget) <= target, 1 / target, guess)
 
 
 def classical_sigma(epsilon: Number, delta: Number, *, sensitivity: Number) -> Fraction:
@@ -77,13 +82,50 @@ def _delta(ratio: Fraction, epsilon: Fraction) -> Fraction:
     return round_up(Fraction(max(Decimal(0), hockey_stick(ratio, epsilon)[1])))
 
 
-def _least(suffices: Callable[[Fraction], bool], enough: Fraction) -> Fraction:
-    """Return a number that suffices, next to one that does not; all larger ones suffice."""
+def _curve(ratio: float, epsilon: float) -> float:
+    """Return delta in floats: only to guess by."""
+    near, far = epsilon / ratio - ratio / 2, epsilon / ratio + ratio / 2
+    return (math.erfc(near / math.sqrt(2)) - math.exp(epsilon) * math.erfc(far / math.sqrt(2))) / 2
+
+
+def _guess(delta: Callable[[float], float], target: Fraction, enough: Fraction) -> Fraction | None:
+    """Return about where a falling delta reaches the target, or None where floats cannot tell."""
+    try:
+        low, high, goal = 0.0, float(enough), float(target)
+        while high - low > 1e-14 * high:
+            middle = (low + high) / 2 if 2 * low > high else math.sqrt(max(low, high * 1e-6) * high)
+            low, high = (low, middle) if delta(middle) <= goal else (middle, high)
+    except (OverflowError, ZeroDivisionError):
+        return None
+    return Fraction(high) if 0 < high < math.inf else None
+
+
+def _least(suffices: Callable[[Fraction], bool], enough: Fraction, guess: Fraction | None) -> Fraction:
+    """Return a number that suffices, next to one that does not; all larger ones suffice.
+
+    Numbers close to ``guess`` on both sides are tried first. That spares most of the steps and cannot change what is
+    found: what suffices decides for all larger numbers, and what does not for all smaller ones.
+    """
+    most_failed, least_passed = Fraction(0), enough
+
+    def passes(number: Fraction) -> bool:
+        nonlocal most_failed, least_passed
+        if most_failed < number < least_passed:
+            if suffices(number):
+                least_passed = number
+            else:
+                most_failed = number
+        return number >= least_passed
+
+    if guess is not None:
+        for width in _WIDTHS:
+            if passes(guess * (1 + width)) and not passes(guess * (1 - width)):
+                break
     high = round_up(enough, bits=64)
     low = high / 2
-    while suffices(low):
+    while passes(low):
         low, high = low / 2, low
     while high - low > low * _PRECISION:
         middle = round_up((low + high) / 2, bits=64)
-        low, high = (low, middle) if suffices(middle) else (middle, high)
+        low, high = (low, middle) if passes(middle) else (middle, high)
     return high

@@ -129,13 +129,11 @@ class _Part:
             tails = Tails(tails.p_above, tails.p_below, tails.q_above, tails.q_below)
         p, p_error = _differences(tails.p_below, tails.p_above, law)
         q, q_error = _differences(tails.q_below, tails.q_above, law)
-        mixed, mixed_error = (1 - rate) * q + rate * p, (1 - rate) * q_error + rate * p_error
         if view is View.WHOLE:
             self._first, self._second = (p, p_error), (q, q_error)
-        elif view is View.REMOVED:
-            self._first, self._second = (mixed, mixed_error), (q, q_error)
         else:
-            self._first, self._second = (q, q_error), (mixed, mixed_error)
+            mixed = (1 - rate) * q + rate * p, (1 - rate) * q_error + rate * p_error
+            self._first, self._second = (mixed, (q, q_error)) if view is View.REMOVED else ((q, q_error), mixed)
         self.below, self.above = _outside(tails, view, rate)
 
     def _levels(self, view: View, rate: float) -> Floats:
@@ -180,12 +178,14 @@ def _mirrored(law: Law, exponent: int, rate: float) -> Cells:
 
 def _differences(below: Floats, above: Floats, law: Law) -> tuple[Floats, Floats]:
     """Return the probability between neighbouring levels and a bound on its error, from the smaller of two tails."""
-    is_low = below[1:] <= 0.5
-    found = np.where(is_low, below[1:] - below[:-1], above[:-1] - above[1:])
-    error = np.where(is_low, below[1:] + below[:-1], above[:-1] + above[1:]) * (law.relative + 2 * UNIT)
+    # Up to the median what lies below is the smaller one; either would be sound.
+    low = int(np.searchsorted(below[1:], 0.5, side="right"))
+    found = np.concatenate([below[1 : low + 1] - below[:low], above[low:-1] - above[low + 1 :]])
+    error = np.concatenate([below[1 : low + 1] + below[:low], above[low:-1] + above[low + 1 :]])
+    error *= law.relative + 2 * UNIT
     if law.has_steps:
-        error[found == 0.0] = 0.0
-    return np.maximum(found, 0.0), error
+        error *= found != 0.0
+    return np.maximum(found, 0.0, out=found), error
 
 
 def _outside(tails: Tails, view: View, rate: float) -> tuple[float, float]:

@@ -82,8 +82,14 @@ class NormalLaw(Law):
         """Return normal tails."""
         from scipy.special import ndtr
 
-        p, q = losses / self.mu - self.mu / 2, losses / self.mu + self.mu / 2
-        return Tails(ndtr(p), ndtr(-p), ndtr(q), ndtr(-q))
+        def both(at: Floats) -> tuple[Floats, Floats]:
+            # The smaller tail; the other is at least one half, so that no digit is lost in the difference.
+            small = ndtr(-np.abs(at))
+            large = 1 - small
+            return np.where(at < 0, small, large), np.where(at < 0, large, small)
+
+        middle = losses / self.mu
+        return Tails(*both(middle - self.mu / 2), *both(middle + self.mu / 2))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ set of outcomes ``P(S) <= e^epsilon Q(S) + delta(epsilon)``, a guess is right wi
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from dither.errors import InvalidParameter
@@ -82,9 +83,10 @@ def true_positive_rate(loss: Priced, *, false_positive_rate: Number) -> Fraction
     # Every line of the curve is a bound; a float may choose which are looked at.
     for epsilon in _epsilons(loss):
         delta = hockey_stick_of(loss, epsilon)
-        right = delta + exp_up(epsilon) * wrong
+        growth, decay = _exponentials(epsilon)
+        right = delta + growth * wrong
         # The same line with the roles of the two laws exchanged.
-        left = 1 - (1 - delta - wrong) * exp_down(-epsilon)
+        left = 1 - (1 - delta - wrong) * decay
         best = min(best, right, left)
     return round_up(best)
 
@@ -125,9 +127,21 @@ def _concentrated(rho: Fraction, at: Fraction) -> Fraction:
 
     The divergence of order 1 is at most rho; Pinsker, and Bretagnolle and Huber, bound the variation by it.
     """
+    return min(_variation(rho), zcdp_delta(rho, at) if rho else Fraction(0))
+
+
+# Both are asked for again and again along one curve.
+@lru_cache(maxsize=64)
+def _variation(rho: Fraction) -> Fraction:
     pinsker = sqrt_up(rho / 2)
     huber = sqrt_up(1 - exp_down(-rho)) if rho < _LARGE else Fraction(1)
-    return min(Fraction(1), pinsker, huber, zcdp_delta(rho, at) if rho else Fraction(0))
+    return min(Fraction(1), pinsker, huber)
+
+
+@lru_cache(maxsize=256)
+def _exponentials(epsilon: Fraction) -> tuple[Fraction, Fraction]:
+    """Return e^epsilon rounded up, and e^-epsilon rounded down."""
+    return exp_up(epsilon), exp_down(-epsilon)
 
 
 def _epsilons(loss: Priced) -> list[Fraction]:

@@ -11,7 +11,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_E
 from fractions import Fraction
 from functools import lru_cache
 
-from dither.exact.enclosure import decimal_down, decimal_up, exp_decimals
+from dither.exact.enclosure import exp_decimals
 
 #: Beyond this many standard deviations the tail is said to be between zero and e^-1800.
 FAR = 60
@@ -37,10 +37,7 @@ def tail(x: Fraction, digits: int = _DIGITS) -> tuple[Decimal, Decimal]:
         return Decimal(0), exp_decimals(Fraction(-FAR * FAR, 2), digits)[1]
     # The tail is at least e^(-x^2/2) / (4 (1 + x)): so many digits vanish in the difference from one half.
     lost = math.ceil(float(x * x) / 2 * math.log10(math.e) + math.log10(4 * (1 + float(x))))
-    precision = digits + lost + _GUARD
-    above = _series(decimal_down(x, precision), precision)[1]
-    below = _series(decimal_up(x, precision), precision)[0]
-    return below, above
+    return _series(x, digits + lost + _GUARD)
 
 
 def hockey_stick(mu: Fraction, epsilon: Fraction) -> tuple[Decimal, Decimal]:
@@ -73,28 +70,52 @@ def _context(digits: int, rounding: str = ROUND_HALF_EVEN) -> Context:
 
 
 @lru_cache(maxsize=64)
-def _series(x: Decimal, precision: int) -> tuple[Decimal, Decimal]:
-    """Return bounds on 1/2 - phi(x) * (x + x^3/3 + x^5/15 + ...), all of whose terms are positive."""
-    context = _context(precision)
-    square = context.multiply(x, x)
-    term = total = x
+def _series(x: Fraction, precision: int) -> tuple[Decimal, Decimal]:
+    """Return bounds on 1/2 - phi(x) * (x + x^3/3 + x^5/15 + ...), all of whose terms are positive, for x from 0 to 60.
+
+    The terms t(0) = x, t(1) = x^3/3 and so on are summed in integers, in units of at most 10^-precision and rounded
+    down. Why that is off by no more than ``error`` below:
+
+    - x is rounded down by less than a unit, which moves the tail by less than a unit; x is meant rounded from here on.
+    - At step m the two divisions lose less than one unit, and the square, which is too small by less than one unit,
+      less than t(m-1) / (2 m + 1) = t(m) / x^2 units. Up to term n a loss grows by a factor of at most t(n) / t(m).
+    - Below x = 1 every factor is at most a third: ``count`` steps lose at most 2 * count units of the sum S.
+    - From x = 1 on, the terms rise from t(0) >= 1 and then fall. So the sum of t(n) / t(m) over all n >= m is at most S
+      where t(m) belongs to the rise, and at most count where it does not. All steps together lose at most
+      count * (count + S) units by the divisions and count * S by the square.
+    - phi is at most 2/5 and phi * S below 1/2: in either case the product loses at most count^2 units.
+    - At the end the last term is 0 units, so it was below what was lost in all; each one after it is less than half
+      of the one before, since 2 n + 1 > 2 x^2. What was left out is no more than what was lost.
+    """
+    bits = math.ceil(precision * math.log2(10)) + 1
+    point = (x.numerator << bits) // x.denominator
+    square = point * point >> bits
+    term = total = point
     index = 1
-    # Past the largest term each is less than half of the one before once 2 n + 1 > 2 x^2: the rest is below one term.
-    smallest, turn = Decimal(1).scaleb(-precision - 2), context.multiply(Decimal(2), square)
-    while index < turn or term > smallest:
+    turn = 2 * square >> bits
+    while index <= turn or term:
         index += 2
-        term = context.divide(context.multiply(term, square), Decimal(index))
-        total = context.add(total, term)
-    half = context.divide(square, Decimal(-2))
-    density = context.divide(context.exp(half), context.sqrt(context.multiply(Decimal(2), _pi(precision))))
-    value = context.subtract(Decimal("0.5"), context.multiply(density, total))
-    # Fewer than 10^7 operations, each with a relative error of at most 10^(1 - precision), on positive numbers whose
-    # product is below one half.
-    error = Decimal(1).scaleb(-precision + _GUARD - 3)
+        term = (term * square >> bits) // index
+        total += term
+    count = index // 2 + 1
+    context = _context(precision)
+    half = context.divide(Decimal(-point * point), Decimal(1 << 2 * bits + 1))
+    density = context.divide(context.exp(half), _root_of_two_pi(precision))
+    value = context.subtract(
+        Decimal("0.5"), context.multiply(density, context.divide(Decimal(total), Decimal(1 << bits)))
+    )
+    # The series and the rounding of x, as above; then the roundings here, each of a relative 10^(1 - precision) or
+    # less: that of the exponent, which is at most 1800, and a handful more, on a product below one half.
+    error = context.scaleb(Decimal(2 * count * count + 1 + 10**6), -precision)
     return max(Decimal(0), context.subtract(value, error)), context.add(value, error)
 
 
 @lru_cache(maxsize=64)
+def _root_of_two_pi(precision: int) -> Decimal:
+    context = _context(precision)
+    return context.sqrt(context.multiply(Decimal(2), _pi(precision)))
+
+
 def _pi(precision: int) -> Decimal:
     """Return pi by Machin's formula in integers: 16 arctan(1/5) - 4 arctan(1/239)."""
     one: int = 10 ** (precision + 10)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class RenyiCurve:
 
         Canonne, Kamath and Steinke (2020), proposition 12.
         """
-        return self._least(delta, lambda order: (log_up(1 / order), log_up(1 - 1 / order)))
+        return self._least(delta, _logarithms)
 
     def moments_epsilon(self, delta: Number) -> Fraction:
         """Return epsilon by the plain conversion, value + ln(1 / delta) / (order - 1): larger, for reference only."""
@@ -98,7 +99,7 @@ class RenyiCurve:
         target = non_negative("epsilon", epsilon)
         found = Fraction(1)
         for order, value in zip(self.orders, self.values, strict=True):
-            exponent = (order - 1) * (value - target + log_up(1 - 1 / order))
+            exponent = (order - 1) * (value - target + _logarithms(order)[1])
             if exponent < 0:
                 found = min(found, round_up(exp_up(exponent) / order))
         return found
@@ -114,6 +115,12 @@ class RenyiCurve:
             inside, outside = terms(order)
             bounds.append(value + (surprise + inside) / (order - 1) + outside)
         return max(Fraction(0), round_up(min(bounds)))
+
+
+@lru_cache(maxsize=1024)
+def _logarithms(order: Fraction) -> tuple[Fraction, Fraction]:
+    """Return ln(1 / order) and ln(1 - 1 / order), rounded up: the same for every curve."""
+    return log_up(1 / order), log_up(1 - 1 / order)
 
 
 def gaussian_curve(
@@ -209,8 +216,10 @@ def _grid_moment(pair: Pair, order: Fraction, farther: int, moment: Fraction) ->
     power = float(order - 1)
     with np.errstate(all="ignore"):
         exponent = power * cells.losses
-        found = float(np.sum(cells.mass * np.exp(exponent)))
-    rounding = 8 * UNIT * (len(cells.mass) + 64 + float(np.max(np.abs(exponent))))
+        # Losses rise, so that the largest in size is the first or the last.
+        largest = float(max(abs(exponent[0]), abs(exponent[-1])))
+        found = float(np.sum(cells.mass * np.exp(exponent, out=exponent)))
+    rounding = 8 * UNIT * (len(cells.mass) + 64 + largest)
     # Above the grid, by Markov's inequality: what is left of the moment of a higher order.
     top = Fraction(float(cells.losses[-1])) - Fraction(cells.slack)
     rest = exp_up(min(moment - (farther - order) * top, Fraction(_LARGE)))
@@ -225,7 +234,13 @@ def _log_moments(rate: Fraction, spread: Fraction, orders: list[int]) -> dict[in
     # The terms k = 0 and 1 are those of a binomial sum that is 1, so 1 plus the positive rest keeps all its digits.
     most = orders[-1] if orders else 0
     extra = [Decimal(0), Decimal(0)]
-    extra += [_UP.subtract(exp_decimals(k * (k - 1) * spread, 60)[1], Decimal(1)) for k in range(2, most + 1)]
+    # e^(k (k-1) s) is that of k - 1 times e^(2 (k-1) s), and that in turn grows by e^(2 s): products, all rounded up.
+    growth = exp_decimals(2 * spread, 60)[1]
+    power = factor = Decimal(1)
+    for _ in range(2, most + 1):
+        factor = _UP.multiply(factor, growth)
+        power = _UP.multiply(power, factor)
+        extra.append(_UP.subtract(power, Decimal(1)))
     caught, missed = _powers(rate, most), _powers(1 - rate, most)
     found = {}
     for order in orders:

@@ -17,15 +17,23 @@ NORMS = (L1, L2, LARGEST)
 _FITS = 2**62
 
 
+def are_whole(row: Sequence[Any]) -> bool:
+    """Whether all of a row are Python integers, and not merely equal to some."""
+    return set(map(type, row)) <= {int}
+
+
 def over_one_denominator(rows: Sequence[Sequence[int | Fraction]]) -> tuple[NDArray[Any], int]:
     """Return the rows times their least common denominator, and that denominator.
 
     An int64 array where the square of every norm of every difference fits one, else an array of Python integers.
     """
-    denominator = math.lcm(*(entry.denominator for row in rows for entry in row))
-    integers = [[entry.numerator * (denominator // entry.denominator) for entry in row] for row in rows]
+    denominator = 1
+    integers: Sequence[Sequence[Any]] = rows
+    if not all(map(are_whole, rows)):
+        denominator = math.lcm(*(entry.denominator for row in rows for entry in row))
+        integers = [[entry.numerator * (denominator // entry.denominator) for entry in row] for row in rows]
     width = len(rows[0])
-    largest = max((abs(entry) for row in integers for entry in row), default=0)
+    largest = max((max(map(abs, row)) for row in integers if row), default=0)
     kind: Any = np.int64 if 4 * largest * largest * max(1, width) < _FITS else object
     return np.array(integers, dtype=kind).reshape(len(rows), width), denominator
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, whole
 from dither.privacy.distances import Metric, Relation
-from dither.privacy.sensitivity.integers import NORMS, distance_of, norms, over_one_denominator
+from dither.privacy.sensitivity.integers import NORMS, are_whole, distance_of, norms, over_one_denominator
 
 Weights: TypeAlias = "Sequence[Sequence[Number]] | NDArray[Any]"
 
@@ -98,7 +98,10 @@ def _columns(weights: Weights) -> tuple[NDArray[Any], int]:
         raise InvalidParameter("weights", _shape(weights), "at least one row of weights, all of one length above 0")
     if len(rows) * len(rows[0]) > _MOST_WEIGHTS:
         raise InvalidParameter("weights", f"{len(rows)} x {len(rows[0])} of them", "at most 2^24 in number")
-    fractions = [tuple(_weight(row, cell, value) for cell, value in enumerate(each)) for row, each in enumerate(rows)]
+    fractions = [
+        each if are_whole(each) else [_weight(row, cell, value) for cell, value in enumerate(each)]
+        for row, each in enumerate(rows)
+    ]
     return over_one_denominator(sorted(set(zip(*fractions, strict=True))))
 
 

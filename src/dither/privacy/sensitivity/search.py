@@ -47,6 +47,8 @@ class SensitivityMap:
         sources = np.repeat(np.arange(len(data_sets)), np.diff(starts))
         self._moves = self._scale.moves(answers, sources, neighbours)
         self._local = _largest_of_each(self._moves, starts)
+        #: The data set asked about last, by number, and its profile: several questions about one follow each other.
+        self._latest: tuple[int, tuple[Fraction, ...]] = (-1, ())
 
     @property
     def everywhere(self) -> Fraction:
@@ -73,15 +75,24 @@ class SensitivityMap:
 
     def profile(self, data: Any) -> tuple[Fraction, ...]:
         """Return the largest local sensitivity within 0, 1, 2, ... changes, until nothing new can be reached."""
+        number = self._number(data)
+        latest = self._latest
+        if latest[0] != number:
+            self._latest = latest = number, self._levels(number)
+        return latest[1]
+
+    def _levels(self, number: int) -> tuple[Fraction, ...]:
         _, starts, neighbours = self._graph
         seen = np.zeros(self._local.size, dtype=bool)
-        front = np.array([self._number(data)])
+        front = np.array([number])
         levels: list[Any] = []
         while front.size:
             seen[front] = True
             levels.append(max([*levels[-1:], self._local[front].max()]))
             reached = np.concatenate([neighbours[starts[here] : starts[here + 1]] for here in front.tolist()])
-            front = np.unique(reached[~seen[reached]])
+            fresh = np.zeros_like(seen)
+            fresh[reached] = True
+            front = np.flatnonzero(fresh & ~seen)
         return tuple(map(self._scale.finish, levels))
 
     def smooth(self, data: Any, *, beta: Number) -> Fraction:
@@ -130,11 +141,11 @@ def local_sensitivity_at_distance(
         outside = len(met)
         for here in range(inside, outside):
             for other in universe.neighbours(met[here]):
-                if other not in number:
-                    number[other] = len(met)
+                place = number.setdefault(other, len(met))
+                if place == len(met):
                     met.append(other)
                 sources.append(here)
-                targets.append(number[other])
+                targets.append(place)
             if not len(met) <= MOST_DATA_SETS:
                 raise InvalidParameter("distance", distance, f"one that reaches at most {MOST_DATA_SETS} data sets")
         inside = outside

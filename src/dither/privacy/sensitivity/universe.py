@@ -176,7 +176,7 @@ class Universe:
         return code
 
     def _decode(self, code: Code) -> tuple[Hashable, ...]:
-        return tuple(self.values[index] for index in code)
+        return tuple(map(self.values.__getitem__, code))
 
     def _codes(self) -> Iterator[Code]:
         places = range(len(self.values))

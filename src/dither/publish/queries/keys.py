@@ -33,7 +33,7 @@ from dither.data import (
     Smallest,
     Window,
 )
-from dither.data.evaluation import evaluate, sort_key
+from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import Value, kind_of, names_in
 from dither.errors import Unanswerable
 from dither.publish.queries.bounds import bounds_of, date_bounds_of, first_day
@@ -174,8 +174,8 @@ def _evaluated(
     known = [part for part in values if part is not None]
     if len(known) < len(values) or math.prod(len(part) for part in known) > _MOST_TRIED:
         return None
-    labels = [name.name for name in names]
-    found = {evaluate(expression, dict(zip(labels, row, strict=True)), columns) for row in itertools.product(*known)}
+    labels, value_of = [name.name for name in names], evaluator(expression, columns)
+    found = {value_of(dict(zip(labels, row, strict=True))) for row in itertools.product(*known)}
     return tuple(sorted(found, key=lambda value: (value is None, sort_key(value))))
 
 
@@ -268,8 +268,8 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     if len(values) > _MOST_TRIED:  # too many to try each: what bounds say is a superset, which is harmless
         between = _between(name, relation)
         return values if between is None or len(between) >= len(values) else between
-    kinds = relation.columns
-    return tuple(value for value in values if all(evaluate(part, {name: value}, kinds) is True for part in mine))
+    tests = [evaluator(part, relation.columns) for part in mine]
+    return tuple(value for value in values if all(is_met({name: value}) is True for is_met in tests))
 
 
 def _between(name: str, relation: Filter) -> _Values | None:

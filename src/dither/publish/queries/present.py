@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Cast, Expression, Kind, Name
-from dither.data.evaluation import evaluate, sort_key
+from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import Value, kind_of, names_in
 from dither.exact import Number, probability
 from dither.mechanisms.values import LARGEST_SUM
@@ -124,9 +125,9 @@ class _Presentation:
 
     def _output(self, expression: Expression) -> tuple[list[Cell], list[End], list[End]]:
         """Return values and ends of an output in every group."""
-        used = self._used(expression)
+        used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
-            values: list[Cell] = [evaluate(expression, row, self._columns) for row in self._keys]
+            values: list[Cell] = [value_of(row) for row in self._keys]
             return values, [None] * len(values), [None] * len(values)
         failure = self._failure(used)
         parts = {name: self._enclosed(name, failure) for name in used}
@@ -136,7 +137,7 @@ class _Presentation:
         values, lows, highs = [], [], []
         for place, keys in enumerate(self._keys):
             numbers = {name: shown[place] for name, (shown, _, _) in parts.items()}
-            values.append(evaluate(expression, {**keys, **numbers}, self._columns))
+            values.append(value_of({**keys, **numbers}))
             least, most = self._ends(expression, keys, parts, place)
             lows.append(least)
             highs.append(most)
@@ -169,9 +170,11 @@ class _Presentation:
         )
         columns = self._all_columns
         if query.having is not None:
-            places = [place for place in places if evaluate(query.having, rows[place], columns) is True]
+            is_met = evaluator(query.having, columns)
+            places = [place for place in places if is_met(rows[place]) is True]
         for expression, is_descending in reversed(query.order):
-            keys = {place: sort_key(evaluate(expression, rows[place], columns)) for place in places}
+            value_of = evaluator(expression, columns)
+            keys = {place: sort_key(value_of(rows[place])) for place in places}
             places.sort(key=keys.__getitem__, reverse=is_descending)
         return places if query.limit is None else places[: query.limit]
 
@@ -235,7 +238,7 @@ class _Presentation:
         failure = 0.5  # any: only the values are read
         return {**keys, **{name: self._enclosed(name, failure)[0][place] for name in self.kinds}}
 
-    @property
+    @cached_property
     def _columns(self) -> dict[str, Kind]:
         kinds = dict(zip((key.name for key in self.query.keys), self.design.key_kinds, strict=True))
         return {**kinds, **{name: kind for name, kind in self.kinds.items() if kind is not None}}

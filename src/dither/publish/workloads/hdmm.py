@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -32,6 +33,8 @@ from dither.publish.workloads.workload import Strategy, Workload
 _MOST_CONVEX = 512
 #: Groups of a union are weighted by whole numbers up to this one.
 _FINEST_SHARE = 256
+#: How many workloads are remembered with their strategies: both may be large.
+_MOST_KNOWN = 8
 
 
 class Found(NamedTuple):
@@ -62,6 +65,12 @@ def find_strategy(workload: Workload, metric: Metric, *, iterations: int | None 
     """
     if metric not in (L1, L2):
         raise InvalidParameter("metric", metric, "L1 or L2")
+    return _searched(workload, metric, iterations)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _searched(workload: Workload, metric: Metric, iterations: int | None) -> Found:
+    """Return the best strategy; known for what was asked last, because who asks for the price asks for answers next."""
     found = [
         Found(strategy, workload.root_mean_square(strategy, metric), method)
         for method, strategy in _candidates(workload, metric, iterations)
