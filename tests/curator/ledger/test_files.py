@@ -296,7 +296,8 @@ def test_many_processes_may_begin_the_same_ledger(file_home) -> None:
         "for _ in range(6):\n"
         "    if os.fork() == 0:\n"
         "        with open_ledger(sys.argv[1], anchors=sys.argv[2]) as ledger:\n"
-        "            ledger.register('visits', budget=PureDP(1), unit='row'); print(ledger.id, flush=True)\n"
+        "            ledger.register('visits', budget=PureDP(1), unit='row')\n"
+        "            os.write(1, f'{ledger.id} '.encode())\n"  # at once, so that no two ids run together
         "        sys.exit()\n"
         "sys.exit(any([os.wait()[1] for _ in range(6)]))"
     )
