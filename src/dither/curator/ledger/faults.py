@@ -25,9 +25,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dither.curator.ledger.books import STEPS, Books, ignore_step
+from dither.curator.ledger.books import Books
 from dither.curator.ledger.interface import Account, Reservation, Stored
 from dither.curator.ledger.sqlite import SqliteLedger
+from dither.curator.ledger.transactions import STEPS, ignore_step
 from dither.errors import BudgetExceeded, DitherError
 from dither.privacy import PureDP
 from dither.testing.postgres import PostgresServer, temporary_postgres

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger import schema
-from dither.curator.ledger.books import Books, ignore_step
+from dither.curator.ledger.books import Books
 from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.page import Rows
+from dither.curator.ledger.transactions import ignore_step
 from dither.errors import LedgerCorrupted, LedgerUnavailable, MissingExtra
 
 if TYPE_CHECKING:

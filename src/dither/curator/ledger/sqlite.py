@@ -19,7 +19,7 @@ from typing import Any
 
 from dither.curator.ledger import schema
 from dither.curator.ledger.admission import Certificates
-from dither.curator.ledger.books import Books, ignore_step
+from dither.curator.ledger.books import Books
 from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.orders import (
     Decision,
@@ -33,6 +33,7 @@ from dither.curator.ledger.orders import (
 from dither.curator.ledger.page import Page, Rows
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
 from dither.curator.ledger.queue import Rounds
+from dither.curator.ledger.transactions import ignore_step
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
 #: How long to wait for a lock that is not queued for, such as a backup tool's.
