@@ -100,11 +100,11 @@ class NoGuarantee(DitherError):
 class BudgetExceeded(DitherError):
     """The release would cost more than is left; nothing was spent."""
 
-    def __init__(self, requested: object, spent: object, budget: object) -> None:
+    def __init__(self, requested: object, spent: object, budget: object, more: str = "") -> None:
         self.requested = requested
         self.spent = spent
         self.budget = budget
-        super().__init__(f"a release of {requested} does not fit: {spent} of {budget} is spent already")
+        super().__init__(f"a release of {requested} does not fit: {spent} of {budget} is spent already{more}")
 
 
 class QuotaExceeded(BudgetExceeded):

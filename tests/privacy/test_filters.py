@@ -188,7 +188,7 @@ def test_releases_spend_their_own_deltas() -> None:
     assert budget.admits(PureDP("0.1"))
 
 
-@pytest.mark.parametrize(("share", "terms"), [(0, "1e-6"), ("1/2", "5e-7"), ("9/10", "1e-7")])
+@pytest.mark.parametrize(("share", "terms"), [(0, "1e-6"), ("1/2", "5e-7"), ("9/10", "1e-7"), (1, "0")])
 def test_the_share_of_delta_for_conversion(share: str, terms: str) -> None:
     budget = Filter(ApproxDP(1, "1e-6"), conversion=share)
     assert budget.admits(ApproxDP(1, terms))
@@ -198,8 +198,17 @@ def test_the_share_of_delta_for_conversion(share: str, terms: str) -> None:
     assert not budget.admits(ZCDP(converts.rho + Fraction(1, 10**9)))
 
 
-@pytest.mark.parametrize("share", [1, -1, "nan", 2, None])
-def test_a_share_is_below_one(share: object) -> None:
+def test_a_refusal_says_that_delta_was_set_aside() -> None:
+    budget = Filter(ApproxDP(1, "1e-6"))
+    with pytest.raises(BudgetExceeded, match="5e-07 of the budget's delta converts rho"):
+        budget.spend(ApproxDP("0.1", "6e-7"))
+    for too_much in (ApproxDP("0.1", "2e-6"), PureDP(3)):
+        with pytest.raises(BudgetExceeded, match=r"spent already$"):
+            budget.spend(too_much)
+
+
+@pytest.mark.parametrize("share", ["11/10", -1, "nan", 2, None])
+def test_a_share_is_between_none_and_all(share: object) -> None:
     with pytest.raises(InvalidParameter, match="conversion"):
         Filter(ApproxDP(1, "1e-6"), conversion=share)  # type: ignore[arg-type]
 

@@ -338,8 +338,7 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
     if isinstance(loss, PureDP):
         return Budget(epsilon=loss.epsilon, unit=unit)
     if isinstance(loss, ApproxDP):
-        # A budget keeps half of its delta for conversions from rho, which a loss with a delta of its own does not need.
-        return Budget(epsilon=loss.epsilon, delta=2 * loss.delta, unit=unit)
+        return Budget(epsilon=loss.epsilon, delta=loss.delta, unit=unit, conversion=0)
     return Budget(rho=loss.rho, unit=unit)
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import threading
 from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -36,6 +37,8 @@ class Budget:
         delta: the probability outside which the promise holds.
         rho: for zero-concentrated differential privacy, instead of the other two.
         unit: what is protected. There is no default.
+        conversion: the share of ``delta`` that converts rho, so that many small releases add up by their squares. With
+            0 all of it is for releases that have a delta of their own, and epsilons are added; with 1 none of it is.
 
     >>> from dither.privacy import ROW
     >>> str(Budget(epsilon=1, unit=ROW))
@@ -44,12 +47,18 @@ class Budget:
     """
 
     def __init__(
-        self, *, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None, unit: Unit
+        self,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        unit: Unit,
+        conversion: Number = Fraction(1, 2),
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidParameter("unit", unit, "a unit of data, such as ROW")
         self.unit = unit
-        self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho))
+        self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho), conversion=conversion)
         self._lock = threading.Lock()
         self._process = os.getpid()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dither.errors import BudgetExceeded, InvalidParameter
-from dither.exact import Number, positive, probability, whole
+from dither.exact import Number, exact, positive, probability, whole
 from dither.privacy.conversions import zcdp_epsilon, zcdp_rho
 from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, states_rho
 
@@ -24,7 +24,9 @@ class Filter:
 
     Args:
         budget: the loss that the whole transcript may have.
-        conversion: the share of delta set aside for converting zCDP; only for an (epsilon, delta) budget.
+        conversion: the share of delta set aside for converting zCDP; only for an (epsilon, delta) budget. 0 is plain
+            addition, 1 leaves nothing for releases with a delta of their own. Fixed before the first release: a share
+            that is chosen as the answers come would not be valid.
 
     >>> tight = Filter(ApproxDP(1, "1e-6"))
     >>> for _ in range(400):
@@ -40,7 +42,9 @@ spent already
     """
 
     def __init__(self, budget: Loss, *, conversion: Number = Fraction(1, 2)) -> None:
-        share = probability("conversion", conversion)
+        share = exact("conversion", conversion, rule="a number in [0, 1]")
+        if not 0 <= share <= 1:
+            raise InvalidParameter("conversion", conversion, "a number in [0, 1]")
         self.budget = budget
         self.spent: Loss = NOTHING
         # A budget that states its own rho, such as a sum of losses, is kept figure by figure, without conversion.
@@ -58,7 +62,7 @@ spent already
         """Record ``loss``, or raise BudgetExceeded and record nothing."""
         total = self._total_with(loss)
         if total is None:
-            raise BudgetExceeded(loss, self.spent, self.budget)
+            raise BudgetExceeded(loss, self.spent, self.budget, self._what_is_kept(loss))
         self.spent = total
 
     def room(self) -> Loss:
@@ -74,6 +78,13 @@ spent already
             middle = (low + high) / 2
             low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
         return PureDP(low)
+
+    def _what_is_kept(self, loss: Loss) -> str:
+        """Return why a release does not fit whose delta would, were none set aside; nothing otherwise."""
+        wanted = self.spent.delta + loss.delta
+        if not self._delta_terms < wanted <= self.budget.delta:
+            return ""
+        return f"; {float(self.budget.delta - self._delta_terms):g} of the budget's delta converts rho (see conversion)"
 
     def _total_with(self, loss: Loss) -> Loss | None:
         """Return what would be spent with ``loss``, or None where that does not fit."""
