@@ -100,6 +100,7 @@ NOT_POSITIVE = [*NO_NUMBERS, None, 0, 0.0, -0.0, -1, "-1/2", F(-1, 10**9), -1e-3
 NEGATIVE = [*NO_NUMBERS, None, -1, "-0.001", -1e308]
 NO_PROBABILITY = [*NEGATIVE, 1, 1.0, "1", "1.5", 2]
 NOT_INSIDE = [*NO_PROBABILITY, 0, "0"]
+NO_SHARE = [*NEGATIVE, "1.5", 2]
 NOT_WHOLE = [math.nan, math.inf, 1.0, 2.5, "3", True, np.bool_(False), None, [1], np.array(1), 1j, F(1), Decimal(1), -1]
 NOT_COUNTED = [*NOT_WHOLE, 0]
 NO_SHAPES = [0, -1, 2.5, "ab", None, True, (0,), (3, -1), (2.0,), ("a",), [[1]], 2**41, np.array([2])]
@@ -287,7 +288,12 @@ def promises() -> Iterator[tuple[str, str, Call, list[Any]]]:
     yield "Best d_in", "d_in", Best(one, Repeats(stop="1/2", shape=1)).loss, NEGATIVE
     yield "laplace_scale", "sensitivity", lambda bad: laplace_scale(PureDP(1), bad), NOT_POSITIVE
     yield "gaussian_sigma", "sensitivity", lambda bad: gaussian_sigma(ZCDP(1), bad), NOT_POSITIVE
-    yield "Filter conversion", "conversion", lambda bad: Filter(ApproxDP(1, "1e-6"), conversion=bad), NO_PROBABILITY
+    yield (
+        "Filter conversion",
+        "conversion",
+        lambda bad: Filter(ApproxDP(1, "1e-6"), conversion=bad),
+        [*NEGATIVE, "1.5", 2],
+    )
     yield "Odometer rho", "first_rho", lambda bad: Odometer(first_rho=bad), NOT_POSITIVE
     yield "Odometer rungs", "rungs", lambda bad: Odometer(first_rho=1, rungs=bad), [*NOT_COUNTED, 257]
     yield "user column", "id_column", lambda bad: user(bad, Relation.REPLACE), [None, "", "a b", 7, "1a"]

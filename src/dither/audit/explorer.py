@@ -103,15 +103,20 @@ class _Climb:
         first = [self._universe.canonical(start) for start in starts]
         best = Explored(Fraction(0), False, None, None, 0)
         for start in self._starts(first):
-            if self._calls >= self._most:
+            if self._is_over:
                 break
             best = max(best, self._climb(start), key=lambda found: found.sensitivity)
         return Explored(best.sensitivity, False, best.data, best.neighbour, self._calls)
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether the next comparison, which asks twice at most, could be one too many."""
+        return self._calls > self._most - 2
+
     def _climb(self, start: Any) -> Explored:
         here, patience = start, _PATIENCE
         best = self._around(here, _AT_THE_START)
-        while patience and self._calls < self._most:
+        while patience and not self._is_over:
             options = self._some_neighbours(best.neighbour if best.neighbour is not None else here, _OPTIONS)
             better = max(
                 (self._around(option) for option in options), key=lambda found: found.sensitivity, default=best
@@ -127,7 +132,7 @@ class _Climb:
         """Return the neighbour looked at to which the query moves farthest."""
         best = Explored(Fraction(0), False, data, None, 0)
         for other in self._some_neighbours(data, many):
-            if self._calls >= self._most:
+            if self._is_over:
                 break
             moved = self._metric.measure(self._answer(data), self._answer(other))
             if moved is None:
