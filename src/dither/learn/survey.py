@@ -19,6 +19,8 @@ from dither.mechanisms.runner import Runner
 
 #: Fewer records than these are never assumed, so that nothing is divided by next to nothing.
 _FEWEST = 16.0
+#: A spread of noise beyond this is as good as any: the square of a larger one might overflow.
+_FARTHEST = 1e100
 # The spread of centred records, as a share of the ball's, is never assumed to be below this.
 _LEAST_SPREAD = 0.15
 
@@ -62,10 +64,10 @@ def survey(run: Runner, noise: VectorNoise, steps: Floats, touched: int) -> Surv
     given = exact_sums(np.column_stack([short, np.full(len(short), float(radius)), lengths]))
     seen = noisy(run, noise, given, touched * survey_stability(columns))
     rows = max(float(seen[columns]) / radius, _FEWEST)
-    mean, energy = seen[:columns] / rows, float(seen[columns + 1]) * radius / rows
+    mean, energy = np.clip(seen[:columns] / rows, -radius, radius), float(seen[columns + 1]) * radius / rows
     # The mean is drawn towards zero by as much as its length is noise (James and Stein 1961).
     length = float(mean @ mean)
-    noise_length = columns * (spread_of(noise, columns + 2) / rows) ** 2
+    noise_length = columns * min(spread_of(noise, columns + 2) / rows, _FARTHEST) ** 2
     mean = mean * max(0.0, 1 - noise_length / length) if length > 0 else mean
     shift = np.clip(np.rint(mean), -STEPS, STEPS)
     spread = math.sqrt(min(max(energy - float(shift @ shift), (_LEAST_SPREAD * radius) ** 2), float(radius) ** 2))

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from dither import learn
+from dither import Budget, learn
 from dither.errors import InvalidParameter
 from dither.learn.linear.choose import HINGE_SOLVERS, REGRESSION_SOLVERS, SOLVERS, classifier
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
@@ -151,3 +151,26 @@ def test_solvers_that_minimise_take_any_number_of_rows(solver: str) -> None:
     model = learn.LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], solver=solver)
     model.fit(np.broadcast_to(0.5, (2**20 + 1, 1)), np.broadcast_to(0, 2**20 + 1))
     assert model.predict([[0.5]]).tolist() == [0]
+
+
+@pytest.mark.parametrize("solver", ["output", "objective", "gradient", "newton", "moments"])
+@pytest.mark.parametrize("epsilon", ["1e-350", "1e-200", "1e-30", "1e30"])
+def test_an_extreme_epsilon_is_refused_before_the_charge_or_learned_with(solver: str, epsilon: str) -> None:
+    """Squares of very wide noise once overflowed after the charge, and e^(10^30) was once begun."""
+    budget = Budget(epsilon=epsilon, unit=ROW)
+    model = learn.LogisticRegression(epsilon=epsilon, bounds=(0, 1), classes=[0, 1], solver=solver)
+    try:
+        model.fit([[0.5], [0.1]], [0, 1], budget=budget)
+    except InvalidParameter:
+        assert budget.spent == PureDP(0)
+
+
+@pytest.mark.parametrize("penalty", ["1e400", "1/8", 2**61])
+@pytest.mark.parametrize("solver", ["output", "objective"])
+def test_a_penalty_out_of_reach_is_refused_by_name(solver: str, penalty: object) -> None:
+    model = learn.LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], solver=solver, penalty=penalty)
+    if (solver, penalty) == ("objective", "1/8"):  # raised to what the bend of the minimum asks for
+        assert model.mechanism(1).penalty >= 0.25
+    else:
+        with pytest.raises(InvalidParameter, match="penalty"):
+            model.mechanism(1)

@@ -22,6 +22,8 @@ from dither.mechanisms.runner import Runner
 _BALL: Final = 0.7
 #: Fewer points than these are never assumed, so that nothing is divided by next to nothing.
 _FEWEST: Final = 16.0
+#: A spread of noise beyond this is as good as any: the square of a larger one might overflow.
+_FARTHEST: Final = 1e100
 #: The spread is never assumed to be below this share of the ball.
 _LEAST_SPREAD: Final = 0.15
 
@@ -70,12 +72,12 @@ def where(run: Runner, noise: VectorNoise, steps: Floats, touched: int) -> Where
     given = exact_sums(np.column_stack([short, np.full(len(short), float(radius)), lengths]))
     seen = noisy(run, noise, given, touched * where_stability(columns))
     rows = max(float(seen[columns]) / radius, _FEWEST)
-    mean, energy = seen[:columns] / rows, float(seen[columns + 1]) * 4 * radius / rows
+    mean, energy = np.clip(seen[:columns] / rows, -radius, radius), float(seen[columns + 1]) * 4 * radius / rows
     # Columns are drawn towards what they have in common by as much as their differences are noise (James and Stein).
     common = float(mean.mean())
     apart = mean - common
     length = float(apart @ apart)
-    noise_length = (columns - 1) * (spread_of(noise, columns + 2) / rows) ** 2
+    noise_length = (columns - 1) * min(spread_of(noise, columns + 2) / rows, _FARTHEST) ** 2
     mean = common + apart * max(0.0, 1 - noise_length / length) if length > 0 else mean
     shift = np.clip(np.rint(mean), -STEPS, STEPS)
     least = (_LEAST_SPREAD * radius) ** 2

@@ -23,7 +23,7 @@ from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqr
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
-from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
+from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
 from dither.learn.noise_parts import RealPartField, amount_within, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, into_ball, labelled, records_of, squared_lengths
 from dither.learn.units import RowsField
@@ -49,6 +49,8 @@ _LEAST_SPREAD: Final = 0.1
 #: How wide the noise of an answer usually is, and what a clear score is.
 _USUAL_WIDTH: Final = 1.0
 _CLEAR: Final = 2.0
+#: Less than any budget that a penalty is chosen for.
+_LEAST_AMOUNT: Final = 1e-300
 
 
 class PointField(Field[Any, PublicArray]):
@@ -128,8 +130,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         check_features(self.frequencies, self.offsets, columns)
         if self.points.values.shape[1] != columns:
             raise InvalidParameter("points", self.points, f"rows of {columns} columns")
-        if self.penalty < LEAST_PENALTY:
-            raise InvalidParameter("penalty", str(self.penalty), f"at least {LEAST_PENALTY}")
+        check_penalty(self.penalty)
 
     @classmethod
     def calibrated(
@@ -167,9 +168,12 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         # The noise of a score for answers that move by 1: its deviation is what a penalty is chosen by.
         entries = len(given.values) * (1 if classes == 2 else classes)
         if penalty is None:
-            wide = math.sqrt(entries + 1) / float(amount) if is_pure else math.sqrt(1 / (2 * float(amount)))
-            penalty = max(LEAST_PENALTY, Fraction(round(4 * wide * float(reach) * touched / _USUAL_WIDTH), 4))
-        moved = _moved(reach, positive("penalty", penalty), classes, touched)
+            some = max(float(amount), _LEAST_AMOUNT)
+            wide = math.sqrt(entries + 1) / some if is_pure else math.sqrt(1 / (2 * some))
+            penalty = within_penalties(wide * float(reach) * touched / _USUAL_WIDTH)
+        strength = positive("penalty", penalty)
+        check_penalty(strength)
+        moved = _moved(reach, strength, classes, touched)
         part: Gaussian | GammaNorm = (
             GammaNorm(scale=round_up(moved / amount, bits=64))
             if is_pure

@@ -54,6 +54,8 @@ SURVEY_SHARE: Final = Fraction(1, 10)
 FINISH_SHARE: Final = Fraction(1, 50)
 _NEAR: Final = 0.7
 _MOST_CLASSES: Final = 2**10
+#: Above such an epsilon a delta gains nothing, and exponentials are only slow.
+_LARGE: Final = Fraction(64)
 
 
 def _examples() -> Iterator[Example]:
@@ -153,7 +155,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         touched = unit.touched if isinstance(unit, Unit) else 1
         scores = 1 if whole("classes", classes, least=2, most=_MOST_CLASSES) == 2 else classes
         if isinstance(target, ApproxDP) and target.delta and not states_rho(target):
-            epsilon, outside = target.epsilon, target.delta
+            epsilon, outside = target.epsilon, target.delta if target.epsilon <= _LARGE else Fraction(0)
         else:
             epsilon, outside = 1 / laplace_scale(target, 1), Fraction(0)
         survey = noise_for(epsilon * SURVEY_SHARE, touched * survey_stability(columns), is_pure=True)
@@ -164,6 +166,8 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         if penalty is None:
             penalty = _usual_penalty(rest, delta, width)
         strength = max(positive("penalty", penalty), _least_penalty(loss_name, rest))
+        if not strength <= MOST_PENALTY:
+            raise InvalidParameter("penalty", str(strength), f"at most {MOST_PENALTY}; a small epsilon asks for more")
         left = rest - bend_loss(loss_name, strength)
         pure = GammaNorm(scale=round_up(1 / left, bits=96), grid=linear_grid(width))
         part: Gaussian | GammaNorm = pure
@@ -223,7 +227,10 @@ def _usual_penalty(epsilon: Fraction, delta: Fraction, width: int) -> Fraction:
 
 def _least_penalty(loss_name: str, epsilon: Fraction) -> Fraction:
     """Return the penalty at which the bend of the minimum loses half of epsilon: bend / (e^(epsilon / 2) - 1)."""
-    return max(LEAST_PENALTY, round_up(BENDS[loss_name] / (exp_down(epsilon / 2) - 1), bits=20))
+    half = epsilon / 2
+    # e^x - 1 is at least x, and beyond e^64 the least penalty is enough.
+    growth = max(exp_down(min(half, _LARGE)) - 1, half)
+    return max(LEAST_PENALTY, round_up(BENDS[loss_name] / growth, bits=20))
 
 
 def _down(number: Fraction) -> Fraction:

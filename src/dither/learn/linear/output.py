@@ -22,7 +22,7 @@ from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import centred
 from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.moments import SURVEY_SHARE
-from dither.learn.linear.penalised import LEAST_PENALTY, TOLERANCE, minimisers
+from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import RealPartField, VectorPartField, amount_within, noise_for, shaped
 from dither.learn.rows import BoundField, labelled, records_of
@@ -38,6 +38,8 @@ from dither.privacy import ROW, Loss, Plan, Sequence, Unit, Use
 
 MOST_COLUMNS: Final = 2**11
 _NEAR: Final = 0.7
+#: Less than any budget that a penalty is chosen for.
+_LEAST_AMOUNT: Final = 1e-300
 
 
 def _examples() -> Iterator[Example]:
@@ -93,8 +95,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
             raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
-        if self.penalty < LEAST_PENALTY:
-            raise InvalidParameter("penalty", str(self.penalty), f"at least {LEAST_PENALTY}")
+        check_penalty(self.penalty)
 
     @classmethod
     def calibrated(
@@ -117,9 +118,12 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         rest = amount * (1 - SURVEY_SHARE)
         if penalty is None:
             width = columns + 1
-            noise = (width + 1) / float(rest) if is_pure else math.sqrt(width / (2 * float(rest)))
-            penalty = max(LEAST_PENALTY, Fraction(round(noise * touched), 4))
-        moved = _moved(positive("penalty", penalty), classes, touched)
+            some = max(float(rest), _LEAST_AMOUNT)
+            noise = (width + 1) / some if is_pure else math.sqrt(width / (2 * some))
+            penalty = within_penalties(noise * touched / 4)
+        strength = positive("penalty", penalty)
+        check_penalty(strength)
+        moved = _moved(strength, classes, touched)
         part: Gaussian | GammaNorm = (
             GammaNorm(scale=round_up(moved / rest, bits=64))
             if is_pure

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidValue
+from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.centred import LENGTH
 from dither.learn.linear.gradients import WIDTH
 from dither.learn.rows import Floats, exact_products
@@ -25,9 +25,9 @@ from dither.learn.rows import Floats, exact_products
 TOLERANCE: Final = Fraction(1, 2**14)
 #: More records than that have no place in a memory, and would leave the error of a gradient too near to the tolerance.
 MOST_ROWS: Final = 2**32
-#: More weights, or a lower penalty, would too.
-MOST_WEIGHTS: Final = 2**11 + 1
+#: A lower penalty, or more than 2^11 columns beside the constant part, would too; a higher one leaves no weights.
 LEAST_PENALTY: Final = Fraction(1, 4)
+MOST_PENALTY: Final = Fraction(2**60)
 #: How fast the pull of a record changes at most, per unit of its score.
 BENDS: Final = {"logistic": Fraction(1, 4), "hinge": 1 / (2 * Fraction(WIDTH))}
 
@@ -95,6 +95,17 @@ def minimisers(records: Floats, classes: NDArray[np.int64], scores: int, penalty
     return [
         PenalisedLoss(records, (classes == side).astype(np.float64), "logistic", penalty).minimise() for side in sides
     ]
+
+
+def within_penalties(penalty: float) -> Fraction:
+    """Return the penalty nearest to a number, in quarters."""
+    return min(max(LEAST_PENALTY, Fraction(round(min(4 * penalty, 2.0**62)), 4)), MOST_PENALTY)
+
+
+def check_penalty(penalty: Fraction) -> None:
+    """Refuse a penalty that no solver is sure to arrive with."""
+    if not LEAST_PENALTY <= penalty <= MOST_PENALTY:
+        raise InvalidParameter("penalty", str(penalty), f"between {LEAST_PENALTY} and 2^60")
 
 
 class PenalisedLoss:
