@@ -5,7 +5,7 @@ worth.
 
 >>> from dither import ROW, Budget, Geometric, release
 >>> budget = Budget(epsilon=1, unit=ROW)
->>> people = release(Geometric(scale=2), 1234, budget=budget)
+>>> people = release(Geometric(scale=2), 1234, budget=budget, stability=1)
 >>> print(people.loss, "|", budget)
 epsilon = 0.5 | epsilon = 0.5 of epsilon = 1 spent, for rows added or removed
 """

@@ -292,7 +292,7 @@ def promises() -> Iterator[tuple[str, str, Call, list[Any]]]:
         "Filter conversion",
         "conversion",
         lambda bad: Filter(ApproxDP(1, "1e-6"), conversion=bad),
-        [*NEGATIVE, "1.5", 2],
+        [bad for bad in [*NEGATIVE, "1.5", 2] if bad is not None],
     )
     yield "Odometer rho", "first_rho", lambda bad: Odometer(first_rho=bad), NOT_POSITIVE
     yield "Odometer rungs", "rungs", lambda bad: Odometer(first_rho=1, rungs=bad), [*NOT_COUNTED, 257]

@@ -707,20 +707,20 @@ def test_entropy_failure_keeps_the_price(entropy: Any, door: None) -> None:
     entropy.before = fail
     budget = Budget(epsilon=5, unit=ROW)
     with pytest.raises(OSError, match="no bits"):
-        release(ONE, 5, budget=budget)
+        release(ONE, 5, budget=budget, stability=1)
     assert budget.spent.pure == 1
 
 
 @pytest.mark.parametrize(("mechanism", "data"), [*COMPOSED, (ONE, 5)])
 def test_what_does_not_fit_changes_nothing(mechanism: Any, data: Any, entropy: Any, door: None) -> None:
     budget = Budget(epsilon="0.2", unit=ROW)
-    release(Geometric(scale=10), 0, budget=budget)
+    release(Geometric(scale=10), 0, budget=budget, stability=1)
     spent, used = budget.spent, entropy.used
     with pytest.raises(BudgetExceeded) as refusal:
-        release(mechanism, data, budget=budget)
+        release(mechanism, data, budget=budget, stability=1)
     assert (budget.spent, entropy.used) == (spent, used)
     assert refusal.value.requested == mechanism.loss(1)
-    release(Geometric(scale=10), 0, budget=budget)
+    release(Geometric(scale=10), 0, budget=budget, stability=1)
 
 
 def test_another_unit_is_refused(entropy: Any, door: None) -> None:
@@ -790,8 +790,8 @@ def test_stability_is_paid_for() -> None:
 )
 def test_budgets_of_every_kind(budget: Budget, fits: Any, exceeds: Any) -> None:
     with pytest.raises(BudgetExceeded):
-        release(exceeds, 0, budget=budget)
-    release(fits, 0, budget=budget)
+        release(exceeds, 0, budget=budget, stability=1)
+    release(fits, 0, budget=budget, stability=1)
     assert budget.spent == fits.loss(1)
     assert str(budget.total) in str(budget)
 
@@ -966,7 +966,7 @@ from dither.mechanisms import Runner
 from dither.noise import system_noise
 from dither.privacy import Use
 part = AboveThreshold(threshold=0, threshold_scale=1, query_scale=1)
-handle = converse(part, budget=Budget(epsilon=9, unit=ROW))
+handle = converse(part, budget=Budget(epsilon=9, unit=ROW), stability=1)
 runner = Runner(Use(Geometric(scale=1)), system_noise())
 child = os.fork()
 if child == 0:
@@ -989,7 +989,7 @@ raise SystemExit(status)
 
 
 def test_a_release_says_what_it_is_worth() -> None:
-    answer = release(Geometric(scale=2, shape=2), np.array([100, 200]), budget=Budget(epsilon=1, unit=ROW))
+    answer = release(Geometric(scale=2, shape=2), np.array([100, 200]), budget=Budget(epsilon=1, unit=ROW), stability=1)
     record = answer.to_dict()
     assert record["value"] == answer.value.tolist()
     assert record["loss"] == PureDP("1/2").to_json()
@@ -1006,7 +1006,7 @@ def test_a_release_says_what_it_is_worth() -> None:
 @pytest.mark.parametrize("scale", [2**70, 2**900], ids=["2^70", "2^900"])
 def test_a_release_prints_however_wide_its_noise(scale: int) -> None:
     for shape, value in (((), 5), (2, [5, 6])):
-        answer = release(Geometric(scale=scale, shape=shape), value, budget=Budget(epsilon=1, unit=ROW))
+        answer = release(Geometric(scale=scale, shape=shape), value, budget=Budget(epsilon=1, unit=ROW), stability=1)
         assert "95 %" in str(answer)
         assert answer.to_json()
 
@@ -1020,7 +1020,7 @@ def test_a_release_without_an_interval_says_so() -> None:
 
 def test_plotting_names_its_extra_when_that_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    answer = release(ONE, 1, budget=Budget(epsilon=1, unit=ROW))
+    answer = release(ONE, 1, budget=Budget(epsilon=1, unit=ROW), stability=1)
     with pytest.raises(MissingExtra, match="plots"):
         answer.plot()
 

@@ -31,7 +31,7 @@ from dither.mechanisms import (
     TopK,
 )
 from dither.mechanisms.candidates import Choice
-from dither.privacy import DIFFERENT, L1, L2, LARGEST, NOTHING, ONE_WAY, ZCDP, ApproxDP, Loss, PureDP
+from dither.privacy import DIFFERENT, L1, L2, LARGEST, NOTHING, ONE_WAY, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.testing.branching import branch_outcomes
 
 F = Fraction
@@ -54,9 +54,12 @@ def test_laplace_and_geometric_lose_distance_over_scale(scale: Fraction, d_in: F
 
 @given(sigma=rationals, d_in=rationals)
 def test_gaussians_lose_half_the_square(sigma: Fraction, d_in: Fraction) -> None:
-    for mechanism in (Gaussian(sigma=sigma), Gaussian(sigma=sigma, shape=4), DiscreteGaussian(sigma=sigma)):
-        assert mechanism.loss(d_in) == ZCDP(d_in**2 / (2 * sigma**2))
+    rho = d_in**2 / (2 * sigma**2)
+    for mechanism in (Gaussian(sigma=sigma), Gaussian(sigma=sigma, shape=4)):
+        assert mechanism.loss(d_in) == GaussianDP(rho)
         assert mechanism.distance is L2
+    assert DiscreteGaussian(sigma=sigma).loss(d_in) == ZCDP(rho)
+    assert DiscreteGaussian(sigma=sigma).distance is L2
 
 
 @given(epsilon=rationals, d_in=rationals)

@@ -44,32 +44,34 @@ class Menu:
 
 def reached(
     menu: Menu,
-    admits: Callable[[Counts], bool],
+    admits: Callable[[int, Counts], bool],
     epsilon: Callable[[Counts], float],
     most: int = 60,
 ) -> float:
     """Return the largest expected excess (1 - e^(epsilon - ratio))+ of any strategy: the delta at that epsilon.
 
-    ``epsilon`` may depend on what was spent, for an odometer; for a filter it is the budget's.
+    ``admits`` is told what was chosen first, before there were answers. ``epsilon`` may depend on what was spent, for
+    an odometer; for a filter it is the budget's.
     """
     step, allowed, target = float(menu.step), cache(admits), cache(epsilon)
 
     @cache
-    def value(counts: Counts, level: int) -> float:
+    def value(counts: Counts, level: int, first: int | None) -> float:
         here = level * step - target(counts)
         best = -math.expm1(-here) if here > 1e-12 else 0.0
         for choice, multiple in enumerate(menu.multiples):
             after = (*counts[:choice], counts[choice] + 1, *counts[choice + 1 :])
-            if sum(after) <= most and allowed(after):
+            began = choice if first is None else first
+            if sum(after) <= most and allowed(began, after):
                 truth, leak = menu.truth(choice), float(menu.leaks[choice]) if menu.leaks else 0.0
-                going_on = truth * value(after, level + multiple) + (1 - truth) * value(after, level - multiple)
-                best = max(best, leak + (1 - leak) * going_on)
+                up, down = value(after, level + multiple, began), value(after, level - multiple, began)
+                best = max(best, leak + (1 - leak) * (truth * up + (1 - truth) * down))
         return best
 
-    return value((0,) * len(menu.multiples), 0)
+    return value((0,) * len(menu.multiples), 0, None)
 
 
-def optimal_composition(menu: Menu, epsilon: float, delta: float) -> Callable[[Counts], bool]:
+def optimal_composition(menu: Menu, epsilon: float, delta: float) -> Callable[[int, Counts], bool]:
     """The mutant: admit while the exact delta of the steps so far, as if fixed in advance, is within budget."""
     step = float(menu.step)
 
@@ -86,20 +88,34 @@ def optimal_composition(menu: Menu, epsilon: float, delta: float) -> Callable[[C
                 after[moved] = after.get(moved, 0.0) + weight * chance
         return after
 
-    def admits(counts: Counts) -> bool:
+    def admits(_first: int, counts: Counts) -> bool:
         over = {level * step - epsilon: weight for level, weight in law(counts).items() if level * step > epsilon}
         return math.fsum(-math.expm1(-beyond) * weight for beyond, weight in over.items()) <= delta
 
     return admits
 
 
-def package_filter(menu: Menu, budget: Loss) -> Callable[[Counts], bool]:
-    """The filter under test, asked in whatever order: it only sees sums."""
+def package_filter(menu: Menu, budget: Loss) -> Callable[[int, Counts], bool]:
+    """The filter under test: the first release settles it, and after that it only sees sums."""
 
-    def admits(counts: Counts) -> bool:
+    def admits(first: int, counts: Counts) -> bool:
         spent = Filter(budget)
-        spent.spent = compose(menu.loss(choice).times(count) for choice, count in enumerate(counts))
-        return spent.admits(PureDP(0))
+        if not spent.admits(menu.loss(first)):
+            return False
+        spent.spend(menu.loss(first))
+        others = (*counts[:first], counts[first] - 1, *counts[first + 1 :])
+        more = compose(menu.loss(choice).times(count) for choice, count in enumerate(others))
+        return spent.spent.delta + more.delta < 1 and spent.admits(more)
+
+    return admits
+
+
+def unsettled_filter(menu: Menu, budget: ApproxDP) -> Callable[[int, Counts], bool]:
+    """The mutant: delta is divided as each path needs it, and not by the first release."""
+
+    def admits(_first: int, counts: Counts) -> bool:
+        total = compose(menu.loss(choice).times(count) for choice, count in enumerate(counts))
+        return Filter(budget).admits(total)
 
     return admits
 
@@ -161,6 +177,21 @@ def test_the_filter_is_never_exceeded_with_deltas(leak: str) -> None:
     assert float(leak) * (1 - 1e-9) <= found <= float(budget.delta) * ROUNDING
 
 
+@pytest.mark.parametrize("leak", ["1e-2", "9e-3", "5e-3"])
+def test_the_filter_is_never_exceeded_by_a_first_release_of_nearly_everything(leak: str) -> None:
+    menu = Menu(TENTH, (1, 3, 10), (Fraction(0), Fraction(0), Fraction(leak)))
+    budget = ApproxDP(1, "1e-2")
+    found = reached(menu, package_filter(menu, budget), lambda _: 1.0)
+    assert float(leak) * (1 - 1e-9) <= found <= float(budget.delta) * ROUNDING
+
+
+def test_a_division_that_follows_the_answers_is_refuted() -> None:
+    """The twin of the test above: whoever divides delta after seeing answers gets more than delta."""
+    menu = Menu(TENTH, (1, 3, 1), (Fraction(0), Fraction(0), Fraction("2.5e-3")))
+    budget = ApproxDP(1, "1e-2")
+    assert reached(menu, unsettled_filter(menu, budget), lambda _: 1.0) > 1.05 * float(budget.delta)
+
+
 def test_a_filter_that_forgets_deltas_is_refuted() -> None:
     """The twin of the test above: the same game sees deltas that are not added up."""
     menu = Menu(TENTH, (1,), (Fraction(1, 400),))
@@ -193,7 +224,7 @@ def test_the_concentrated_filter_bounds_every_order(order: float) -> None:
         best = 1.0
         for choice in range(len(menu.multiples)):
             after = (*counts[:choice], counts[choice] + 1, *counts[choice + 1 :])
-            if admits(after):
+            if admits(next(place for place, count in enumerate(after) if count), after):
                 best = max(best, moment(choice) * value(after))
         return best
 
@@ -212,7 +243,7 @@ def reading_game(reading: Callable[[Odometer], float], delta: float, menu: Menu,
         odometer.record(compose(menu.loss(choice).times(count) for choice, count in enumerate(counts)))
         return reading(odometer)
 
-    return reached(menu, lambda _: True, epsilon, most) / delta
+    return reached(menu, lambda *_: True, epsilon, most) / delta
 
 
 def converted(rho: Fraction, delta: Fraction, otherwise: Fraction | None) -> float:

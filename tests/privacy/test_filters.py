@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from dither.errors import BudgetExceeded, InvalidParameter
+from dither.exact import Number, sqrt_up
+from dither.mechanisms import Gaussian
 from dither.privacy import (
     NOTHING,
     ZCDP,
     ApproxDP,
     Filter,
+    GaussianDP,
     Loss,
     Odometer,
     PureDP,
@@ -24,6 +27,7 @@ from dither.privacy import (
     zcdp_epsilon,
     zcdp_rho,
 )
+from dither.privacy.accountants import analytic_delta
 
 epsilons = st.integers(0, 600).map(lambda n: Fraction(n, 500))
 deltas = st.sampled_from([Fraction(0), Fraction(1, 10**7), Fraction(1, 10**6), Fraction(1, 10**3)])
@@ -200,6 +204,7 @@ def test_the_share_of_delta_for_conversion(share: str, terms: str) -> None:
 
 def test_a_refusal_says_that_delta_was_set_aside() -> None:
     budget = Filter(ApproxDP(1, "1e-6"))
+    budget.spend(PureDP("0.01"))
     with pytest.raises(BudgetExceeded, match="5e-07 of the budget's delta converts rho"):
         budget.spend(ApproxDP("0.1", "6e-7"))
     for too_much in (ApproxDP("0.1", "2e-6"), PureDP(3)):
@@ -207,10 +212,69 @@ def test_a_refusal_says_that_delta_was_set_aside() -> None:
             budget.spend(too_much)
 
 
-@pytest.mark.parametrize("share", ["11/10", -1, "nan", 2, None])
+@pytest.mark.parametrize("share", ["11/10", -1, "nan", 2, "half"])
 def test_a_share_is_between_none_and_all(share: object) -> None:
     with pytest.raises(InvalidParameter, match="conversion"):
         Filter(ApproxDP(1, "1e-6"), conversion=share)  # type: ignore[arg-type]
+
+
+# The first release settles how delta is divided
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", 1, 3])
+@pytest.mark.parametrize("delta", ["1e-9", "1e-5", "0.1"])
+def test_a_release_that_costs_the_budget_fits_a_fresh_one(epsilon: Number, delta: Number) -> None:
+    whole = ApproxDP(epsilon, delta)
+    converted = ZCDP(zcdp_rho(whole.epsilon, whole.delta))
+    least = Gaussian.calibrated(whole, sensitivity=1).loss(1)
+    for loss in (whole, converted, least, ZCDP(zcdp_rho(whole.epsilon, whole.delta / 3), whole.delta * 2 / 3)):
+        budget = Filter(whole)
+        assert budget.admits(loss)
+        budget.spend(loss)
+        assert not budget.admits(ApproxDP(whole.epsilon / 100, whole.delta / 100))
+    assert least.rho > converted.rho
+
+
+def test_gaussian_noise_is_charged_by_its_exact_curve_where_its_rho_does_not_fit() -> None:
+    budget = Filter(ApproxDP(1, "1e-5"))
+    assert budget.price(GaussianDP("1/1000")) == GaussianDP("1/1000")
+    least = Gaussian.calibrated(ApproxDP(1, "1e-5"), sensitivity=1).loss(1)
+    assert ZCDP(least.rho).to_approx("1e-5").epsilon > 1
+    priced = budget.price(least)
+    assert isinstance(priced, ApproxDP)
+    assert priced.delta == Fraction("1e-5")
+    assert analytic_delta(1, sensitivity=sqrt_up(2 * least.rho), epsilon=priced.epsilon) <= priced.delta
+    budget.spend(PureDP("0.01"))
+    assert budget.price(least) is None
+
+
+def test_what_settles_is_the_first_release_and_nothing_after_it() -> None:
+    """Whatever comes first and next, the division that admitted the first release admits everything after it."""
+    menu = [PureDP("0.3"), ApproxDP("0.1", "4e-6"), ApproxDP("0.2", "9e-6"), ZCDP("0.02"), ZCDP("0.025", "6e-6")]
+    for first, *later in itertools.permutations(menu):
+        budget = Filter(ApproxDP(1, "1e-5"))
+        assert budget.division is None
+        budget.spend(first)
+        settled = budget.division
+        assert settled is not None
+        for loss in later:
+            if budget.admits(loss):
+                budget.spend(loss)
+            assert settled.holds(budget.spent)
+            if settled.terms in (Fraction("5e-6"), Fraction("1e-5")):
+                assert budget.division == settled
+
+
+def test_a_release_of_nothing_settles_nothing() -> None:
+    budget = Filter(ApproxDP(1, "1e-5"))
+    budget.spend(PureDP(0))
+    assert budget.division is None
+    budget.spend(ApproxDP(1, "1e-5"))
+
+
+def test_a_gaussian_loss_is_not_a_budget() -> None:
+    with pytest.raises(InvalidParameter, match="budget"):
+        Filter(GaussianDP(1))
 
 
 def test_a_budget_that_states_a_rho_keeps_it() -> None:

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.privacy import NOTHING, ZCDP, ApproxDP, Loss, PureDP, compose, pure_to_zcdp
+from dither.privacy import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, compose, pure_to_zcdp
 from dither.privacy.losses import largest, shown, states_rho
 
 figures = st.integers(min_value=0, max_value=20 * 5040).map(lambda n: Fraction(n, 5040))
@@ -422,3 +423,58 @@ def test_the_largest_covers_all(several: list[Loss]) -> None:
     assert top.delta == max(loss.delta for loss in several)
     assert (top.pure is None) == any(loss.pure is None for loss in several)
     assert largest([*several, *several[::-1]]) == top
+
+
+# Gaussian losses
+
+
+def gaussian_excess(mu: float, epsilon: float) -> float:
+    """The delta of N(0, 1) against N(mu, 1), by numerical integration of (p - e^epsilon q)+."""
+    points = np.linspace(-40, 40, 400_001)
+    p, q = (np.exp(-((points - centre) ** 2) / 2) / math.sqrt(2 * math.pi) for centre in (mu, 0.0))
+    return float(np.trapezoid(np.maximum(p - math.exp(epsilon) * q, 0.0), points))
+
+
+@pytest.mark.parametrize("mu", ["1/10", "1/2", "1", "3"])
+@pytest.mark.parametrize("delta", ["1e-2", "1e-5"])
+def test_gaussian_losses_follow_the_curve_of_two_normal_laws(mu: str, delta: str) -> None:
+    loss = GaussianDP(Fraction(mu) ** 2 / 2)
+    epsilon = loss.to_approx(delta).epsilon
+    assert epsilon <= ZCDP(loss.rho).to_approx(delta).epsilon
+    if epsilon:
+        assert gaussian_excess(float(loss.mu), float(epsilon)) == pytest.approx(float(delta), rel=1e-4)
+    assert loss <= ApproxDP(epsilon, delta)
+    assert not GaussianDP(loss.rho * Fraction("1.01")) <= ApproxDP(epsilon, delta) or epsilon == 0
+
+
+@given(first=figures, second=figures, count=st.integers(0, 9))
+def test_gaussian_losses_add_up_to_gaussian_losses(first: Fraction, second: Fraction, count: int) -> None:
+    one, other = GaussianDP(first), GaussianDP(second)
+    assert (one + other).rho == first + second
+    assert isinstance(one + other, GaussianDP) or first + second == 0
+    assert one.times(count).rho == count * first
+    assert one.group(count).rho == count**2 * first
+    assert largest([one, other]).rho == max(first, second)
+
+
+def test_what_is_added_to_a_gaussian_loss_decides_its_kind() -> None:
+    assert type(GaussianDP(1) + ZCDP(1)) is ZCDP
+    assert type(ZCDP(1) + GaussianDP(1)) is ZCDP
+    assert type(GaussianDP(1) + PureDP(1)) is ZCDP
+    assert compose([GaussianDP(1), GaussianDP(2)]) == GaussianDP(3)
+    assert type(largest([GaussianDP(1), ZCDP(1)])) is ZCDP
+
+
+def test_gaussian_losses_are_within_zcdp_and_not_the_other_way_round() -> None:
+    assert GaussianDP(1) <= ZCDP(1)
+    assert not ZCDP(1) <= GaussianDP(2)
+    assert NOTHING <= GaussianDP(0) <= NOTHING
+    assert GaussianDP(0).to_approx(0).epsilon == 0
+
+
+def test_gaussian_losses_become_records_and_come_back() -> None:
+    record = GaussianDP("1/3").to_json()
+    assert record == {"kind": "gaussian", "rho": "1/3"}
+    assert Loss.from_json(json.loads(json.dumps(record))) == GaussianDP("1/3")
+    with pytest.raises(InvalidParameter, match="delta"):
+        Loss.from_json(record | {"delta": "1/2"})

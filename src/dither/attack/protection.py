@@ -32,4 +32,4 @@ def noisy_numbers(values: NDArray[np.float64], epsilon: Number, moved: Number) -
 def random_answers(answers: NDArray[np.int64], epsilon: Number, categories: int) -> NDArray[np.int64]:
     """Return every answer through randomised response of its own, each of which loses ``epsilon``."""
     mechanism = RandomisedResponse(epsilon=epsilon, categories=categories)
-    return np.array([perform(mechanism, answer) for answer in answers.tolist()], dtype=np.int64)
+    return np.array([perform(mechanism, answer, stability=1) for answer in answers.tolist()], dtype=np.int64)

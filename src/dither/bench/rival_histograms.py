@@ -134,7 +134,7 @@ def beside_diffprivlib(data: Data, theirs: dict[str, Any]) -> list[RivalFigures]
         (
             f"every one of {_CELLS:,} cells",
             "identity",
-            lambda: non_negative_with_total(perform(cells, data.counts)),
+            lambda: non_negative_with_total(perform(cells, data.counts, stability=1)),
             data.counts,
             line,
             cell_error,
@@ -142,7 +142,7 @@ def beside_diffprivlib(data: Data, theirs: dict[str, Any]) -> list[RivalFigures]
         (
             f"all ranges of {_CELLS:,} cells",
             ranges.method,
-            lambda: without_negatives(perform(tree, data.counts), is_ordered=True),
+            lambda: without_negatives(perform(tree, data.counts, stability=1), is_ordered=True),
             data.counts,
             line,
             range_error,
@@ -150,7 +150,7 @@ def beside_diffprivlib(data: Data, theirs: dict[str, Any]) -> list[RivalFigures]
         (
             f"every one of {_SIDE} x {_SIDE} cells",
             "identity",
-            lambda: non_negative_with_total(perform(squares, data.square)),
+            lambda: non_negative_with_total(perform(squares, data.square, stability=1)),
             data.square,
             plane,
             cell_error,
@@ -170,7 +170,7 @@ def beside_opendp(data: Data, theirs: dict[str, Any]) -> list[RivalFigures]:
         _figures(
             f"all ranges of {_CELLS:,} cells",
             ranges.method,
-            lambda: perform(tree, counts),
+            lambda: perform(tree, counts, stability=1),
             counts,
             "OpenDP, b-ary tree",
             theirs["tree"],

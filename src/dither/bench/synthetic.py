@@ -64,7 +64,7 @@ def measure(
         far, learned, took = [], [], []
         for _ in range(runs):
             start = time.perf_counter()
-            drawn = perform(method, rows).sample()
+            drawn = perform(method, rows, stability=1).sample()
             took.append(time.perf_counter() - start)
             far.append(variation(drawn, records, order=order))
             accuracy = accuracy_of(drawn, rows)

@@ -233,11 +233,11 @@ def _converse(mechanism: InteractivePrimitive[Any, Any], script: list[Any], nois
 
 def _through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget) -> None:
     if isinstance(mechanism, Primitive | Composed):
-        release(mechanism, data, budget=budget)
+        release(mechanism, data, budget=budget, stability=1)
     elif isinstance(mechanism, InteractivePrimitive):
-        converse(mechanism, budget=budget)
+        converse(mechanism, budget=budget, stability=1)
     elif isinstance(mechanism, Interactive):
-        converse(mechanism, data.data, budget=budget)
+        converse(mechanism, data.data, budget=budget, stability=1)
 
 
 def _budget_below(price: Loss, unit: Unit) -> Budget:

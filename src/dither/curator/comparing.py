@@ -55,7 +55,7 @@ def _compared(engine: Engine, cells: Cells, synthetic: SyntheticTable, target: s
 
     def refit(codes: NDArray[np.int64]) -> Model:
         again: Any = METHODS[synthetic.method].calibrated(synthetic.loss, attributes=synthetic.model.attributes)
-        model: Model = perform(again, codes)
+        model: Model = perform(again, codes, stability=1)
         return model
 
     return compare_with_real(synthetic, real, target=target, refit=refit if method is not None else None)

@@ -338,7 +338,7 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
     if isinstance(loss, PureDP):
         return Budget(epsilon=loss.epsilon, unit=unit)
     if isinstance(loss, ApproxDP):
-        return Budget(epsilon=loss.epsilon, delta=loss.delta, unit=unit, conversion=0)
+        return Budget(epsilon=loss.epsilon, delta=loss.delta, unit=unit)
     return Budget(rho=loss.rho, unit=unit)
 
 

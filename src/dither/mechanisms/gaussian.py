@@ -22,7 +22,9 @@ from dither.mechanisms.grid import Grid, Steps, on_grid, subdivision
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import RealArray
 from dither.noise import Noise
-from dither.privacy import L2, ZCDP, Loss, Metric, gaussian_sigma
+from dither.privacy import L2, ApproxDP, GaussianDP, Loss, Metric, gaussian_sigma
+from dither.privacy.gaussian_curve import analytic_sigma
+from dither.privacy.losses import states_rho
 
 
 def _examples() -> Iterator[Example]:
@@ -37,7 +39,8 @@ def _examples() -> Iterator[Example]:
 class Gaussian(Additive):
     """Add Gaussian noise to a number or an array, and release the sum on a public grid.
 
-    Guarantee: values ``d_in`` apart in L2 lose rho = ``d_in^2 / (2 sigma^2)``.
+    Guarantee: values ``d_in`` apart in L2 lose rho = ``d_in^2 / (2 sigma^2)``, and the (epsilon, delta) that the exact
+    curve of Gaussian noise gives.
 
     Args:
         sigma: the standard deviation of the noise.
@@ -45,7 +48,9 @@ class Gaussian(Additive):
         shape: the shape of the value; ``()`` is one number.
 
     >>> Gaussian(sigma=2).loss(1)
-    ZCDP('1/8')
+    GaussianDP('1/8')
+    >>> print(Gaussian(sigma=2).loss(1).to_approx("1e-5"))
+    epsilon = 1.9931, delta = 1e-05
     >>> print(Gaussian(sigma=2, grid="1/16").error(0.95))
     the absolute error is at most 3.95118 with probability 0.95
 
@@ -62,8 +67,17 @@ class Gaussian(Additive):
     def calibrated(
         cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
     ) -> Gaussian:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(sigma=gaussian_sigma(target, sensitivity), grid=grid, shape=shape)
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``.
+
+        >>> from dither.privacy import ApproxDP
+        >>> print(float(Gaussian.calibrated(ApproxDP(1, "1e-5"), sensitivity=1).sigma))
+        3.7306...
+        """
+        if isinstance(target, ApproxDP) and target.delta and not states_rho(target):
+            sigma = analytic_sigma(target.epsilon, target.delta, sensitivity=sensitivity)
+        else:
+            sigma = gaussian_sigma(target, sensitivity)
+        return cls(sigma=sigma, grid=grid, shape=shape)
 
     @property
     def distance(self) -> Metric:
@@ -76,8 +90,8 @@ class Gaussian(Additive):
         return RealArray(self.draw_shape)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return rho = d_in^2 / (2 sigma^2)."""
-        return ZCDP((non_negative("d_in", d_in) / self.sigma) ** 2 / 2)
+        """Return rho = d_in^2 / (2 sigma^2), with the exact curve of Gaussian noise."""
+        return GaussianDP((non_negative("d_in", d_in) / self.sigma) ** 2 / 2)
 
     def reach(self, failure: float) -> float:
         """Return the reach of the noise plus half a step of the grid."""

@@ -27,7 +27,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import RealArray
-from dither.privacy import Metric, Plan, Use
+from dither.privacy import Metric, Plan, Relation, Unit, Use
 
 # So that squares of projected coordinates, and their sums, fit an int64.
 _LARGEST_COORDINATE, _MOST_COORDINATES, _LARGEST_LENGTH = 2**25, 2**12, 2**31
@@ -56,6 +56,10 @@ class _Records(Metric):
             return None
         same = (here == there) | ((here != here) & (there != there))
         return Fraction(int((~same.all(axis=1)).sum()))
+
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return 1 where a record is replaced in its place; one that comes or goes moves all behind it."""
+        return Fraction(1) if unit.is_one_record and unit.relation is Relation.REPLACE else None
 
 
 RECORDS_IN_PLACE = _Records("RECORDS_IN_PLACE", "records that differ, each compared with the one in its place")

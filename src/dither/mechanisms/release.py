@@ -39,6 +39,7 @@ class Budget:
         unit: what is protected. There is no default.
         conversion: the share of ``delta`` that converts rho, so that many small releases add up by their squares. With
             0 all of it is for releases that have a delta of their own, and epsilons are added; with 1 none of it is.
+            By default the first release settles it: half, or whichever share that release needs.
 
     >>> from dither.privacy import ROW
     >>> str(Budget(epsilon=1, unit=ROW))
@@ -53,7 +54,7 @@ class Budget:
         delta: Number | None = None,
         rho: Number | None = None,
         unit: Unit,
-        conversion: Number = Fraction(1, 2),
+        conversion: Number | None = None,
     ) -> None:
         if not isinstance(unit, Unit):
             raise InvalidParameter("unit", unit, "a unit of data, such as ROW")
@@ -166,7 +167,7 @@ def release(
     data: V,
     *,
     budget: Budget,
-    stability: Number = 1,
+    stability: Number | None = None,
 ) -> Release[O]:
     """Charge the budget, then draw, and return the release.
 
@@ -174,10 +175,12 @@ def release(
         mechanism: what to release.
         data: the private input: data for a composed mechanism, a value computed from it for a primitive.
         budget: what is charged, before anything is drawn.
-        stability: for a primitive, how far ``data`` moves per unit of the budget, in the primitive's own distance.
+        stability: how far ``data`` moves per unit of the budget, in the mechanism's own distance. It must be stated
+            where it does not follow from that distance and the unit: a count moves by 1 when a row comes or goes, a
+            histogram by 2 when a row is replaced, and by any number when a person with many rows comes.
 
     >>> from dither import ROW, Budget, Geometric, release
-    >>> answer = release(Geometric(scale=2), 1000, budget=Budget(epsilon=1, unit=ROW))
+    >>> answer = release(Geometric(scale=2), 1000, budget=Budget(epsilon=1, unit=ROW), stability=1)
     >>> print(answer.loss)
     epsilon = 0.5
 
@@ -187,50 +190,85 @@ def release(
     if isinstance(mechanism, Primitive):
         # A value of the wrong type or shape is refused before it costs anything.
         mechanism.domain.admit(data)
-    loss = _charge(mechanism, budget, stability)
-    return Release(perform(mechanism, data, stability=stability), mechanism, loss, budget.unit)
+    moves = _stability(mechanism, budget, stability)
+    loss = _charge(mechanism, budget, moves)
+    return Release(perform(mechanism, data, stability=moves), mechanism, loss, budget.unit)
 
 
-def perform(mechanism: Primitive[V, O] | Composed[V, O], data: V, *, stability: Number = 1) -> O:
-    """Draw what has been paid for: for doors that keep a budget of their own, and for nobody else."""
-    return _runner(mechanism, stability, system_noise())(mechanism, data, stability=stability)
+def perform(mechanism: Primitive[V, O] | Composed[V, O], data: V, *, stability: Number | None = None) -> O:
+    """Draw what has been paid for: for doors that keep a budget of their own, and for nobody else.
+
+    Args:
+        mechanism: what to release.
+        data: the private input.
+        stability: how far ``data`` moves per unit; 1 where the mechanism itself counts units of data, else stated.
+
+    """
+    moves = _stated(mechanism, None, stability)
+    return _runner(mechanism, moves, system_noise())(mechanism, data, stability=moves)
 
 
 @overload
 def converse(
-    mechanism: InteractivePrimitive[V, O], data: None = None, *, budget: Budget, stability: Number = 1
+    mechanism: InteractivePrimitive[V, O], data: None = None, *, budget: Budget, stability: Number | None = None
 ) -> Handle[V, O]: ...
 @overload
-def converse(mechanism: Interactive[V, O], data: V, *, budget: Budget, stability: Number = 1) -> O: ...
-def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Number = 1) -> Any:
+def converse(mechanism: Interactive[V, O], data: V, *, budget: Budget, stability: Number | None = None) -> O: ...
+def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Number | None = None) -> Any:
     """Charge the budget for the whole conversation, then open it.
+
+    Args:
+        mechanism: what to talk to.
+        data: what an interactive mechanism is opened on; nothing for a primitive, which is handed values.
+        budget: what is charged, for the whole conversation.
+        stability: how far every value moves per unit of the budget; see ``release``.
 
     >>> from dither import ROW, AboveThreshold, Budget, PureDP, converse
     >>> test = AboveThreshold.calibrated(PureDP(1), threshold=1000, sensitivity=1)
-    >>> handle = converse(test, budget=Budget(epsilon=1, unit=ROW))
+    >>> handle = converse(test, budget=Budget(epsilon=1, unit=ROW), stability=1)
     >>> handle.ask(5), handle.ask(100_000), handle.is_over
     (False, True, True)
+
     """
     if not isinstance(mechanism, InteractivePrimitive | Interactive):
         raise InvalidParameter("mechanism", mechanism, "an interactive mechanism (others: see release)")
-    _charge(mechanism, budget, stability)
-    runner = _runner(mechanism, stability, system_noise())
+    moves = _stability(mechanism, budget, stability)
+    _charge(mechanism, budget, moves)
+    runner = _runner(mechanism, moves, system_noise())
     if isinstance(mechanism, InteractivePrimitive):
-        return runner.open(mechanism, stability=stability)
-    return runner.converse(mechanism, data, stability=stability)
+        return runner.open(mechanism, stability=moves)
+    return runner.converse(mechanism, data, stability=moves)
 
 
-def _charge(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number) -> Loss:
+def _stability(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number | None) -> Fraction:
+    """Return how far one unit of the budget moves the input: as stated, or as it follows from unit and distance."""
     if not isinstance(budget, Budget):
         raise InvalidParameter("budget", budget, "a Budget")
     if isinstance(mechanism.distance, Unit) and mechanism.distance != budget.unit:
         raise IncompatibleDistance("mechanism", budget.unit, mechanism.distance)
-    loss = mechanism.loss(positive("stability", stability))
+    return _stated(mechanism, budget.unit, stability)
+
+
+def _stated(mechanism: Mechanism[Any, Any], unit: Unit | None, stability: Number | None) -> Fraction:
+    if stability is not None:
+        return positive("stability", stability)
+    distance = mechanism.distance
+    own = distance if isinstance(distance, Unit) else unit
+    derived = None if own is None else distance.moved_by(own)
+    if derived is None:
+        what = "one unit" if unit is None else f"one unit ({unit})"
+        rule = f"stated: how far {what} can move the input of {mechanism.name}, measured as {distance}"
+        raise InvalidParameter("stability", stability, rule)
+    return derived
+
+
+def _charge(mechanism: Mechanism[Any, Any], budget: Budget, stability: Fraction) -> Loss:
+    loss = mechanism.loss(stability)
     budget.charge(loss)
     return loss
 
 
-def _runner(mechanism: Mechanism[Any, Any], stability: Number, noise: Noise) -> Runner:
+def _runner(mechanism: Mechanism[Any, Any], stability: Fraction, noise: Noise) -> Runner:
     return Runner(Use(mechanism, stability), noise)
 
 

@@ -30,7 +30,7 @@ from dither.privacy.distances import (
     w_event,
 )
 from dither.privacy.filters import Filter, Odometer
-from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, compose, stated_loss
+from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, compose, stated_loss
 from dither.privacy.plans import (
     Best,
     Parallel,
@@ -65,6 +65,7 @@ __all__ = [
     "Best",
     "Distance",
     "Filter",
+    "GaussianDP",
     "Loss",
     "Metric",
     "Odometer",

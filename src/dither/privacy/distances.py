@@ -37,6 +37,13 @@ class Distance(ABC):
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return how far apart two inputs are, never too little; None when no number says it."""
 
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return how far one unit of data moves an input, where that follows from unit and distance alone.
+
+        None where it does not: whoever computed the input must then state it.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class Unit(Distance):
@@ -73,12 +80,22 @@ class Unit(Distance):
             return Fraction(gone + come)
         return Fraction(gone) if self.relation is Relation.REPLACE and gone == come else None
 
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return 1 for this unit itself; another one is never converted."""
+        return Fraction(1) if unit == self else None
+
+    @property
+    def is_one_record(self) -> bool:
+        """Whether one unit is one record of a collection, and not several of them."""
+        return self.protects in _ONE_RECORD and self.relation is not Relation.METRIC
+
     def __str__(self) -> str:
         detail = f" ({self.detail})" if self.detail else ""
         return f"{self.protects}s {self.relation.value}{detail}"
 
 
 _RELAXED: Final = frozenset({"window", "label", "place"})
+_ONE_RECORD: Final = frozenset({"row", "edge", "event", "rating", "label"})
 
 ROW: Final = Unit("row", Relation.ADD_REMOVE)
 ROW_REPLACED: Final = Unit("row", Relation.REPLACE)
@@ -154,6 +171,10 @@ class _Discrete(Metric):
         # As objects: a common type would make 1 equal to "1", and 2^63 equal to 2^63 + 1.
         return Fraction(0 if np.array_equal(_objects(first), _objects(second)) else 1)
 
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return 1: no two values are farther apart."""
+        return Fraction(1)
+
 
 class _Records(Metric):
     """How many records are in one collection and not in the other, with their multiplicities.
@@ -164,6 +185,10 @@ class _Records(Metric):
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         return ROW.measure(first, second)
+
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return 1 for a record that comes or goes, 2 for one that is replaced; a person may have any number."""
+        return Fraction(unit.touched) if unit.is_one_record else None
 
 
 L1: Final = _Norm("L1", "the sum of absolute changes")

@@ -2,19 +2,20 @@
 
 Only valid filters: pure sums; zCDP sums; and under (epsilon, delta) *either* the epsilons add up to at most epsilon
 *or* the zCDP sum stays within what converts to epsilon at the part of delta set aside for conversion, while the
-releases' own deltas add up against the rest. Optimal composition is no filter: it holds for losses fixed in advance,
-and an analyst who chooses the next epsilon after seeing answers breaks it (``tests/privacy/test_adaptive_game.py``
-shows how).
+releases' own deltas add up against the rest. The first release settles how delta is divided. Optimal composition is not
+a filter: it holds for losses fixed in advance, and an analyst who chooses the next epsilon after seeing answers breaks
+it (``tests/privacy/test_adaptive_game.py`` shows how).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import Number, exact, positive, probability, whole
 from dither.privacy.conversions import zcdp_epsilon, zcdp_rho
-from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, Loss, PureDP, states_rho
+from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, states_rho
 
 
 class Filter:
@@ -22,11 +23,15 @@ class Filter:
 
     Guarantee: whatever is admitted, in whatever order and however chosen, the joint release has loss ``budget``.
 
+    An (epsilon, delta) budget divides its delta: one part is for the releases' own deltas, the other converts rho. The
+    first release settles the division, because it is chosen before there are answers: half and half if it fits so, else
+    no conversion, else conversion of all that the release leaves. After that the division never changes: one that
+    followed the answers would not be valid.
+
     Args:
         budget: the loss that the whole transcript may have.
-        conversion: the share of delta set aside for converting zCDP; only for an (epsilon, delta) budget. 0 is plain
-            addition, 1 leaves nothing for releases with a delta of their own. Fixed before the first release: a share
-            that is chosen as the answers come would not be valid.
+        conversion: the share of delta that converts rho, to settle it beforehand; only for an (epsilon, delta) budget.
+            0 is plain addition, 1 leaves nothing for releases with a delta of their own.
 
     >>> tight = Filter(ApproxDP(1, "1e-6"))
     >>> for _ in range(400):
@@ -38,37 +43,66 @@ class Filter:
         ...
     dither.errors.BudgetExceeded: a release of epsilon = 1 does not fit: epsilon = 4 of epsilon = 1, delta = 1e-06 is \
 spent already
+    >>> Filter(ApproxDP(1, "1e-6")).admits(ApproxDP(1, "1e-6"))
+    True
 
     """
 
-    def __init__(self, budget: Loss, *, conversion: Number = Fraction(1, 2)) -> None:
-        share = exact("conversion", conversion, rule="a number in [0, 1]")
-        if not 0 <= share <= 1:
+    def __init__(self, budget: Loss, *, conversion: Number | None = None) -> None:
+        if isinstance(budget, GaussianDP):
+            raise InvalidParameter("budget", budget, "PureDP, ZCDP or ApproxDP: not every release is Gaussian")
+        share = None if conversion is None else exact("conversion", conversion, rule="a number in [0, 1]")
+        if share is not None and not 0 <= share <= 1:
             raise InvalidParameter("conversion", conversion, "a number in [0, 1]")
         self.budget = budget
         self.spent: Loss = NOTHING
-        # A budget that states its own rho, such as a sum of losses, is kept figure by figure, without conversion.
-        self._is_exact = states_rho(budget)
-        converted = budget.delta * share if isinstance(budget, ApproxDP) and not self._is_exact else Fraction(0)
-        self._delta_terms = budget.delta - converted
-        # An (epsilon, delta) budget without conversion is plain addition: its zCDP route is closed.
-        self._rho = budget.rho if isinstance(budget, ZCDP) else zcdp_rho(budget.pure or Fraction(0), converted)
+        self._share = share
 
     def admits(self, loss: Loss) -> bool:
         """Whether ``loss`` still fits."""
-        return self._total_with(loss) is not None
+        return self.price(loss) is not None
 
     def spend(self, loss: Loss) -> None:
         """Record ``loss``, or raise BudgetExceeded and record nothing."""
-        total = self._total_with(loss)
-        if total is None:
+        price = self.price(loss)
+        if price is None:
             raise BudgetExceeded(loss, self.spent, self.budget, self._what_is_kept(loss))
-        self.spent = total
+        self.spent = self.spent + price
+
+    def price(self, loss: Loss) -> Loss | None:
+        """Return what would be recorded for a release of ``loss``, or None where it does not fit.
+
+        That is the loss itself; or, for Gaussian noise that would not fit by its rho, the (epsilon, delta) of its
+        exact curve at all the delta that releases may still have.
+        """
+        if self._fits(loss):
+            return loss
+        if isinstance(loss, GaussianDP) and isinstance(self.budget, ApproxDP):
+            exactly = self._on_its_curve(loss, self.budget)
+            if exactly is not None and self._fits(exactly):
+                return exactly
+        return None
+
+    def _on_its_curve(self, loss: GaussianDP, budget: ApproxDP) -> ApproxDP | None:
+        """Return the (epsilon, delta) of Gaussian noise at all the delta that releases may still have."""
+        division = self._divisions(self.spent)[-1] if self.spent.is_zero else self._settled()
+        spare = (Fraction(0) if division is None else division.terms) - self.spent.delta
+        left = Fraction(-1) if self.spent.pure is None else budget.epsilon - self.spent.pure
+        if spare <= 0 or left < 0:
+            return None
+        # The curve may cross what is left just there, where an epsilon computed from delta would be rounded above it.
+        rest = ApproxDP(left, spare)
+        return min(loss.to_approx(spare), rest, key=lambda one: one.epsilon) if rest.covers(loss) else None
+
+    @property
+    def division(self) -> Division | None:
+        """How delta is divided, once a release has settled it; None before."""
+        return None if self.spent.is_zero else self._settled()
 
     def room(self) -> Loss:
         """Return the largest single pure (or, for a zCDP budget, zCDP) loss that would still be admitted."""
         if isinstance(self.budget, ZCDP):
-            return ZCDP(max(Fraction(0), self._rho - self.spent.rho))
+            return ZCDP(max(Fraction(0), self.budget.rho - self.spent.rho))
         low, high = Fraction(0), self.budget.pure or Fraction(0)
         # By plain addition; under (epsilon, delta) the zCDP route may have more room.
         by_sum = PureDP(max(low, high - self.spent.pure)) if self.spent.pure is not None else PureDP(0)
@@ -79,24 +113,66 @@ spent already
             low, high = (middle, high) if self.admits(PureDP(middle)) else (low, middle)
         return PureDP(low)
 
+    def _fits(self, loss: Loss) -> bool:
+        """Whether what is spent with ``loss`` keeps to the division: the one settled, or, at first, any."""
+        total = self.spent + loss if self.spent.delta + loss.delta <= self.budget.delta else None
+        if total is None or total.is_zero:
+            return total is not None
+        if self.spent.is_zero:
+            return any(division.holds(total) for division in self._divisions(total))
+        settled = self._settled()
+        return settled is not None and settled.holds(total)
+
+    def _settled(self) -> Division | None:
+        """Return the division that the first release settled: the first in order that holds what is spent.
+
+        Sums only grow, and what a division holds it holds of all smaller sums: one that did not hold the first release
+        does not hold what is spent now, and the one that did has held everything since.
+        """
+        return next((division for division in self._divisions(self.spent) if division.holds(self.spent)), None)
+
+    def _divisions(self, total: Loss) -> tuple[Division, ...]:
+        """Return in which ways delta may be divided, in the order in which they are tried on the first release."""
+        budget = self.budget
+        if not isinstance(budget, ApproxDP) or states_rho(budget):
+            # A rho that is stated beside an epsilon is kept with it: the route by rho alone would prove no epsilon.
+            return (Division(budget, budget.delta, budget.rho if isinstance(budget, ZCDP) else Fraction(0)),)
+        if self._share is not None:
+            return (_divided(budget, budget.delta * (1 - self._share)),)
+        half, none = _divided(budget, budget.delta / 2), _divided(budget, budget.delta)
+        # What the first release leaves converts: nothing after it may have a delta.
+        return (half, none) if half.holds(total) or none.holds(total) else (half, none, _divided(budget, total.delta))
+
     def _what_is_kept(self, loss: Loss) -> str:
         """Return why a release does not fit whose delta would, were none set aside; nothing otherwise."""
-        wanted = self.spent.delta + loss.delta
-        if not self._delta_terms < wanted <= self.budget.delta:
+        terms = self._divisions(self.spent)[0].terms if self.spent.is_zero else getattr(self._settled(), "terms", None)
+        if terms is None or not terms < self.spent.delta + loss.delta <= self.budget.delta:
             return ""
-        return f"; {float(self.budget.delta - self._delta_terms):g} of the budget's delta converts rho (see conversion)"
+        return f"; {float(self.budget.delta - terms):g} of the budget's delta converts rho (see conversion)"
 
-    def _total_with(self, loss: Loss) -> Loss | None:
-        """Return what would be spent with ``loss``, or None where that does not fit."""
-        if self.spent.delta + loss.delta > self._delta_terms:
-            return None
-        total = self.spent + loss
-        if self._is_exact and total.rho > self.budget.rho:
-            return None
+
+@dataclass(frozen=True)
+class Division:
+    """A division of delta: ``terms`` of it is for the releases' own deltas, and ``rho`` is what the rest converts."""
+
+    budget: Loss
+    terms: Fraction
+    rho: Fraction
+
+    def holds(self, total: Loss) -> bool:
+        """Whether a sum of losses is within the budget, by its epsilon or by its rho."""
+        if total.delta > self.terms:
+            return False
+        if states_rho(self.budget) and total.rho > self.budget.rho:
+            return False
         if self.budget.pure is not None and total.pure is not None and total.pure <= self.budget.pure:
-            return total
-        fits = total.is_zero or (not isinstance(self.budget, PureDP) and total.rho <= self._rho)
-        return total if fits else None
+            return True
+        return not isinstance(self.budget, PureDP) and total.rho <= self.rho
+
+
+def _divided(budget: ApproxDP, terms: Fraction) -> Division:
+    # Without conversion this is plain addition: the route by rho is closed.
+    return Division(budget, terms, zcdp_rho(budget.epsilon, budget.delta - terms))
 
 
 class Odometer:

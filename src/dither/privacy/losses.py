@@ -16,9 +16,21 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, NonNegative, Number, Probability, non_negative, positive, probability, round_up, whole
+from dither.exact import (
+    Field,
+    NonNegative,
+    Number,
+    Probability,
+    non_negative,
+    positive,
+    probability,
+    round_up,
+    sqrt_up,
+    whole,
+)
 from dither.exact.enclosure import decimal_up
 from dither.privacy.conversions import group_delta, pure_to_zcdp, zcdp_delta, zcdp_epsilon
+from dither.privacy.gaussian_curve import analytic_delta, analytic_epsilon
 
 #: Figures longer than this many bits are rounded up.
 _LONGEST = 2048
@@ -82,7 +94,7 @@ class Loss(ABC):
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> Loss:
         """Return the loss that ``to_json`` wrote."""
-        kinds: dict[str, type[Loss]] = {"pure": PureDP, "zcdp": ZCDP, "approx": ApproxDP}
+        kinds: dict[str, type[Loss]] = {"pure": PureDP, "zcdp": ZCDP, "gaussian": GaussianDP, "approx": ApproxDP}
         if not (isinstance(record, Mapping) and isinstance(record.get("kind"), str) and record["kind"] in kinds):
             raise InvalidParameter("loss", record, f"a record whose kind is one of {sorted(kinds)}")
         fields = {key: value for key, value in record.items() if key != "kind"}
@@ -98,7 +110,7 @@ class Loss(ABC):
         if delta >= 1:
             raise NoGuarantee(f"the deltas of {self} and {other} add up to 1 or more: nothing is promised")
         if self.pure is None or other.pure is None:
-            return ZCDP(rho, delta)
+            return GaussianDP(rho) if _are_gaussian(self, other) else ZCDP(rho, delta)
         epsilon = _short(self.pure + other.pure)
         return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
 
@@ -238,6 +250,53 @@ class ZCDP(Loss):
 
 
 @dataclass(frozen=True)
+class GaussianDP(ZCDP):
+    """Gaussian differential privacy: the release is a function of one number with Gaussian noise.
+
+    Between neighbours that number moves by mu standard deviations at most, and rho = mu^2 / 2. The exact curve of
+    Gaussian noise says which (epsilon, delta) follow, which is more than rho alone says; sums keep the promise.
+
+    >>> GaussianDP("1/8") + GaussianDP("1/8")
+    GaussianDP('1/4')
+    >>> [round(float(loss.to_approx("1e-5").epsilon), 3) for loss in (GaussianDP("1/8"), ZCDP("1/8"))]
+    [1.993, 2.166]
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    rho: NonNegative = NonNegative()
+    delta: Probability = Probability(0)
+
+    def __post_init__(self) -> None:
+        if self.delta:
+            raise InvalidParameter("delta", self.delta, "0: a Gaussian loss holds outside no event")
+
+    @property
+    def mu(self) -> Fraction:
+        """How many standard deviations the noisy number moves, rounded up."""
+        return sqrt_up(2 * self.rho)
+
+    def times(self, count: int) -> GaussianDP:
+        """Return the loss of ``count`` such releases: rhos add."""
+        return GaussianDP(_short(whole("count", count) * self.rho))
+
+    def group(self, size: int) -> GaussianDP:
+        """Return the loss for ``size`` units: mu grows in proportion, rho with the square."""
+        return GaussianDP(_short(whole("size", size) ** 2 * self.rho))
+
+    def to_approx(self, delta: Number) -> ApproxDP:
+        """Return the (epsilon, delta) promise of the exact curve."""
+        target = probability("delta", delta, open_below=bool(self.rho))
+        return ApproxDP(analytic_epsilon(1, sensitivity=self.mu, delta=target) if self.rho else 0, target)
+
+    def covers(self, other: Loss) -> bool:
+        """Whether ``other`` is Gaussian too, with at most this rho."""
+        return other.is_zero or (isinstance(other, GaussianDP) and other.rho <= self.rho)
+
+    def __repr__(self) -> str:
+        return f"GaussianDP('{self.rho}')"
+
+
+@dataclass(frozen=True)
 class ApproxDP(Loss):
     """(epsilon, delta)-differential privacy: P[M(D) in S] <= e^epsilon * P[M(D') in S] + delta.
 
@@ -283,6 +342,8 @@ class ApproxDP(Loss):
         # Conversion gives epsilon, and with it the generic rho, but no rho that this loss states beyond that.
         if states_rho(self) or spare == 0:
             return False
+        if isinstance(other, GaussianDP):
+            return analytic_delta(1, sensitivity=other.mu, epsilon=self.epsilon) <= spare
         # Two searches for an order, either of which may be the luckier one in its last digits.
         return zcdp_epsilon(other.rho, spare) <= self.epsilon or zcdp_delta(other.rho, self.epsilon) <= spare
 
@@ -311,7 +372,7 @@ def largest(losses: Iterable[Loss]) -> Loss:
     def join(first: Loss, second: Loss) -> Loss:
         rho, delta = max(first.rho, second.rho), max(first.delta, second.delta)
         if first.pure is None or second.pure is None:
-            return ZCDP(rho, delta)
+            return GaussianDP(rho) if _are_gaussian(first, second) else ZCDP(rho, delta)
         epsilon = max(first.pure, second.pure)
         return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
 
@@ -327,6 +388,13 @@ def shown(number: Fraction) -> str:
 def states_rho(loss: Loss) -> bool:
     """Whether a loss that has an epsilon promises more about rho than follows from it."""
     return isinstance(loss, PureDP | ApproxDP) and loss.rho != pure_to_zcdp(loss.epsilon)
+
+
+def _are_gaussian(first: Loss, second: Loss) -> bool:
+    """Whether both are Gaussian, or one is and the other tells nothing."""
+    return all(isinstance(loss, GaussianDP) or loss.is_zero for loss in (first, second)) and not (
+        first.is_zero and second.is_zero
+    )
 
 
 def _short(number: Fraction) -> Fraction:

@@ -266,7 +266,7 @@ def _tried(method: Method, asked: Workload, shape: tuple[int, ...], loss: Loss, 
     mechanism, errors = method.build(loss, shape), []
     for share in public_shapes(shape):
         counts = np.floor(share * rows + 0.5).astype(np.int64)
-        errors += [_mean_square(asked, perform(mechanism, counts) - counts) for _ in range(_TRIALS)]
+        errors += [_mean_square(asked, perform(mechanism, counts, stability=1) - counts) for _ in range(_TRIALS)]
     return math.sqrt(sum(errors) / len(errors))
 
 

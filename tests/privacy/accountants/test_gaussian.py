@@ -15,7 +15,7 @@ from scipy.special import log_ndtr, ndtr
 
 from dither.errors import InvalidParameter
 from dither.privacy.accountants import analytic_delta, analytic_epsilon, analytic_sigma, classical_sigma
-from dither.privacy.accountants.normal import FAR, hockey_stick, tail
+from dither.privacy.normal import FAR, hockey_stick, tail
 
 TIGHT = Fraction(1, 10**30)
 

@@ -29,7 +29,7 @@ from dither.privacy.accountants import (
     SampledPair,
     Sampling,
 )
-from dither.privacy.accountants.normal import hockey_stick
+from dither.privacy.normal import hockey_stick
 
 ADD, REPLACE, METRIC = Relation.ADD_REMOVE, Relation.REPLACE, Relation.METRIC
 EPSILONS = [0.0, 0.01, 0.1, 0.25, 0.5, 0.9, 1.3, 2.0, 3.5]

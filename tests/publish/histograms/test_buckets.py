@@ -46,7 +46,7 @@ def test_intervals_hold_for_all_cells_at_once(title: str) -> None:
     build, counts = BUILT[title]
     method, covered = build(), 0
     for _ in range(150):
-        interval = method.interval(perform(method, counts), "0.8")
+        interval = method.interval(perform(method, counts, stability=1), "0.8")
         assert interval.low.shape == interval.high.shape == counts.shape
         covered += bool(((interval.low <= counts) & (counts <= interval.high)).all())
     assert not coverage_is_refuted(covered, 150, 0.8, 1e-10)

@@ -57,7 +57,7 @@ class Watching:
 
     def __call__(self, part: Any, value: Any, *, stability: int = 1) -> Any:
         self.seen.append((value, stability))
-        return perform(part, value)
+        return perform(part, value, stability=1)
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
@@ -100,7 +100,7 @@ def test_drawn_children_belong_to_parents_of_their_kind() -> None:
     ages = region[owners] + generator.integers(0, 2, len(owners))
     street = Families(region[:, None], np.stack([generator.integers(0, 2, len(owners)), ages], axis=1), owners)
     method = ParentChild.calibrated(PureDP(10**8), parents=HOUSE, children=PERSON, most=3)
-    model = perform(method, street)
+    model = perform(method, street, stability=1)
     drawn = model.sample()
     assert Counter(drawn.parents[:, 0].tolist()) == Counter(region.tolist())
     assert np.array_equal(drawn.numbers, drawn.parents[:, 0] + 1)
@@ -132,7 +132,7 @@ def test_bad_input() -> None:
     method = ParentChild.calibrated(PureDP(1), parents=HOUSE, children=PERSON, most=2)
     for bad in (np.zeros((3, 2), dtype=np.int64), Families([[0, 1]], [[1, 1]], [0])):
         with pytest.raises(InvalidValue, match="data"):
-            perform(method, bad)
+            perform(method, bad, stability=1)
     above, below = method.parents.attributes, method.children.attributes
     assert above.names[-1] == NUMBER
 
@@ -151,8 +151,8 @@ def test_bad_input() -> None:
         FamilyModel.from_record(
             {
                 "families": 1,
-                "parents": perform(independent(HOUSE), STREET.parents).to_record(),
-                "children": perform(independent(PERSON), STREET.children).to_record(),
+                "parents": perform(independent(HOUSE), STREET.parents, stability=1).to_record(),
+                "children": perform(independent(PERSON), STREET.children, stability=1).to_record(),
             }
         )
 
@@ -162,5 +162,5 @@ def test_odd_families() -> None:
     nobody = Families(STREET.parents[:0], STREET.children[:0], STREET.owners[:0])
     childless = Families(STREET.parents, STREET.children[:0], STREET.owners[:0])
     for families in (nobody, childless, STREET):
-        drawn = perform(method, families).sample(5)
+        drawn = perform(method, families, stability=1).sample(5)
         assert drawn.numbers.max() <= 2

@@ -117,7 +117,7 @@ def test_with_no_noise_the_records_come_back(encoding: str) -> None:
     # So many of each that every attribute depends on both others.
     rows = np.repeat(every, [1 + (7 * i * i) % 11 for i in range(len(every))], axis=0)
     method = PrivBayes(attributes=table, budget=PLENTY, encoding=encoding, parents=8)
-    model = perform(method, rows)
+    model = perform(method, rows, stability=1)
     truth = table.count(table.codes(rows), (0, 1, 2))
     assert np.allclose(model.table((0, 1, 2)), truth, atol=1e-6)
     drawn = model.sample()
@@ -133,7 +133,7 @@ def test_odd_tables(encoding: str, budget: PureDP | ZCDP) -> None:
     for table in (alone, flat):
         method = PrivBayes(attributes=table, budget=budget, encoding=encoding)
         for rows in (0, 1, 5):
-            model = perform(method, np.zeros((rows, len(table.names)), dtype=np.int64))
+            model = perform(method, np.zeros((rows, len(table.names)), dtype=np.int64), stability=1)
             assert (model.sample(4) < np.array(table.sizes)).all()
             assert math.isclose(float(model.table(()).sum()), model.total, rel_tol=1e-9, abs_tol=1e-9)
 

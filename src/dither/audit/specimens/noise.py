@@ -13,7 +13,7 @@ from dither.audit.specimens.record import BOOK, KENTUCKY, Odds, Source, Specimen
 from dither.exact import log_up, sqrt_up
 from dither.noise import system_noise
 from dither.privacy import ApproxDP, PureDP
-from dither.privacy.accountants.normal import tail
+from dither.privacy.normal import tail
 
 Rows = NDArray[Any]
 

@@ -113,7 +113,7 @@ def run(trial: Trial) -> Outcome:
     asked = rectangles(side)
     for repeat in range(trial.repeats):
         counts = trial.generator(repeat).multinomial(trial.scale, share.ravel()).reshape(side, side)
-        off = np.asarray(perform(chosen, counts), dtype=np.float64) - counts
+        off = np.asarray(perform(chosen, counts, stability=1), dtype=np.float64) - counts
         errors.append(float(np.linalg.norm(answers(off, asked))) / (trial.scale * len(asked)))
     return Outcome.of(trial, errors)
 

@@ -195,8 +195,10 @@ def run(trial: Trial) -> Outcome:
 def _off(trial: Trial, chosen: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     asked = workload(trial.asked, trial.cells)
     if trial.method == "grouping-and-smoothing":
-        return np.asarray(asked.answer(np.asarray(perform(chosen, counts)) - counts), dtype=np.float64)
-    return np.asarray(perform(chosen, counts.reshape(asked.domain))[0] - asked.answer(counts), dtype=np.float64)
+        return np.asarray(asked.answer(np.asarray(perform(chosen, counts, stability=1)) - counts), dtype=np.float64)
+    return np.asarray(
+        perform(chosen, counts.reshape(asked.domain), stability=1)[0] - asked.answer(counts), dtype=np.float64
+    )
 
 
 WORKLOADS: Final = Comparison(

@@ -15,7 +15,6 @@ from dither.privacy.accountants.amplification import (
     sampled_without_replacement,
 )
 from dither.privacy.accountants.distribution import SMALLEST_DELTA, LossDistribution, compose_distributions
-from dither.privacy.accountants.gaussian import analytic_delta, analytic_epsilon, analytic_sigma, classical_sigma
 from dither.privacy.accountants.membership import (
     advantage,
     explain_loss,
@@ -51,6 +50,7 @@ from dither.privacy.accountants.renyi import (
     response_curve,
     sampled_gaussian_curve,
 )
+from dither.privacy.gaussian_curve import analytic_delta, analytic_epsilon, analytic_sigma, classical_sigma
 
 __all__ = [
     "ORDERS",

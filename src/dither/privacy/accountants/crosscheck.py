@@ -21,7 +21,6 @@ import numpy as np
 from dither.exact.enclosure import sqrt_down
 from dither.privacy.accountants.distribution import LossDistribution, compose_distributions
 from dither.privacy.accountants.laws import Floats
-from dither.privacy.accountants.normal import hockey_stick
 from dither.privacy.accountants.pairs import (
     DiscreteLaplacePair,
     GaussianPair,
@@ -32,6 +31,7 @@ from dither.privacy.accountants.pairs import (
     Sampling,
 )
 from dither.privacy.distances import Relation
+from dither.privacy.normal import hockey_stick
 
 #: Returns a whole number from 0 up to, and without, its argument.
 Draw: TypeAlias = Callable[[int], int]

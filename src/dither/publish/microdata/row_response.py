@@ -27,7 +27,7 @@ from dither.mechanisms.core import Composed, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
-from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Unit, Use
+from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Relation, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import AttributesField
@@ -54,6 +54,10 @@ class RowsReplaced(Metric):
         if len(here) != len(there):
             return None
         return Fraction((Counter(map(tuple, here)) - Counter(map(tuple, there))).total())
+
+    def moved_by(self, unit: Unit) -> Fraction | None:
+        """Return 1 where a row is replaced; no other change leaves the number of rows as it is."""
+        return Fraction(1) if unit.is_one_record and unit.relation is Relation.REPLACE else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RowsReplaced) and self._columns == other._columns

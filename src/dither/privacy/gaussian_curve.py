@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from dither.exact import Number, log_up, non_negative, positive, probability, round_up, sqrt_up
-from dither.privacy.accountants.normal import hockey_stick
+from dither.privacy.normal import hockey_stick
 
 _PRECISION = Fraction(1, 2**40)
 #: How far from what floats say the truth is looked for first.
