@@ -95,6 +95,11 @@ spent already
         return min(loss.to_approx(spare), rest, key=lambda one: one.epsilon) if rest.covers(loss) else None
 
     @property
+    def usual(self) -> Division:
+        """The division that is tried first: whatever it holds has settled on it."""
+        return self._divisions(NOTHING)[0]
+
+    @property
     def division(self) -> Division | None:
         """How delta is divided, once a release has settled it; None before."""
         return None if self.spent.is_zero else self._settled()

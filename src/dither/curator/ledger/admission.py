@@ -1,7 +1,8 @@
 """Asking the filter rarely.
 
-Whether a release fits depends on the totals alone, and a filter that admits some totals admits all smaller ones: each
-of its conditions bounds a sum from above. So what was admitted once is a certificate for every total below it. A miss
+Under the usual division of a budget's delta a release fits where the totals do, and what holds some totals holds all
+smaller ones: each condition bounds a sum from above. So totals that the usual division holds are a certificate for
+everything below them, whatever data set it is asked for. A budget that began otherwise is asked each time. A miss
 asks the filter, and asks at once for room for many more such releases, so that writers, who wait for one another,
 seldom wait for exact arithmetic; how many is doubled and redoubled while there is room, since others spend of the
 same budget meanwhile, and falls as the limit comes near. (A rho that follows from an epsilon is rounded up in its
@@ -14,14 +15,10 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from fractions import Fraction
 
 from dither.curator.ledger.amounts import Amount
 from dither.privacy import Filter, Loss
 
-#: The share of a budget's delta that converts zCDP. Fixed for ever: a filter is valid for the share it began with, and
-#: every ledger began with this one.
-_CONVERSION = Fraction(1, 2)
 #: How many releases of the same size a certificate is asked for: at first, at most, and what changes it.
 _AHEAD = 64
 _FARTHEST = 2**18
@@ -44,7 +41,7 @@ def filter_at(limit: str, spent: Amount) -> Filter:
 @functools.lru_cache(maxsize=256)
 def _unspent(limit: str) -> Filter:
     """Return a filter that is copied before use."""
-    return Filter(limit_of(limit), conversion=_CONVERSION)
+    return Filter(limit_of(limit))
 
 
 class Certificates:
@@ -62,13 +59,14 @@ class Certificates:
             return True
         counted = filter_at(limit, spent)
         ahead = self._ahead.get(limit, _AHEAD)
-        many = charge.times(ahead)
-        if many.is_loss and counted.admits(many.loss()):
+        far = spent + charge.times(ahead)
+        if far.is_loss and counted.usual.holds(far.loss()):
             self._ahead[limit] = min(ahead * _STRIDE, _FARTHEST)
-            self._known[limit] = spent + many
+            self._known[limit] = far
             return True
         self._ahead[limit] = max(ahead // _STRIDE, 1)
         if not counted.admits(charge.loss()):
             return False
-        self._known[limit] = total
+        if counted.usual.holds(total.loss()):
+            self._known[limit] = total
         return True
