@@ -13,6 +13,7 @@
     ├── UnknownDataset (LookupError)      no data set is registered under that name
     ├── KeyReused                         an idempotency key came again with another request
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
+    ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
     ├── LedgerUnavailable                 the ledger cannot be read or written; nothing more is spent
     ├── LedgerCorrupted                   the ledger contradicts itself, or is no ledger
     │   └── LedgerBehindAnchor            the ledger has forgotten what its anchor remembers
@@ -140,6 +141,18 @@ class RequestSealed(DitherError):
         super().__init__(
             f"the request with key {_shorten(key)} is sealed: {attempts} attempts were begun and none was answered; "
             "what was debited stays debited, and a new key is a new request"
+        )
+
+
+class RequestUnderWay(DitherError):
+    """Another caller works on this request and was not done in time: nothing is lost, and the same key finds out."""
+
+    def __init__(self, key: str, seconds: float) -> None:
+        self.key = key
+        self.seconds = seconds
+        super().__init__(
+            f"the request with key {_shorten(key)} is still being worked on by another caller after {seconds:g} s of "
+            "waiting; nothing is lost and nothing more was charged: ask again with the same key"
         )
 
 

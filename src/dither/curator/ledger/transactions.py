@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
+from dither.curator.ledger.holds import Hold, Holds, Locks
 from dither.curator.ledger.interface import Ledger, checked_text
 from dither.curator.ledger.orders import Decision, Order, decide
 from dither.curator.ledger.page import Page, Rows
@@ -82,6 +83,7 @@ class TransactedLedger(Ledger):
         self._is_anchor_late = False
         self._id = ""
         self._anchor: Anchor | None = None
+        self._holds: Holds | None = None
         self._certificates = Certificates()
         self._asked: list[_Asked] = []
         self._asked_guard = threading.Lock()
@@ -103,6 +105,14 @@ class TransactedLedger(Ledger):
     @abstractmethod
     def _damages(self, rows: Rows) -> list[str]:
         """Return what the database itself finds damaged."""
+
+    @abstractmethod
+    def _locks(self) -> Locks:
+        """Return the locks that go with the processes which have them."""
+
+    @abstractmethod
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn what the database or its locks say into an error of ours."""
 
     @abstractmethod
     def _disconnect(self) -> None:
@@ -132,6 +142,8 @@ class TransactedLedger(Ledger):
             self._anchor.keep_place(self._where)
         except OSError as error:
             raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
+        with self._explained():
+            self._holds = Holds(self._id, self._locks())
 
     def _find_anchor(self) -> Anchor:
         with self._reading() as rows:
@@ -180,12 +192,22 @@ class TransactedLedger(Ledger):
         if self._is_closed or os.getpid() != self._process:
             return
         self._is_closed = True
+        if self._holds is not None:
+            self._holds.close()
         self._disconnect()
         if self._anchor is not None:
             try:
                 self._anchor.close()
             except OSError as error:
                 raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
+
+    def _hold(self, request: tuple[str, ...], seconds: float) -> Hold | None:
+        """Hold a request that nobody else works on; None if somebody still does when the time is over."""
+        self._check_usable()
+        if self._holds is None:
+            raise HandleMisuse("the ledger is closed")
+        with self._explained():
+            return self._holds.take(request, seconds)
 
     # The one way to change anything.
 
