@@ -228,12 +228,16 @@ class Books(TransactedLedger):
             reservation.hold.release()
 
     def _receipt(self, page: Page, account: Account, key: str, known: Request) -> Receipt:
-        entry, answer = known.answered, known.answer
-        digest = None if entry is None else page.hash_of(entry)
-        if entry is None or answer is None or digest is None:
+        """Return an answer and where it is written down, if the chain has them so."""
+        if known.answered is None or known.answer is None:
             raise LedgerCorrupted(self._where, "an answered request has no answer")
-        loss, content = known.charge.loss(), answer_digest(answer)
-        return Receipt(self._id, account, key, known.digest, loss, entry, digest, content, answer)
+        content = answer_digest(known.answer)
+        whose = {"dataset": account.dataset, "analyst": account.analyst, "key": key}
+        charge = known.charge.to_json()
+        page.linked(known.reserved, {"kind": "reserve", **whose, "digest": known.digest, "charge": charge})
+        digest = page.linked(known.answered, {"kind": "answer", **whose, "answer": content})
+        loss = known.charge.loss()
+        return Receipt(self._id, account, key, known.digest, loss, known.answered, digest, content, known.answer)
 
     # Looking.
 
@@ -264,7 +268,7 @@ class Books(TransactedLedger):
                 sealed=len(waiting) - len(reserved),
             )
 
-        return self._look(work)
+        return self._look_closely(work)
 
     def would_admit(self, account: Account, loss: Loss) -> bool:
         """Whether ``loss`` would be admitted now."""
@@ -274,7 +278,7 @@ class Books(TransactedLedger):
             purses = page.dataset(account.dataset)[1], page.analyst(account)
             return all(purse.admits(charge, self._certificates) for purse in purses)
 
-        return self._look(work)
+        return self._look_closely(work)
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all registered data sets, sorted."""

@@ -17,7 +17,7 @@ from dither.curator.ledger import schema
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.holds import Locks
 from dither.curator.ledger.migrate import apply_versions
-from dither.curator.ledger.page import Rows
+from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.server_locks import ServerLocks
 from dither.curator.ledger.transactions import ignore_step
 from dither.errors import LedgerCorrupted, LedgerUnavailable, MissingExtra

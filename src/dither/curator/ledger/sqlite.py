@@ -33,9 +33,10 @@ from dither.curator.ledger.orders import (
     write_decisions,
     write_orders,
 )
-from dither.curator.ledger.page import Page, Rows
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
 from dither.curator.ledger.queue import Rounds
+from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.transactions import ignore_step
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 

@@ -17,12 +17,14 @@ from typing import TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
+from dither.curator.ledger.follow import Followed, opened
 from dither.curator.ledger.holds import Hold, Holds, Locks
 from dither.curator.ledger.interface import Ledger, checked_text
 from dither.curator.ledger.orders import Decision, Order, decide
-from dither.curator.ledger.page import Page, Rows
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.queue import Turns
 from dither.curator.ledger.restore import contradiction, restore
+from dither.curator.ledger.rows import Rows
 from dither.errors import HandleMisuse, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
 
 Result = TypeVar("Result")
@@ -84,6 +86,7 @@ class TransactedLedger(Ledger):
         self._id = ""
         self._anchor: Anchor | None = None
         self._holds: Holds | None = None
+        self._followed: Followed | None = None
         self._certificates = Certificates()
         self._asked: list[_Asked] = []
         self._asked_guard = threading.Lock()
@@ -160,7 +163,8 @@ class TransactedLedger(Ledger):
             problem = contradiction(page, memory)
             if problem is not None:
                 return problem
-            whole = page.whole_memory() if page.seq > memory.seq else None
+            self._followed, is_known = opened(page, memory)
+            whole = page.whole_memory() if page.seq > memory.seq or not is_known else None
         self._highest_seen = page.seq
         if whole is not None and self._anchor is not None:
             self._anchor.append(whole)
@@ -173,7 +177,7 @@ class TransactedLedger(Ledger):
             page = Page(rows, self._clock)
             restore(page, memory, problem, reason)
             page.flush()
-            whole = page.whole_memory()
+            whole, self._followed = page.whole_memory(), Followed.tables(page)
         self._highest_seen = page.seq
         self._anchor.replace(whole)
 
@@ -225,16 +229,25 @@ class TransactedLedger(Ledger):
         if self._is_anchor_late:
             self._catch_up()
         with self._writing() as rows:
-            page = Page(rows, self._clock)
-            self._check_not_behind(page, self._highest_seen)
+            page = self._page(rows)
             result = work(page)
             page.flush()
             self._reach_all(verbs, "written")
         self._highest_seen = page.seq
+        if self._followed is not None:
+            self._followed.adopt(page)
         self._reach_all(verbs, "committed")
         self._tell_anchor(page.memory)
         self._reach_all(verbs, "anchored")
         return result
+
+    def _page(self, rows: Rows) -> Page:
+        """Begin a page whose accounts are compared with what the chain says."""
+        page = Page(rows, self._clock, self._followed)
+        self._check_not_behind(page, self._highest_seen)
+        if self._followed is not None:
+            self._followed.catch_up(page)
+        return page
 
     def _check_not_behind(self, page: Page, seen: int) -> None:
         if page.seq < seen:
@@ -334,9 +347,16 @@ class TransactedLedger(Ledger):
         self._is_anchor_late = False
 
     def _look(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, whatever it holds."""
         self._check_usable()
         with self._turns.turn(), self._reading() as rows:
             return work(Page(rows, self._clock))
+
+    def _look_closely(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, and refuse accounts that are not what the chain says."""
+        self._check_usable()
+        with self._turns.turn(), self._reading() as rows:
+            return work(self._page(rows))
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:
