@@ -24,6 +24,7 @@
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
     ├── EngineUnavailable                 the tables of a data set cannot be opened as declared
     ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
+    ├── NotDelivered                      an answer was paid for and is kept, and could not be written or shown
     ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
     ├── NotFound (LookupError)            no folder or data set has that name
     ├── NotFitted (ValueError)            a model has not learned anything yet
@@ -215,6 +216,17 @@ class EngineFailure(DitherError):
 
     def __init__(self) -> None:
         super().__init__("the engine could not finish; what was charged stays charged, and a retry is allowed")
+
+
+class NotDelivered(DitherError):
+    """An answer that was paid for could not be written or shown; it is kept, and its key gives it again."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.key, self.reason = key, reason
+        super().__init__(
+            f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
+            f"the same command with --key {key} gives it again at no further cost"
+        )
 
 
 class Unanswerable(DitherError):
