@@ -363,7 +363,6 @@ for number in range(3):
     if os.fork() == 0:
         os.close(opened)
         curator = Curator.open(sys.argv[1], anchors=sys.argv[2])
-        curator.ledger
         def ask():
             session = curator.session("clinic", analyst="ana")
             session.open()

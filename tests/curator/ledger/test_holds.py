@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dither.curator.ledger import Account, Reservation, Stored
+from dither.curator.ledger import Account, Reservation, Stored, holds
 from dither.curator.ledger.shared_faults import SHARED_POINTS
 from dither.errors import HandleMisuse, InvalidParameter, KeyReused, RequestSealed, RequestUnderWay
 from dither.privacy import PureDP
@@ -175,6 +176,28 @@ def test_a_refused_request_is_not_held(ledger) -> None:
         with pytest.raises(Exception, match="does not fit"):
             ledger.reserve(ANA, "k", "d", PureDP(2))
     assert reserve(ledger).attempt == 1
+
+
+def test_a_lost_hold_gives_nothing_away(home, ledger, monkeypatch) -> None:
+    """The holder lives and its lock is gone: two draw, both are counted, and the first to complete wins."""
+    held = reserve(ledger)
+    # What threads of this process know of each other is forgotten, as if the next one came from elsewhere.
+    monkeypatch.setattr(holds, "_seats", weakref.WeakValueDictionary())
+    if home.kind == "postgresql":
+        import psycopg
+
+        with psycopg.connect(home.url, autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'dither holds'"
+            )
+    other = home.open()
+    second = reserve(other)
+    assert second.attempt == 2
+    assert ledger.complete(held, b"first").answer == b"first"
+    assert other.complete(second, b"second").answer == b"first"
+    assert ledger.reserve(ANA, "next", "d", LOSS).attempt == 1
+    assert ledger.balance("visits").spent.pure == Fraction(2, 10)
+    assert ledger.verify().is_intact
 
 
 LEFT_BEHIND = """

@@ -63,15 +63,26 @@ class ServerLocks(Locks):
         """Wait for a lock; None if it was not granted in time."""
         try:
             with self._guard:
-                connection = self._shared
-                if connection is None or connection.closed:
-                    self._shared = connection = self._new()
-                row = connection.execute("SELECT pg_try_advisory_lock(%s::bigint)", (number,)).fetchone()
+                connection, is_free = self._try(number)
         finally:
             self._unlock()
-        if row is not None and row[0]:
+        if is_free:
             return Taken(functools.partial(self._let_go, connection, number), False)
         return self._await(number, deadline)
+
+    def _try(self, number: int) -> tuple[Connection, bool]:
+        """Take a lock if it is free; a connection that was lost since it was last used is made anew."""
+        import psycopg
+
+        known = self._shared
+        if known is not None:
+            try:
+                return known, _is_granted(known, number)
+            except psycopg.OperationalError:
+                if not known.closed:
+                    raise
+        self._shared = connection = self._new()
+        return connection, _is_granted(connection, number)
 
     def close(self) -> None:
         """Let go of the connection, and of every lock that was taken on it."""
@@ -120,3 +131,8 @@ class ServerLocks(Locks):
                 return
             finally:
                 self._guard.release()
+
+
+def _is_granted(connection: Connection, number: int) -> bool:
+    row = connection.execute("SELECT pg_try_advisory_lock(%s::bigint)", (number,)).fetchone()
+    return row is not None and bool(row[0])

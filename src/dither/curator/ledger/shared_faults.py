@@ -114,7 +114,11 @@ class SharedTrial:
             for problem in ledger.verify().problems:
                 self._fail(problem)
             kinds = [entry.kind for entry in ledger.entries(self._account.dataset)]
-            stored = ledger.reserve(self._account, _KEY, "digest", _LOSS)
+            try:
+                stored = ledger.reserve(self._account, _KEY, "digest", _LOSS)
+            except DitherError as error:
+                self._fail(f"{type(error).__name__}: {error}")
+                return
             answers = {*given, stored.answer.decode()} if isinstance(stored, Stored) else {*given, ""}
             if len(answers) != 1 or not answers <= set(drawn):
                 self._tally.fail("changed_answers", f"{self._account.dataset}: {len(answers)} answers to one request")
