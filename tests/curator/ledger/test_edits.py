@@ -12,7 +12,7 @@ import pytest
 from dither.curator.ledger import Account, Stored, follow
 from dither.curator.ledger.anchor import Anchor
 from dither.curator.ledger.page import limit_text
-from dither.errors import LedgerCorrupted
+from dither.errors import LedgerCorrupted, RequestSealed
 from dither.privacy import PureDP
 
 ANA, BEN = Account("visits", "ana"), Account("visits", "ben")
@@ -196,3 +196,30 @@ def test_a_late_attempt_does_not_get_changed_bytes_either(home) -> None:
     edit(home, f"UPDATE requests SET answer = CAST('forged' AS {kind}) WHERE key = 'two'")
     with pytest.raises(LedgerCorrupted, match="answer of request 'two'"):
         ledger.complete(held, b"late")
+
+
+@pytest.mark.parametrize("key", ["k", "100%_!\\\"'"])
+def test_a_request_that_was_put_back_is_not_begun_again(home, key) -> None:
+    """An answer taken out of its row, an attempt, a seal: noise would be drawn anew for what was paid once."""
+    ledger = home.open()
+    ledger.register("visits", budget=PureDP(1), unit="row")
+    for name in ("answered", "tried", "sealed"):
+        for _ in range({"answered": 1, "tried": 2, "sealed": 3}[name]):
+            held = ledger.reserve(Account("visits", name), key, "d", PureDP("0.1"))
+            ledger.abandon(held)
+        if name == "answered":
+            ledger.complete(held, b"42")
+    with pytest.raises(RequestSealed):
+        ledger.reserve(Account("visits", "sealed"), key, "d", PureDP("0.1"))
+    edit(
+        home,
+        "UPDATE requests SET state = 'reserved', answer = NULL, answered = NULL WHERE analyst = 'answered'",
+        "UPDATE requests SET attempts = 1 WHERE analyst = 'tried'",
+        "UPDATE requests SET state = 'reserved', attempts = 2 WHERE analyst = 'sealed'",
+    )
+    entries = len(list(ledger.entries()))
+    for handle in (ledger, home.open()):
+        for name in ("answered", "tried", "sealed"):
+            with pytest.raises(LedgerCorrupted, match="not as its entries tell"):
+                handle.reserve(Account("visits", name), key, "d", PureDP("0.1"))
+    assert len(list(ledger.entries())) == entries

@@ -12,6 +12,7 @@ from dither.curator.ledger.admission import limit_of
 from dither.curator.ledger.amounts import ZERO, Amount, checked_loss, is_no_less
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
     LARGEST_ANSWER,
@@ -228,16 +229,8 @@ class Books(TransactedLedger):
             reservation.hold.release()
 
     def _receipt(self, page: Page, account: Account, key: str, known: Request) -> Receipt:
-        """Return an answer and where it is written down, if the chain has them so."""
-        if known.answered is None or known.answer is None:
-            raise LedgerCorrupted(self._where, "an answered request has no answer")
-        content = answer_digest(known.answer)
-        whose = {"dataset": account.dataset, "analyst": account.analyst, "key": key}
-        charge = known.charge.to_json()
-        page.linked(known.reserved, {"kind": "reserve", **whose, "digest": known.digest, "charge": charge})
-        digest = page.linked(known.answered, {"kind": "answer", **whose, "answer": content})
-        loss = known.charge.loss()
-        return Receipt(self._id, account, key, known.digest, loss, known.answered, digest, content, known.answer)
+        answer, entry, digest, content = checked_answer(page, account, key, known)
+        return Receipt(self._id, account, key, known.digest, known.charge.loss(), entry, digest, content, answer)
 
     # Looking.
 

@@ -12,7 +12,7 @@ import functools
 import itertools
 import json
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -20,7 +20,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
-from dither.curator.ledger.chain import answer_text, canonical, debit_text, first_link, link
+from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.rows import Rows
 from dither.errors import DitherError, LedgerCorrupted, UnknownDataset
@@ -389,23 +389,9 @@ class Page:
         rows = self.rows.all("SELECT seq, hash FROM entries WHERE seq > ?", after)
         return {int(row[0]): str(row[1]) for row in rows}
 
-    @guarded
-    def linked(self, seq: int, said: Mapping[str, Any]) -> str:
-        """Return the hash of an entry that says all this and is linked to the one before it.
-
-        What is given out is compared with the chain: bytes that were changed in a table are not sent.
-        """
-        statement = "SELECT seq, record, hash FROM entries WHERE seq <= ? ORDER BY seq DESC LIMIT 2"
-        rows = self.rows.all(statement, seq)
-        before = rows[1][2] if len(rows) > 1 else first_link(self.ledger)
-        if not rows or rows[0][0] != seq or link(before, rows[0][1]) != rows[0][2]:
-            raise LedgerCorrupted(self.rows.place, f"entry {seq} is missing or was changed")
-        record = json.loads(rows[0][1])
-        for name, value in said.items():
-            if record[name] != value:
-                rule = f"the {name} of request {said.get('key')!r} is not what entry {seq} says"
-                raise LedgerCorrupted(self.rows.place, rule)
-        return str(rows[0][2])
+    def is_written(self, account: Account, key: str) -> bool:
+        """Whether this very transaction made or changed a request."""
+        return (account, key) in self._requests
 
     def entry_before(self, seq: int) -> tuple[int, str] | None:
         """Return number and hash of the last entry below a number, if there is one."""
