@@ -13,6 +13,7 @@
     ├── UnknownDataset (LookupError)      no data set is registered under that name
     ├── KeyReused                         an idempotency key came again with another request
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
+    ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
     ├── LedgerUnavailable                 the ledger cannot be read or written; nothing more is spent
     ├── LedgerCorrupted                   the ledger contradicts itself, or is no ledger
     │   └── LedgerBehindAnchor            the ledger has forgotten what its anchor remembers
@@ -23,6 +24,7 @@
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
     ├── EngineUnavailable                 the tables of a data set cannot be opened as declared
     ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
+    ├── NotDelivered                      an answer was paid for and is kept, and could not be written or shown
     ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
     ├── NotFound (LookupError)            no folder or data set has that name
     ├── NotFitted (ValueError)            a model has not learned anything yet
@@ -143,6 +145,18 @@ class RequestSealed(DitherError):
         )
 
 
+class RequestUnderWay(DitherError):
+    """Another caller works on this request and was not done in time: nothing is lost, and the same key finds out."""
+
+    def __init__(self, key: str, seconds: float) -> None:
+        self.key = key
+        self.seconds = seconds
+        super().__init__(
+            f"the request with key {_shorten(key)} is still being worked on by another caller after {seconds:g} s of "
+            "waiting; nothing is lost and nothing more was charged: ask again with the same key"
+        )
+
+
 class LedgerUnavailable(DitherError):
     """The ledger cannot be read or written; a debit in flight may or may not stand, and the same key finds out."""
 
@@ -202,6 +216,17 @@ class EngineFailure(DitherError):
 
     def __init__(self) -> None:
         super().__init__("the engine could not finish; what was charged stays charged, and a retry is allowed")
+
+
+class NotDelivered(DitherError):
+    """An answer that was paid for could not be written or shown; it is kept, and its key gives it again."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.key, self.reason = key, reason
+        super().__init__(
+            f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
+            f"the same command with --key {key} gives it again at no further cost"
+        )
 
 
 class Unanswerable(DitherError):

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
+import threading
+import types
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dither import learn
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.data.engines import Engine
@@ -18,13 +24,15 @@ from dither.errors import (
     EngineUnavailable,
     InvalidParameter,
     KeyReused,
+    LedgerUnavailable,
     QuotaExceeded,
     RequestSealed,
     Unanswerable,
 )
 from dither.privacy import PureDP
-from dither.publish.queries import QueryResult, Quote
+from dither.publish.queries import QueryResult, Quote, plan_query
 from dither.publish.queries.builder import col
+from dither.publish.workloads import Workload
 
 COUNT = "SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"
 
@@ -210,7 +218,7 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
             session.sql(COUNT, epsilon=1, key="k")
         texts.append(str(caught.value))
         assert caught.value.__cause__ is None
-        assert caught.value.__suppress_context__
+        assert caught.value.__context__ is None
     assert len(set(texts)) == 1
     assert "canary" not in texts[0]
     with pytest.raises(RequestSealed):
@@ -231,6 +239,156 @@ def test_a_retry_after_a_failure_is_answered_for_the_same_debit(
     key = caught.value.__notes__[0].split("key=")[1].strip("'")
     assert asked(session, COUNT, epsilon=1, key=key).column("ward") == ("heart", "skin")
     assert session.balance().spent.pure == 1
+
+
+def hanging_on(failure: BaseException) -> list[object]:
+    """All that whoever catches an error can reach from it: what it came from, and what its frames hold."""
+    found: list[object] = [failure.args, vars(failure), failure.__context__, failure.__cause__]
+    trace = failure.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != __file__:
+            found.extend(trace.tb_frame.f_locals.values())
+        trace = trace.tb_next
+    return found
+
+
+WAYS_OUT: list[Any] = [
+    lambda door: door.sql(COUNT, epsilon=1),
+    lambda door: door.sql("SELECT AVG(waited) AS w FROM visits", epsilon=1),
+    lambda door: door.histogram("visits", "ward", epsilon=1),
+    lambda door: door.workload("visits", "ward", Workload.prefixes(2), epsilon=1),
+    lambda door: door.marginals("visits", [["ward"]], epsilon=1),
+    lambda door: door.synthesize("visits", ["ward"], epsilon=1),
+    lambda door: door.anonymise("visits", ["ward"], epsilon=1),
+    lambda door: door.ask_kept("visits", {"ward": ["heart"]}, epsilon=1),
+    lambda door: door.fit(learn.LogisticRegression(epsilon=1), "visits", target="ward", features=["waited"]),
+]
+
+
+@pytest.mark.parametrize("way", range(len(WAYS_OUT)))
+def test_nothing_hangs_on_a_failure(session: Session, monkeypatch: pytest.MonkeyPatch, way: int) -> None:
+    """The first error, its frames and the rows in them are out of reach, whichever way the release was asked for."""
+    raised: list[BaseException] = []
+
+    def die(aggregation: object) -> object:
+        try:
+            rows = ["canary-4711"]
+            int(rows[0])
+        except ValueError as error:
+            raised.append(error)
+            raise
+        return rows
+
+    monkeypatch.setattr(session.open(), "aggregate", die)
+    with pytest.raises(EngineFailure) as caught:
+        WAYS_OUT[way](session)
+    assert raised
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    for one in hanging_on(caught.value):
+        assert not isinstance(one, BaseException | types.TracebackType) or one is caught.value
+        assert "canary" not in repr(one)
+    assert session.balance().waiting == 1
+
+
+@pytest.mark.parametrize("engine", ["duckdb"])
+def test_nothing_hangs_on_an_engine_s_own_failure(session: Session, engine: str) -> None:
+    opened: Any = session.open()
+    assert type(opened).__module__.endswith(engine)
+    planned = plan_query(session.table("visits").group("ward").count().build(session.dataset), PureDP(1))
+    (aggregation,) = planned.aggregations()
+
+    class Quoting:
+        def execute(self, text: str) -> object:
+            raise ValueError("canary-4711")
+
+        def close(self) -> None:
+            """Nothing."""
+
+    opened._connection.close()
+    opened._connection = Quoting()
+    with pytest.raises(EngineFailure) as caught:
+        opened.aggregate(aggregation)
+    assert caught.value.__context__ is None
+    assert not any("canary" in repr(one) for one in hanging_on(caught.value))
+
+
+def test_an_answer_that_could_not_be_stored_hangs_on_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not stored, not sent: the error of the ledger does not carry it either, and the key finds out."""
+    ledger = session.curator.ledger
+
+    def refuse(held: object, answer: bytes) -> object:
+        try:
+            raise ValueError(answer)
+        except ValueError:
+            raise LedgerUnavailable("here", "the disk is full") from None
+
+    monkeypatch.setattr(ledger, "complete", refuse)
+    with pytest.raises(LedgerUnavailable) as caught:
+        session.sql(COUNT, epsilon=1, key="k")
+    assert caught.value.__context__ is None
+    assert not any("heart" in repr(one) for one in hanging_on(caught.value) if isinstance(one, bytes | BaseException))
+    assert "key='k'" in caught.value.__notes__[0]
+    monkeypatch.undo()
+    assert asked(session, COUNT, epsilon=1, key="k").column("ward") == ("heart", "skin")
+    assert session.balance().spent.pure == 1
+
+
+def test_sessions_of_one_key_at_once_get_one_answer(curator: Curator) -> None:
+    """Eight threads, each with a session of its own: one of them asks the data, and all have the same rows."""
+    gate, found = threading.Barrier(8), []
+
+    def ask() -> None:
+        with contextlib.closing(curator.session("clinic", analyst="ana")) as mine:
+            mine.open()
+            gate.wait()
+            found.append(asked(mine, COUNT, epsilon=1, key="k"))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len({(result.rows, result.receipt) for result in found}) == 1
+    kinds = [entry.kind for entry in curator.ledger.entries("clinic")]
+    assert kinds == ["register", "reserve", "answer"]
+
+
+IN_PROCESSES = """
+import os, sys, threading
+from dither.curator.folder import Curator
+gate, opened = os.pipe()
+for number in range(3):
+    if os.fork() == 0:
+        os.close(opened)
+        curator = Curator.open(sys.argv[1], anchors=sys.argv[2])
+        def ask():
+            session = curator.session("clinic", analyst="ana")
+            session.open()
+            os.read(gate, 1)
+            result = session.sql(sys.argv[3], epsilon=1, key="k")
+            os.write(1, f"{result.rows};".encode())
+            session.close()
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os._exit(0)
+os.close(opened)
+sys.exit(any([os.wait()[1] for _ in range(3)]))
+"""
+
+
+def test_processes_of_one_key_at_once_get_one_answer(curator: Curator, folder: Path) -> None:
+    command = [sys.executable, "-c", IN_PROCESSES, str(curator.folder), str(folder / "anchors"), COUNT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.split(";")[:-1]
+    assert (len(told), len(set(told))) == (9, 1), done.stderr
+    assert curator.ledger.balance("clinic").spent.pure == 1
+    assert [entry.kind for entry in curator.ledger.entries("clinic")] == ["register", "reserve", "answer"]
 
 
 class Counting(Engine):

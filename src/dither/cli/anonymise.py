@@ -11,8 +11,9 @@ from typing import Any
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
 from dither.cli.options import Charged
+from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.publish import bins_of
-from dither.cli.synth import check_files, only_table, pair_of, say_price
+from dither.cli.synth import files_of, only_table, pair_of, say_price
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
@@ -44,17 +45,16 @@ class Asked:
     report: Path | None
     is_quoted: bool
 
-    def check(self) -> None:
-        """Refuse what could not be written, before anything is paid for."""
+    def files(self) -> list[Output]:
+        """Return what is to be written."""
         if (self.method == KEPT) != bool(self.questions):
             raise InvalidParameter("ask", list(self.questions), f"given for {KEPT}, and for it alone")
         if self.method != KEPT:
-            if not self.is_quoted:
-                check_files(self.out or Path(), self.model, self.report)
-            return
+            return [] if self.is_quoted else files_of(self.out or Path(), self.model, self.report)
         unheard = (self.columns, self.target, self.taxonomies, self.steps, self.rows, self.out, self.model, self.report)
         if any(value is not None for value in unheard) or self.groups or self.bins or self.other:
             raise InvalidParameter("ask", list(self.questions), "given with --terms, --where and a loss alone")
+        return []
 
     @property
     def release(self) -> dict[str, Any]:
@@ -64,8 +64,7 @@ class Asked:
 
 def anonymise(asked: Asked) -> None:
     """Make an anonymised table and write it, or answer a question about one that is kept."""
-    asked.check()
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         name = session.dataset.table(asked.table or only_table(session)).name
         if asked.method == KEPT:
             conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
@@ -75,10 +74,11 @@ def anonymise(asked: Asked) -> None:
                 return
             with progress("asking"):
                 answer = session.ask_kept(name, conditions, **asked.release)
-            if asked.charged.json:
-                print_json(json.loads(answer.to_json()))
-            else:
-                say(str(answer))
+            with delivering(asked.charged.name):
+                if asked.charged.json:
+                    print_json(json.loads(answer.to_json()))
+                else:
+                    say(str(answer))
             return
         is_stated = asked.method == "perturbed-rows"
         wanted: dict[str, Any] = {
@@ -98,18 +98,20 @@ def anonymise(asked: Asked) -> None:
             return
         with progress("anonymising"):
             found = session.anonymise(name, **wanted)
-        _deliver(found, asked, None if is_stated else asked.rows)
+        with delivering(asked.charged.name):
+            _deliver(found, asked, None if is_stated else asked.rows)
 
 
 def _deliver(found: AnonymisedTable, asked: Asked, rows: int | None) -> None:
     from dither.publish.microdata.report import write_anonymised_report
 
     drawn = found.rows(rows)
-    written = {"rows": str(drawn.write(asked.out or Path()))}
+    written = {"rows": str(write_whole(asked.out or Path(), drawn.write))}
     if asked.model is not None:
-        written["model"] = str(found.save(asked.model))
+        written["model"] = str(write_whole(asked.model, found.save))
     if asked.report is not None:
-        written["report"] = str(write_anonymised_report(asked.report, found))
+        report = write_whole(asked.report, lambda path: write_anonymised_report(path, found))
+        written["report"] = str(report)
     if asked.charged.json:
         said = {"table": found.table, "method": found.method, "rows": len(drawn), "columns": list(drawn.columns)}
         cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}

@@ -10,7 +10,7 @@ import typer
 
 import dither
 from dither.cli.bench_verbs import benches
-from dither.cli.console import complain
+from dither.cli.console import complain_of
 from dither.cli.folder_verbs import books
 from dither.cli.folder_verbs import verbs as folder_verbs
 from dither.cli.options import Json
@@ -160,5 +160,5 @@ def main() -> None:
     try:
         app()
     except DitherError as failure:
-        complain(str(failure))
+        complain_of(failure)
         sys.exit(2)

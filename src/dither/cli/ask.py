@@ -7,13 +7,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dither.cli.console import complain, console, print_json
+from dither.cli.console import complain_of, console, print_json
 from dither.cli.options import Stated
+from dither.cli.outputs import Output, check_outputs, delivering, keep_sources, new_key, table_output, write_whole
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
@@ -24,11 +25,21 @@ _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 
 
 @contextmanager
-def session(home: Path | None, dataset: str, analyst: str) -> Iterator[Session]:
-    """Open a session, and close what it holds."""
+def session(home: Path | None, dataset: str, analyst: str, outputs: Sequence[Output] = ()) -> Iterator[Session]:
+    """Open a session, and close what it holds; files that could not be written are refused before.
+
+    Args:
+        home: the curator's folder.
+        dataset: whose tables are asked.
+        analyst: who asks.
+        outputs: what is to be written of the answer.
+
+    """
+    check_outputs(outputs)
     curator = Curator.open(home)
     opened = curator.session(dataset, analyst=analyst)
     try:
+        keep_sources(outputs, opened.dataset, curator.folder)
         yield opened
     finally:
         opened.close()
@@ -48,15 +59,18 @@ def sql(
     as_json: bool,
 ) -> None:
     """Answer one query and print it, or write it to a file."""
-    if out is not None and out.suffix.lower() not in _SUFFIXES:
-        # Before anything is paid for.
-        raise InvalidParameter("out", str(out), f"a file ending in {', '.join(_SUFFIXES)}")
-    with session(home, dataset, analyst) as asked:
+    outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
+    name = new_key() if key is None else key
+    with session(home, dataset, analyst, outputs) as asked:
         with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
-            result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise)
-        if out is not None and isinstance(result, QueryResult):
-            save(result, out)
-        _show(result, as_json=as_json)
+            result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=name, noise=noise)
+        if not isinstance(result, QueryResult):
+            _show(result, as_json=as_json)
+            return
+        with delivering(name):
+            if out is not None:
+                save(result, out)
+            _show(result, as_json=as_json)
 
 
 def quote(
@@ -88,6 +102,10 @@ def quote(
 
 def save(result: QueryResult, out: Path) -> None:
     """Write a result: .csv, .parquet, .json, or .html with a plot."""
+    write_whole(out, lambda draft: _save(result, draft))
+
+
+def _save(result: QueryResult, out: Path) -> None:
     kind = out.suffix.lower()
     if kind == ".json":
         out.write_bytes(result.to_json())
@@ -123,11 +141,14 @@ def prompt(home: Path | None, dataset: str, *, analyst: str, loss: Stated, noise
             if not line.rstrip().endswith(";"):
                 continue
             text, lines = "\n".join(lines).rstrip().rstrip(";"), []
+            key = new_key()
             try:
-                _show(asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, noise=noise), as_json=False)
+                result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise)
+                with delivering(key) if isinstance(result, QueryResult) else _quiet():
+                    _show(result, as_json=False)
                 console.print(f"{asked.balance().left} left", style="dim")
             except DitherError as failure:
-                complain(str(failure))
+                complain_of(failure)
     history()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.outputs import Output, check_outputs
 from dither.curator.folder import Curator
 from dither.privacy import Loss
 
@@ -81,6 +82,7 @@ def verify(home: Path | None, *, as_json: bool) -> int:
 
 def export(home: Path | None, name: str | None, *, out: Path | None) -> None:
     """Write every entry as one JSON line, in the order of the chain."""
+    check_outputs([] if out is None else [Output("out", out)])
     curator = Curator.open(home)
     stream = sys.stdout if out is None else out.open("w", encoding="utf-8")
     try:

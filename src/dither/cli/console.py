@@ -23,6 +23,13 @@ def complain(text: str) -> None:
     _errors.print(f"[bold red]dither:[/] {text}", highlight=False, soft_wrap=True)
 
 
+def complain_of(failure: BaseException) -> None:
+    """Print what an error says, and what was noted on it: how to go on."""
+    notes = getattr(failure, "__notes__", ())
+    _errors.print("[bold red]dither:[/]", end=" ")
+    _errors.print("; ".join([str(failure), *notes]), highlight=False, soft_wrap=True, markup=False)
+
+
 def say(text: str, *, style: str | None = None) -> None:
     """Print one line as it is."""
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.outputs import Output, check_outputs, write_whole
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
 from dither.data.conversion import convert_to_parquet
@@ -39,6 +40,7 @@ def draft(source: Path, out: Path | None) -> None:
         return
     if out.exists():
         raise InvalidParameter("out", str(out), "a new file")
+    check_outputs([Output("out", out)])
     out.write_text(text, encoding="utf-8")
     console.print(f"wrote {escape(str(out))}: replace every ??? and read the comments", highlight=False)
 
@@ -99,6 +101,7 @@ def card(home: Path | None, name: str, *, out: Path | None, as_json: bool) -> No
     """Print or write the release card of a data set."""
     import yaml
 
+    check_outputs([] if out is None else [Output("out", out)])
     curator = Curator.open(home)
     record = release_card(curator.dataset(name), curator.ledger)
     if as_json:
@@ -108,5 +111,5 @@ def card(home: Path | None, name: str, *, out: Path | None, as_json: bool) -> No
     if out is None:
         print(text, end="")  # noqa: T201 - the card is the output
         return
-    out.write_text(text, encoding="utf-8")
+    write_whole(out, lambda draft: draft.write_text(text, encoding="utf-8"))
     console.print(f"wrote {escape(str(out))}", highlight=False)

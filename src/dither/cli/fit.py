@@ -8,6 +8,7 @@ from typing import Any
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
 from dither.cli.options import Charged
+from dither.cli.outputs import Output, delivering, write_whole
 from dither.errors import InvalidParameter
 
 
@@ -27,24 +28,24 @@ def fit(
 
     if model not in learn.ESTIMATORS:
         raise InvalidParameter("model", model, f"one of {', '.join(sorted(learn.ESTIMATORS))}")
-    if out.suffix.lower() != ".json" or not out.resolve().parent.is_dir():
-        raise InvalidParameter("out", str(out), "a file ending in .json, in a folder that exists")
+    files = [Output("out", out, (".json",))]
     kind = getattr(learn, model)
     given = dict(map(_option, options))
     known = kind().get_params(deep=False)
     if unknown := sorted(set(given) - set(known)):
         raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
     estimator = kind(epsilon=charged.epsilon, delta=charged.delta, rho=charged.rho, **given)
-    with ask.session(charged.home, dataset, charged.analyst) as session, progress("learning"):
+    with ask.session(charged.home, dataset, charged.analyst, files) as session, progress("learning"):
         names = words_of(features)
         fitted: Any = session.fit(estimator, table, target=target, features=names, where=charged.where, key=charged.key)
-    fitted.save(out)
-    said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
-    if charged.json:
-        print_json({**said, "receipt": fitted.privacy_.receipt, "written": str(out)})
-        return
-    say(f"{model} of {target} in {out}")
-    say(f"cost {said['loss']}, for {said['unit']}")
+    with delivering(charged.name):
+        write_whole(out, fitted.save)
+        said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
+        if charged.json:
+            print_json({**said, "receipt": fitted.privacy_.receipt, "written": str(out)})
+            return
+        say(f"{model} of {target} in {out}")
+        say(f"cost {said['loss']}, for {said['unit']}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from dither.cli.outputs import new_key
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]
@@ -76,6 +78,11 @@ class Charged:
     json: Json = False
 
     @property
+    def name(self) -> str:
+        """The key; one was made where none was given."""
+        return self.key or ""
+
+    @property
     def loss(self) -> Stated:
         """The loss."""
         return Stated(self.epsilon, self.delta, self.rho)
@@ -96,6 +103,8 @@ def charging(verb: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(verb)
     def command(**given: Any) -> None:
         charged = Charged(**{field.name: given.pop(field.name) for field in fields(Charged)})
+        # A request that nobody has named gets a name, so that its answer can be asked for again.
+        charged = replace(charged, key=new_key()) if charged.key is None else charged
         verb(**given, charged=charged)
 
     shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in every]

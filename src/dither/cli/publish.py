@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from typing import Any
 from dither.cli import ask
 from dither.cli.console import console, print_json
 from dither.cli.options import Charged
+from dither.cli.outputs import Output, delivering, table_output
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.data.schema import Table
-from dither.errors import InvalidParameter, MissingExtra
+from dither.errors import InvalidParameter
 from dither.publish.queries import QueryResult
 
 _SUFFIXES = (".csv", ".parquet", ".json")
@@ -34,16 +34,21 @@ class Asked:
     out: Path | None
     plot: bool
 
-    def check(self) -> None:
-        """Refuse files that could not be written, before anything is paid for."""
-        if self.out is not None and self.out.suffix.lower() not in _SUFFIXES:
-            raise InvalidParameter("out", str(self.out), f"a file ending in {', '.join(_SUFFIXES)}")
+    def files(self, names: Sequence[str] = ("",)) -> list[Output]:
+        """Return what is to be written: one file for each name, and its plot beside it.
+
+        Args:
+            names: of the tables, where there are several; put before the suffix.
+
+        """
         if self.plot and self.out is None:
             raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
-        if self.plot and importlib.util.find_spec("altair") is None:
-            raise MissingExtra("plotting", "plots")
-        if self.out is not None and self.out.suffix.lower() == ".parquet" and _lacks("pyarrow"):
-            raise MissingExtra("Arrow tables", "frames")
+        found = []
+        for path in () if self.out is None else [_beside(self.out, name) for name in names]:
+            found.append(table_output("out", path, _SUFFIXES))
+            if self.plot:
+                found.append(table_output("plot", path.with_suffix(".html"), (".html",)))
+        return found
 
     @property
     def release(self) -> dict[str, Any]:
@@ -53,8 +58,7 @@ class Asked:
 
 def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_dependent: bool, rows: int | None) -> None:
     """Publish the counts of all cells."""
-    asked.check()
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         result = session.histogram(
             asked.table,
             tuple(columns),
@@ -72,8 +76,7 @@ def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequ
     from dither.publish.tables import cells_of
     from dither.publish.workloads import Workload
 
-    asked.check()
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         bins = bins_of(session, asked.table, asked.bins, columns)
         shape = cells_of(session.dataset, asked.table, tuple(columns), bins, outside=asked.outside).shape
         if ranges:
@@ -93,10 +96,12 @@ def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequ
 
 def marginals(asked: Asked, sets: Sequence[str]) -> None:
     """Publish several marginals that agree with each other."""
-    asked.check()
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst) as session:
+    # The columns of a marginal come in the order in which they were first named.
+    names = dict.fromkeys("-".join(sorted(names, key=columns.index)) for names in wanted)
+    files = asked.files(tuple(names))
+    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, files) as session:
         found = session.marginals(
             asked.table, wanted, bins_of(session, asked.table, asked.bins, columns), **asked.release
         )
@@ -105,20 +110,26 @@ def marginals(asked: Asked, sets: Sequence[str]) -> None:
 
 def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
     """Print the tables and write them, one file for each: a name is put before the suffix where there are several."""
-    for name, result in results.items():
-        if asked.out is not None:
-            path = asked.out if not name else asked.out.with_name(f"{asked.out.stem}-{name}{asked.out.suffix}")
-            ask.save(result, path)
-            if asked.plot:
-                ask.save(result, path.with_suffix(".html"))
-    if asked.charged.json:
-        records = {name: json.loads(result.to_json()) for name, result in results.items()}
-        print_json(records.get("", records))
-        return
-    for name, result in results.items():
-        if name:
-            console.print(name, style="bold", markup=False)
-        console.print(str(result), markup=False, highlight=False, soft_wrap=True)
+    with delivering(asked.charged.name):
+        for name, result in results.items():
+            if asked.out is not None:
+                path = _beside(asked.out, name)
+                ask.save(result, path)
+                if asked.plot:
+                    ask.save(result, path.with_suffix(".html"))
+        if asked.charged.json:
+            records = {name: json.loads(result.to_json()) for name, result in results.items()}
+            print_json(records.get("", records))
+            return
+        for name, result in results.items():
+            if name:
+                console.print(name, style="bold", markup=False)
+            console.print(str(result), markup=False, highlight=False, soft_wrap=True)
+
+
+def _beside(path: Path, name: str) -> Path:
+    """Return the path of one of several files."""
+    return path if not name else path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def bins_of(session: Session, name_of_table: str, texts: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
@@ -159,7 +170,3 @@ def _ends(text: str) -> tuple[int, int]:
         return int(first), int(last)
     except ValueError:
         raise InvalidParameter("range", text, "FIRST:LAST, the numbers of two cells") from None
-
-
-def _lacks(module: str) -> bool:
-    return importlib.util.find_spec(module) is None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,14 @@ from typing import Any
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
 from dither.cli.options import Charged
+from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.publish import bins_of
 from dither.curator.price import Price
 from dither.curator.session import Session
-from dither.errors import InvalidParameter, MissingExtra
+from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.quality import Quality, quality_of
 from dither.publish.synthetic.report import write_report
-
-_SUFFIXES = (".csv", ".parquet", ".json")
 
 
 @dataclass(frozen=True)
@@ -34,11 +32,16 @@ class Wanted:
     compare: bool
     is_quoted: bool
 
-    def check(self) -> None:
-        """Refuse files that could not be written, before anything is paid for."""
-        check_files(self.out, self.model, self.report)
+    def files(self, names: Sequence[str] = ()) -> list[Output]:
+        """Return what is to be written.
+
+        Args:
+            names: of the tables, where there are several; put before the suffix.
+
+        """
         if self.compare and self.report is None:
             raise InvalidParameter("compare_with_real", True, "given with --report, in which the figures are written")
+        return [] if self.is_quoted else files_of(self.out, self.model, self.report, names)
 
 
 def say_price(price: Price, *, as_json: bool) -> None:
@@ -49,17 +52,18 @@ def say_price(price: Price, *, as_json: bool) -> None:
         say(str(price))
 
 
-def check_files(out: Path, model: Path | None, report: Path | None) -> None:
-    """Refuse files that could not be written: rows, a model, a report."""
-    if out.suffix.lower() not in _SUFFIXES:
-        raise InvalidParameter("out", str(out), f"a file ending in {', '.join(_SUFFIXES)}")
-    if report is not None and report.suffix.lower() not in (".html", ".json"):
-        raise InvalidParameter("report", str(report), "a file ending in .html or .json")
-    for path in (out, model, report):
-        if path is not None and not path.resolve().parent.is_dir():
-            raise InvalidParameter("out", str(path), "in a folder that exists")
-    if out.suffix.lower() != ".json" and importlib.util.find_spec("pyarrow") is None:
-        raise MissingExtra("CSV and Parquet files of drawn rows", "frames")
+def files_of(out: Path, model: Path | None, report: Path | None, names: Sequence[str] = ()) -> list[Output]:
+    """Return the files of drawn rows, of a model and of a report; rows and reports for each of several tables."""
+
+    def several(path: Path) -> list[Path]:
+        return [_beside(path, name) for name in names] or [path]
+
+    found = [rows_output("out", path) for path in several(out)]
+    if model is not None:
+        found.append(Output("model", model))
+    if report is not None:
+        found += [Output("report", path, (".html", ".json")) for path in several(report)]
+    return found
 
 
 def synth(
@@ -74,8 +78,7 @@ def synth(
     method: str,
 ) -> None:
     """Learn a model of a table, draw rows from it and write them."""
-    wanted.check()
-    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst) as session:
+    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst, wanted.files()) as session:
         _check_owner(session, wanted)
         name = table or only_table(session)
         names = words_of(columns)
@@ -92,11 +95,12 @@ def synth(
             return
         with progress("learning"):
             found = session.synthesize(name, names, **asked)
-        quality = None
-        if wanted.report is not None:
-            where = wanted.charged.where
-            quality = session.compare_synthetic(found, where=where) if wanted.compare else quality_of(found)
-        _deliver(found, wanted, quality)
+        with delivering(wanted.charged.name):
+            quality = None
+            if wanted.report is not None:
+                where = wanted.charged.where
+                quality = session.compare_synthetic(found, where=where) if wanted.compare else quality_of(found)
+            _deliver(found, wanted, quality)
 
 
 def families(
@@ -111,11 +115,12 @@ def families(
     children: int | None,
 ) -> None:
     """Learn a model of a table of parents and one of children, draw both and write each to a file of its own."""
-    wanted.check()
     named = words_of(tables) or ()
     if len(named) != 2:
         raise InvalidParameter("tables", tables, "PARENT,CHILD: two tables with one privacy id")
-    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst) as session:
+    with ask.session(
+        wanted.charged.home, dataset, wanted.charged.analyst, wanted.files(tuple(dict.fromkeys(named)))
+    ) as session:
         _check_owner(session, wanted)
         parent, child = (session.dataset.table(name).name for name in named)
         asked: dict[str, Any] = {
@@ -132,19 +137,27 @@ def families(
             return
         with progress("learning"):
             found = session.synthesize_families(parent, child, **asked)
-        views, qualities = found.views(), []
-        if wanted.report is not None:
-            qualities = (
-                list(session.compare_families(found)) if wanted.compare else [quality_of(view) for view in views]
-            )
-        drawn = found.sample(wanted.rows)
-        written = {name: str(rows.write(_beside(wanted.out, name))) for name, rows in drawn.items()}
-        if wanted.model is not None:
-            written["model"] = str(found.save(wanted.model))
-        for view, quality in zip(views, qualities, strict=False):
-            path = _beside(wanted.report or Path(), view.table)
-            written[f"report on {view.table}"] = str(write_report(path, view, quality))
-        _say_families(found, {name: len(rows) for name, rows in drawn.items()}, written, wanted)
+        with delivering(wanted.charged.name):
+            _deliver_families(session, found, wanted)
+
+
+def _deliver_families(session: Session, found: SyntheticFamilies, wanted: Wanted) -> None:
+    views, qualities = found.views(), []
+    if wanted.report is not None:
+        qualities = list(session.compare_families(found)) if wanted.compare else [quality_of(view) for view in views]
+    drawn = found.sample(wanted.rows)
+    written = {name: str(write_whole(_beside(wanted.out, name), rows.write)) for name, rows in drawn.items()}
+    if wanted.model is not None:
+        written["model"] = str(write_whole(wanted.model, found.save))
+    for view, quality in zip(views, qualities, strict=False):
+        path = _beside(wanted.report or Path(), view.table)
+        written[f"report on {view.table}"] = str(write_whole(path, _reporting(view, quality)))
+    _say_families(found, {name: len(rows) for name, rows in drawn.items()}, written, wanted)
+
+
+def _reporting(found: SyntheticTable, quality: Quality) -> Callable[[Path], object]:
+    """Return what writes a report to a path."""
+    return lambda path: write_report(path, found, quality)
 
 
 def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[str, str], wanted: Wanted) -> None:
@@ -208,13 +221,13 @@ def read_constraints(path: Path) -> tuple[Constraint, ...]:
 
 def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> None:
     drawn = found.sample(wanted.rows)
-    drawn.write(wanted.out)
+    write_whole(wanted.out, drawn.write)
     written = {"rows": str(wanted.out)}
     if wanted.model is not None:
-        found.save(wanted.model)
+        write_whole(wanted.model, found.save)
         written["model"] = str(wanted.model)
     if wanted.report is not None and quality is not None:
-        write_report(wanted.report, found, quality)
+        write_whole(wanted.report, _reporting(found, quality))
         written["report"] = str(wanted.report)
     said: dict[str, Any] = {
         "table": found.table,

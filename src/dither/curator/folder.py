@@ -14,6 +14,7 @@ A source file belongs to one data set only: the same rows under a second name wo
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Curator:
         self.settings = settings
         self._anchors = anchors
         self._ledger: Ledger | None = None
+        self._opening = threading.Lock()
 
     @classmethod
     def create(cls, folder: str | Path, *, ledger: str = "ledger.sqlite", anchors: str | Path | None = None) -> Curator:
@@ -94,10 +96,12 @@ class Curator:
     @property
     def ledger(self) -> Ledger:
         """The ledger, opened when first needed."""
-        if self._ledger is None:
-            place = self.settings.ledger
-            self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
-        return self._ledger
+        # Sessions of several threads share one ledger.
+        with self._opening:
+            if self._ledger is None:
+                place = self.settings.ledger
+                self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
+            return self._ledger
 
     def add(self, schema: str | Path | DataSet, *, budget: Loss) -> DataSet:
         """Register a data set with its budget, or find it registered with the same one.

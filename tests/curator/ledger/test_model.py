@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from dither.curator.ledger import Account, Reservation, Stored
 from dither.curator.ledger.books import Books
-from dither.errors import BudgetExceeded, InvalidParameter, KeyReused, RequestSealed
+from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, KeyReused, RequestSealed
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
 
 #: Whole multiples of the ledger's unit, so that rounding up changes nothing and the model can be exact.
@@ -94,7 +94,7 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 made = ledger.reserve(account, key, digest, loss)
                 assert (made.attempt, made.loss <= loss, loss <= made.loss) == (1, True, True)
                 self.model.requests[analyst, key] = {"digest": digest, "loss": loss, "attempts": 1, "state": "reserved"}
-                self.open.append(made)
+                self._hold(self.model.requests[analyst, key], who, made)
                 return
             refusal = self._refusal(known, digest, loss)
             if refusal is not None:
@@ -109,12 +109,19 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 known["attempts"] += 1
                 assert isinstance(again, Reservation)
                 assert again.attempt == known["attempts"]
-                self.open.append(again)
+                self._hold(known, who, again)
+
+        def _hold(self, known: dict[str, Any], who: int, reservation: Reservation) -> None:
+            """Whoever reserves holds the request, through one of the two handles."""
+            known["holder"], known["through"] = reservation, who
+            self.open.append(reservation)
 
         @staticmethod
         def _refusal(known: dict[str, Any], digest: str, loss: Any) -> type[Exception] | None:
             if known["digest"] != digest:
                 return KeyReused
+            if known["holder"] is not None:
+                return HandleMisuse
             if known["state"] == "sealed":
                 return RequestSealed
             if known["state"] == "reserved":
@@ -132,7 +139,7 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             if not self.open:
                 return
             reservation = self.open[which % len(self.open)]
-            known = self.model.requests[reservation.account.analyst, reservation.key]
+            known = self._given_up(reservation)
             if known["state"] == "sealed":
                 with pytest.raises(RequestSealed):
                     ledgers[who].complete(reservation, answer)
@@ -140,6 +147,19 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             known.setdefault("answer", answer)
             known["state"] = "answered"
             assert ledgers[who].complete(reservation, answer).answer == known["answer"]
+
+        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
+        def abandon(self, who: int, which: int) -> None:
+            if self.open:
+                reservation = self.open[which % len(self.open)]
+                self._given_up(reservation)
+                ledgers[who].abandon(reservation)
+
+        def _given_up(self, reservation: Reservation) -> dict[str, Any]:
+            known = self.model.requests[reservation.account.analyst, reservation.key]
+            if known["holder"] is reservation:
+                known["holder"] = None
+            return known
 
         @rule(who=st.sampled_from([0, 1]), analyst=ANALYSTS, share=st.sampled_from(["1/10", "1/2", "1"]))
         def set_quota(self, who: int, analyst: str, share: str) -> None:
@@ -158,6 +178,9 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
         def reopen(self, which: int) -> None:
             ledgers[which].close()
             ledgers[which] = homes[-1].open()
+            for known in self.model.requests.values():
+                if known["through"] == which:
+                    known["holder"] = None
 
         @rule()
         def balances_agree(self) -> None:

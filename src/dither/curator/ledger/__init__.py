@@ -25,6 +25,7 @@ from pathlib import Path
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.interface import (
     MOST_ATTEMPTS,
+    WAIT_SECONDS,
     Account,
     Balance,
     Entry,
@@ -38,6 +39,7 @@ from dither.errors import InvalidParameter
 
 __all__ = [
     "MOST_ATTEMPTS",
+    "WAIT_SECONDS",
     "Account",
     "Balance",
     "Entry",

@@ -12,9 +12,12 @@ from dither.curator.ledger.admission import limit_of
 from dither.curator.ledger.amounts import ZERO, Amount, checked_loss, is_no_less
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.evidence import checked_answer
+from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
     LARGEST_ANSWER,
     MOST_ATTEMPTS,
+    WAIT_SECONDS,
     Account,
     Balance,
     Entry,
@@ -24,6 +27,7 @@ from dither.curator.ledger.interface import (
     Verification,
     checked_name,
     checked_text,
+    checked_wait,
 )
 from dither.curator.ledger.orders import Answer, Debit, Decision
 from dither.curator.ledger.page import Page, Purse, Request, limit_text
@@ -40,6 +44,7 @@ from dither.errors import (
     LedgerUnavailable,
     QuotaExceeded,
     RequestSealed,
+    RequestUnderWay,
     UnknownDataset,
 )
 from dither.privacy import ZCDP, Loss, PureDP
@@ -104,26 +109,56 @@ class Books(TransactedLedger):
     # Releases.
 
     def reserve(
-        self, account: Account, key: str, request_digest: str, loss: Loss, *, description: str = ""
+        self,
+        account: Account,
+        key: str,
+        request_digest: str,
+        loss: Loss,
+        *,
+        description: str = "",
+        wait: float = WAIT_SECONDS,
     ) -> Reservation | Stored:
         """Debit ``loss`` durably, before the first random bit is drawn."""
         checked_name("key", key)
         checked_name("request_digest", request_digest)
         checked_text("description", description)
-        charge = Amount.of(loss)
-        try:
-            decision = self._ask(Debit(account, key, request_digest, charge, description))
-        except LedgerUnavailable:
-            # What was answered can be told again even where nothing can be written.
+        debit = Debit(account, key, request_digest, Amount.of(loss), description)
+        seconds = checked_wait(wait)
+        # Another digest is another request: it is refused at once, whoever works on this one.
+        hold = self._hold((account.dataset, account.analyst, key, request_digest), seconds)
+        if hold is None:
             stored = self._stored(account, key, request_digest)
             if stored is None:
+                raise RequestUnderWay(key, seconds)
+            return stored
+        try:
+            stored = self._stored(account, key, request_digest) if hold.was_awaited else None
+            if stored is None:
+                return self._debit(debit, loss, hold)
+        except BaseException:
+            hold.release()
+            raise
+        hold.release()
+        return stored
+
+    def _debit(self, debit: Debit, loss: Loss, hold: Hold) -> Reservation | Stored:
+        """Debit, or find what became of the request, as the one who holds it."""
+        account, key, digest = debit.account, debit.key, debit.digest
+        try:
+            decision = self._ask(debit)
+        except LedgerUnavailable:
+            # What was answered can be told again even where nothing can be written.
+            stored = self._stored(account, key, digest)
+            if stored is None:
                 raise
+            hold.release()
             return stored
         if decision.kind == "reserved" and decision.charge is not None:
             debited = decision.charge.loss()
-            return Reservation(account, key, request_digest, debited, decision.attempt, decision.entry, decision.hash)
+            return Reservation(account, key, digest, debited, decision.attempt, decision.entry, decision.hash, hold)
+        hold.release()
         if decision.kind == "answered":
-            stored = self._stored(account, key, request_digest)
+            stored = self._stored(account, key, digest)
             if stored is None:
                 raise LedgerCorrupted(self._where, "an answered request is gone")
             return stored
@@ -172,6 +207,8 @@ class Books(TransactedLedger):
         decision = self._ask(
             Answer(account, key, reservation.request_digest, reservation.entry, reservation.hash, answer)
         )
+        # Whatever was decided, there is nothing more to draw for.
+        self.abandon(reservation)
         if decision.kind == "stored" and decision.charge is not None:
             loss, digest = decision.charge.loss(), answer_digest(answer)
             return Receipt(
@@ -184,13 +221,16 @@ class Books(TransactedLedger):
             return stored.receipt
         raise self._refusal(decision, account, key)
 
+    def abandon(self, reservation: Reservation) -> None:
+        """Give up working on a request, so that whoever waits for it goes on at once."""
+        if not isinstance(reservation, Reservation):
+            raise InvalidParameter("reservation", reservation, "what reserve returned")
+        if reservation.hold is not None:
+            reservation.hold.release()
+
     def _receipt(self, page: Page, account: Account, key: str, known: Request) -> Receipt:
-        entry, answer = known.answered, known.answer
-        digest = None if entry is None else page.hash_of(entry)
-        if entry is None or answer is None or digest is None:
-            raise LedgerCorrupted(self._where, "an answered request has no answer")
-        loss, content = known.charge.loss(), answer_digest(answer)
-        return Receipt(self._id, account, key, known.digest, loss, entry, digest, content, answer)
+        answer, entry, digest, content = checked_answer(page, account, key, known)
+        return Receipt(self._id, account, key, known.digest, known.charge.loss(), entry, digest, content, answer)
 
     # Looking.
 
@@ -221,7 +261,7 @@ class Books(TransactedLedger):
                 sealed=len(waiting) - len(reserved),
             )
 
-        return self._look(work)
+        return self._look_closely(work)
 
     def would_admit(self, account: Account, loss: Loss) -> bool:
         """Whether ``loss`` would be admitted now."""
@@ -231,7 +271,7 @@ class Books(TransactedLedger):
             purses = page.dataset(account.dataset)[1], page.analyst(account)
             return all(purse.admits(charge, self._certificates) for purse in purses)
 
-        return self._look(work)
+        return self._look_closely(work)
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all registered data sets, sorted."""

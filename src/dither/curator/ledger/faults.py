@@ -3,7 +3,7 @@
 In a trial sixteen processes spend one small budget. Some are killed with SIGKILL: at a named step, or at a random
 moment, or while the log is folded into the file. Each notes in a file of its own what it drew, sent and was refused:
 these notes, not the ledger, are the witnesses. Then the ledger is opened and verified, every request is tried again,
-and witnesses and ledger are compared.
+and witnesses and ledger are compared. In further trials many callers share one key (``shared_faults``).
 
 The ledger itself has no switch for this: a function is handed to it that is told of every step.
 """
@@ -27,12 +27,15 @@ from typing import Any
 
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.interface import Account, Reservation, Stored
+from dither.curator.ledger.shared_faults import SharedTrial
 from dither.curator.ledger.sqlite import SqliteLedger
 from dither.curator.ledger.transactions import STEPS, ignore_step
 from dither.errors import BudgetExceeded, DitherError
 from dither.privacy import PureDP
 from dither.testing.postgres import PostgresServer, temporary_postgres
 
+#: Opens a ledger, given a folder, the function to tell of steps, and the length of the log.
+Opener = Callable[[Path, Callable[[str], None], int], Books]
 #: Steps of a client outside the ledger.
 _OUTSIDE = ("opened", "drawing", "drawn", "answer is stored")
 POINTS = STEPS + _OUTSIDE
@@ -98,7 +101,8 @@ def run(
     trials: int,
     clients: int = 16,
     releases: int = 3,
-    make: Callable[[Path, Callable[[str], None], int], Books] | None = None,
+    shared: int = 0,
+    make: Opener | None = None,
     say: Callable[[str], None] = ignore_step,
 ) -> Tally:
     """Run the trials and return the tally.
@@ -108,6 +112,7 @@ def run(
         trials: how many; the points are gone through in turn.
         clients: processes in a trial.
         releases: what each of them tries to release.
+        shared: trials in which all callers share one key, besides.
         make: opens a ledger, given a folder, the function to tell, and the length of the log; a file unless told.
         say: told of progress.
 
@@ -124,6 +129,13 @@ def run(
         tally.trials += 1
         if (trial + 1) % 50 == 0:
             say(f"{trial + 1} trials, {tally.kills} kills, {tally.releases} releases, {len(tally.failures)} failures")
+    for trial in range(shared):
+        if trial % _TRIALS_A_LEDGER == 0:
+            home = folder / f"shared ledger {trial}"
+            home.mkdir()
+        with _alarm(_LONGEST_TRIAL_SECONDS):
+            SharedTrial(home, trial, tally, opener).run()
+        tally.trials += 1
     return tally
 
 
@@ -142,7 +154,7 @@ class _Trial:
         lots: Lots,
         clients: int,
         releases: int,
-        opener: Callable[[Path, Callable[[str], None], int], Books],
+        opener: Opener,
     ) -> None:
         self._home, self._tally, self._lots, self._opener = home, tally, lots, opener
         self._clients, self._releases = clients, releases
@@ -356,7 +368,7 @@ def _alarm(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _server(server: PostgresServer) -> Callable[[Path, Callable[[str], None], int], Books]:
+def _server(server: PostgresServer) -> Opener:
     """Return what opens a ledger in a database of its own for each folder."""
 
     def make(home: Path, reach: Callable[[str], None], pages: int) -> Books:
@@ -381,13 +393,16 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--releases", type=int, default=3, help="what each client tries to release in a trial")
+    parser.add_argument("--shared", type=int, help="trials with one key for all callers; else one for ten others")
     parser.add_argument("--folder", type=Path, help="a folder on the disk to try; else the temporary one")
     parser.add_argument("--postgres", action="store_true", help="in a PostgreSQL server started for this")
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=given.folder)))
         make = _server(stack.enter_context(temporary_postgres())) if given.postgres else None
-        tally = run(folder, trials=given.trials, clients=given.clients, releases=given.releases, make=make, say=_say)
+        sizes = {"trials": given.trials, "clients": given.clients, "releases": given.releases}
+        shared = given.trials // 10 if given.shared is None else given.shared
+        tally = run(folder, **sizes, shared=shared, make=make, say=_say)
     sys.stdout.write(json.dumps(asdict(tally), indent=2) + "\n")
     sys.exit(0 if tally.is_clean else 1)
 

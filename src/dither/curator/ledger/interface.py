@@ -2,7 +2,8 @@
 
 A release is paid for in two durable steps. ``reserve`` debits the loss before the first random bit is drawn;
 ``complete`` stores the answer before it is sent. Between the two a process may die at any point: the debit stands, no
-answer is out, and whoever comes back with the same key goes on where the other stopped.
+answer is out, and whoever comes back with the same key goes on where the other stopped. Whoever comes while it lives
+waits for its outcome.
 
 Guarantee: in every reachable state, after any crash, the losses of all answered requests of a data set add up to no
 more than what is debited to it, and what is debited was admitted by the valid filter of its budget.
@@ -17,12 +18,16 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from dither.curator.ledger.holds import Hold
 from dither.errors import InvalidParameter
 from dither.privacy import Loss
 
 #: How often a request may be begun in all. A failure that depends on the data is a coin, and this is how often an
 #: analyst may have it flipped.
 MOST_ATTEMPTS = 3
+#: How long ``reserve`` waits for another caller that works on the same request, in seconds, unless told otherwise.
+WAIT_SECONDS = 30.0
+LONGEST_WAIT_SECONDS = 86_400.0
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 20_000
 LARGEST_ANSWER = 2**28
@@ -46,7 +51,8 @@ class Reservation:
     """A durable debit that waits for its answer.
 
     ``loss`` is what was debited, ``entry`` and ``hash`` are the debit's place in the chain, and ``attempt`` says how
-    often the request has been begun, this time included.
+    often the request has been begun, this time included. ``hold`` keeps others from working on the same request until
+    the reservation is completed, abandoned, or dropped.
     """
 
     account: Account
@@ -56,6 +62,7 @@ class Reservation:
     attempt: int
     entry: int
     hash: str
+    hold: Hold | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -203,12 +210,21 @@ class Ledger(ABC):
 
     @abstractmethod
     def reserve(
-        self, account: Account, key: str, request_digest: str, loss: Loss, *, description: str = ""
+        self,
+        account: Account,
+        key: str,
+        request_digest: str,
+        loss: Loss,
+        *,
+        description: str = "",
+        wait: float = WAIT_SECONDS,
     ) -> Reservation | Stored:
         """Debit ``loss`` durably, before the first random bit is drawn.
 
-        The same account and key again, with the same digest, give the stored answer at no cost; or, where there is
-        none yet, the same reservation for another attempt, at no further cost, three in all.
+        The same account and key again, with the same digest, give the stored answer at no cost. Where there is none
+        yet and another caller works on it, in any thread or process, its outcome is waited for. Where there is none
+        and nobody works on it any more, one of those who ask gets the same reservation for another attempt, at no
+        further cost, three in all.
 
         Args:
             account: who asks, and of which data set.
@@ -216,11 +232,14 @@ class Ledger(ABC):
             request_digest: a digest of the whole request, so that a key is not taken for another one.
             loss: what the release may lose; the debit is this, rounded up.
             description: what was asked, in public words, for the export.
+            wait: for how many seconds another caller is waited for, at most.
 
         Raises:
             BudgetExceeded: the loss does not fit; nothing was debited.
             KeyReused: the key belongs to another request; nothing was debited.
             RequestSealed: three attempts were begun and none was answered.
+            RequestUnderWay: another caller works on it and was not done in time; the same key finds out.
+            HandleMisuse: this thread works on it already, and would wait for itself.
 
         """
 
@@ -234,6 +253,13 @@ class Ledger(ABC):
         Raises:
             RequestSealed: the request was given up meanwhile; the answer must not be sent.
 
+        """
+
+    @abstractmethod
+    def abandon(self, reservation: Reservation) -> None:
+        """Give up working on a request that failed, so that whoever waits for it goes on at once.
+
+        The debit stands and the attempt counts. Nothing happens to a request that was completed.
         """
 
     @abstractmethod
@@ -284,6 +310,14 @@ spaces at the ends, got ' visits'
     if not (is_name and (name.isascii() or unicodedata.is_normalized("NFKC", name))):
         raise InvalidParameter(parameter, name, _NAME_RULE)
     return name
+
+
+def checked_wait(wait: float) -> float:
+    """Return a time that can be waited for, in seconds."""
+    is_time = isinstance(wait, int | float) and not isinstance(wait, bool) and 0 <= wait <= LONGEST_WAIT_SECONDS
+    if not is_time:
+        raise InvalidParameter("wait", wait, f"seconds, from 0 to {LONGEST_WAIT_SECONDS:g}")
+    return float(wait)
 
 
 def checked_text(parameter: str, text: str) -> str:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.evidence import check_waiting
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.page import Page, Purse, Request
 
@@ -126,6 +127,7 @@ def _debit_again(page: Page, order: Debit, known: Request) -> Decision:
     if not order.charge <= known.charge:
         # The same request may be priced anew after an upgrade; what was debited must still cover it.
         return Decision("dearer", charge=known.charge)
+    check_waiting(page, account, key, known)
     if known.attempts >= MOST_ATTEMPTS:
         page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
         page.seal(account, key, known)

@@ -12,46 +12,22 @@ import functools
 import itertools
 import json
 import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from dither.curator.ledger.admission import Certificates, filter_at, limit_of
 from dither.curator.ledger.amounts import UNITS, ZERO, Amount
 from dither.curator.ledger.anchor import Holding, Memory
 from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
+from dither.curator.ledger.rows import Rows
 from dither.errors import DitherError, LedgerCorrupted, UnknownDataset
 from dither.privacy import ZCDP, Loss, PureDP
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-
-class Rows(ABC):
-    """A database inside a transaction; placeholders are question marks."""
-
-    #: Where the database is, for messages.
-    place: str
-
-    @abstractmethod
-    def all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return every row that a query gives."""
-
-    @abstractmethod
-    def do(self, statement: str, *values: Any) -> None:
-        """Run a statement that gives no rows."""
-
-    @abstractmethod
-    def each(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Run a statement that gives no rows, once for every tuple of values."""
-
-    def one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
-        """Return the first row, if there is any."""
-        rows = self.all(statement, *values)
-        return rows[0] if rows else None
 
 
 class Purse(NamedTuple):
@@ -153,15 +129,29 @@ _ANSWER = (
 )
 
 
+class Expected(Protocol):
+    """What the accounts of a ledger must hold."""
+
+    datasets: dict[str, tuple[str, Purse]]
+    analysts: dict[Account, Purse]
+
+
 class Page:
     """Reads and writes within one transaction, and gathers what the anchor should remember of it.
 
     Nothing is written before ``flush``, which whoever makes a page calls last.
+
+    Args:
+        rows: the database.
+        clock: tells the time that entries carry.
+        expected: what accounts must hold; those that are read are compared with it.
+
     """
 
-    def __init__(self, rows: Rows, clock: Callable[[], float]) -> None:
+    def __init__(self, rows: Rows, clock: Callable[[], float], expected: Expected | None = None) -> None:
         self.rows = rows
         self.memory = Memory()
+        self._expected = expected
         self._clock = clock
         self._moment: str | None = None
         head = rows.one("SELECT ledger, seq, hash FROM head")
@@ -246,11 +236,12 @@ class Page:
     @guarded
     def _read_dataset(self, name: str) -> tuple[str, Purse] | None:
         row = self.rows.one("SELECT unit, budget, epsilon, rho, delta, releases FROM datasets WHERE name = ?", name)
-        if row is None:
-            return None
-        limit_of(row[1])
-        found = str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
-        self._datasets[name] = found
+        found = None if row is None else _dataset_of(row)
+        if self._expected is not None and found != self._expected.datasets.get(name):
+            rule = f"the sums, unit or budget of data set {name!r} are not those of its entries"
+            raise LedgerCorrupted(self.rows.place, rule)
+        if found is not None:
+            self._datasets[name] = found
         return found
 
     def analyst(self, account: Account) -> Purse:
@@ -265,13 +256,31 @@ class Page:
             account.dataset,
             account.analyst,
         )
-        if row is None:
+        found = None if row is None else _purse_of(row)
+        if self._expected is not None and found != self._expected.analysts.get(account):
+            raise LedgerCorrupted(self.rows.place, f"the sums or quota of {account} are not those of its entries")
+        if found is None:
             return Purse(None, ZERO, 0)
-        if row[0] is not None:
-            limit_of(row[0])
-        found = Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
         self._analysts[account] = found
         return found
+
+    @guarded
+    def accounts(self) -> tuple[dict[str, tuple[str, Purse]], dict[Account, Purse]]:
+        """Return all accounts as the tables have them: of data sets, and of analysts."""
+        datasets = self.rows.all("SELECT name, unit, budget, epsilon, rho, delta, releases FROM datasets")
+        analysts = self.rows.all("SELECT dataset, analyst, quota, epsilon, rho, delta, releases FROM analysts")
+        return (
+            {str(row[0]): _dataset_of(row[1:]) for row in datasets},
+            {Account(row[0], row[1]): _purse_of(row[2:]) for row in analysts},
+        )
+
+    def changed(self) -> tuple[dict[str, tuple[str, Purse]], dict[Account, Purse]]:
+        """Return the accounts that this transaction changed, as it leaves them; to be called after ``flush``."""
+        accounts = [Account(*names) for names in self.memory.analysts]
+        return (
+            {name: self._datasets[name] for name in self.memory.datasets},
+            {account: self._analysts[account] for account in accounts},
+        )
 
     def keep_dataset(self, name: str, unit: str, purse: Purse) -> None:
         """Change the account of a data set."""
@@ -358,11 +367,11 @@ class Page:
         memory = Memory()
         if self.seq:
             memory.learn(self.seq, self.hash)
-        for (name,) in self.rows.all("SELECT name FROM datasets"):
-            unit, purse = self.dataset(name)
+        datasets, analysts = self.accounts()
+        for name, (unit, purse) in datasets.items():
             memory.learn_dataset(name, self._holding(purse, unit=unit))
-        for dataset, analyst in self.rows.all("SELECT dataset, analyst FROM analysts"):
-            memory.learn_analyst(dataset, analyst, self._holding(self.analyst(Account(dataset, analyst))))
+        for account, purse in analysts.items():
+            memory.learn_analyst(account.dataset, account.analyst, self._holding(purse))
         return memory
 
     def lines(self, dataset: str | None, after: int, most: int = 1000) -> list[tuple[int, str, str]]:
@@ -380,12 +389,32 @@ class Page:
         rows = self.rows.all("SELECT seq, hash FROM entries WHERE seq > ?", after)
         return {int(row[0]): str(row[1]) for row in rows}
 
+    def is_written(self, account: Account, key: str) -> bool:
+        """Whether this very transaction made or changed a request."""
+        return (account, key) in self._requests
+
+    def entry_before(self, seq: int) -> tuple[int, str] | None:
+        """Return number and hash of the last entry below a number, if there is one."""
+        row = self.rows.one("SELECT seq, hash FROM entries WHERE seq < ? ORDER BY seq DESC LIMIT 1", seq)
+        return None if row is None else (int(row[0]), str(row[1]))
+
     def chain(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
         """Yield all entries after a number, a few at a time."""
         last = after
         while lines := self.lines(None, last):
             yield from lines
             last = lines[-1][0]
+
+
+def _dataset_of(row: Sequence[Any]) -> tuple[str, Purse]:
+    limit_of(row[1])
+    return str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
+
+
+def _purse_of(row: Sequence[Any]) -> Purse:
+    if row[0] is not None:
+        limit_of(row[0])
+    return Purse(row[0], Amount.from_texts(*row[1:4]), int(row[4]))
 
 
 def moment(clock: Callable[[], float]) -> str:

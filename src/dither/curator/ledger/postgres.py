@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger import schema
 from dither.curator.ledger.books import Books
+from dither.curator.ledger.holds import Locks
 from dither.curator.ledger.migrate import apply_versions
-from dither.curator.ledger.page import Rows
+from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.server_locks import ServerLocks
 from dither.curator.ledger.transactions import ignore_step
 from dither.errors import LedgerCorrupted, LedgerUnavailable, MissingExtra
 
@@ -115,6 +117,11 @@ class PostgresLedger(Books):
         ):
             connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
         return where
+
+    def _locks(self) -> Locks:
+        import psycopg
+
+        return ServerLocks(lambda: psycopg.connect(self._url, autocommit=True, application_name="dither holds"))
 
     def _migrate(self) -> None:
         """Bring the tables to this version, in one transaction."""

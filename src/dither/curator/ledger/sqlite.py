@@ -3,7 +3,8 @@
 The file is in write-ahead mode with ``synchronous = FULL``: a commit returns when it is on the disk, and what other
 processes can see is on the disk. Both are checked on opening. The file is readable by its owner alone. Writers queue in
 the order in which they came, and whoever's round it is carries out what all others have asked meanwhile: the disk is
-waited for once for many. Two files beside the ledger, ``-queue`` and ``-post``, serve that; nothing is lost with them.
+waited for once for many. Two files beside the ledger, ``-queue`` and ``-post``, serve that, and the locks of those who
+work on a request are on a third, ``-holds``; nothing is lost with them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 from dither.curator.ledger import schema
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.books import Books
+from dither.curator.ledger.file_locks import FileLocks
+from dither.curator.ledger.holds import Locks
 from dither.curator.ledger.migrate import apply_versions
 from dither.curator.ledger.orders import (
     Decision,
@@ -30,9 +33,10 @@ from dither.curator.ledger.orders import (
     write_decisions,
     write_orders,
 )
-from dither.curator.ledger.page import Page, Rows
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.post import LONGEST_LETTER, LONGEST_OUTCOME, Letter, Post
 from dither.curator.ledger.queue import Rounds
+from dither.curator.ledger.rows import Rows
 from dither.curator.ledger.transactions import ignore_step
 from dither.errors import DitherError, LedgerCorrupted, LedgerUnavailable
 
@@ -175,6 +179,11 @@ class SqliteLedger(Books):
             yield
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._explanation(error) from None
+        except OSError as error:
+            raise LedgerUnavailable(self._path, error.strerror or "a file beside it cannot be opened") from None
+
+    def _locks(self) -> Locks:
+        return FileLocks(self._path.with_name(self._path.name + "-holds"))
 
     def _explanation(self, error: Exception) -> DitherError:
         if isinstance(error, UnicodeDecodeError):

@@ -17,11 +17,14 @@ from typing import TypeVar
 
 from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.anchor import Anchor, Memory, once_kept_at
+from dither.curator.ledger.follow import Followed, opened
+from dither.curator.ledger.holds import Hold, Holds, Locks
 from dither.curator.ledger.interface import Ledger, checked_text
 from dither.curator.ledger.orders import Decision, Order, decide
-from dither.curator.ledger.page import Page, Rows
+from dither.curator.ledger.page import Page
 from dither.curator.ledger.queue import Turns
 from dither.curator.ledger.restore import contradiction, restore
+from dither.curator.ledger.rows import Rows
 from dither.errors import HandleMisuse, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
 
 Result = TypeVar("Result")
@@ -82,6 +85,8 @@ class TransactedLedger(Ledger):
         self._is_anchor_late = False
         self._id = ""
         self._anchor: Anchor | None = None
+        self._holds: Holds | None = None
+        self._followed: Followed | None = None
         self._certificates = Certificates()
         self._asked: list[_Asked] = []
         self._asked_guard = threading.Lock()
@@ -103,6 +108,14 @@ class TransactedLedger(Ledger):
     @abstractmethod
     def _damages(self, rows: Rows) -> list[str]:
         """Return what the database itself finds damaged."""
+
+    @abstractmethod
+    def _locks(self) -> Locks:
+        """Return the locks that go with the processes which have them."""
+
+    @abstractmethod
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn what the database or its locks say into an error of ours."""
 
     @abstractmethod
     def _disconnect(self) -> None:
@@ -132,6 +145,8 @@ class TransactedLedger(Ledger):
             self._anchor.keep_place(self._where)
         except OSError as error:
             raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
+        with self._explained():
+            self._holds = Holds(self._id, self._locks())
 
     def _find_anchor(self) -> Anchor:
         with self._reading() as rows:
@@ -148,7 +163,8 @@ class TransactedLedger(Ledger):
             problem = contradiction(page, memory)
             if problem is not None:
                 return problem
-            whole = page.whole_memory() if page.seq > memory.seq else None
+            self._followed, is_known = opened(page, memory)
+            whole = page.whole_memory() if page.seq > memory.seq or not is_known else None
         self._highest_seen = page.seq
         if whole is not None and self._anchor is not None:
             self._anchor.append(whole)
@@ -161,7 +177,7 @@ class TransactedLedger(Ledger):
             page = Page(rows, self._clock)
             restore(page, memory, problem, reason)
             page.flush()
-            whole = page.whole_memory()
+            whole, self._followed = page.whole_memory(), Followed.tables(page)
         self._highest_seen = page.seq
         self._anchor.replace(whole)
 
@@ -180,12 +196,22 @@ class TransactedLedger(Ledger):
         if self._is_closed or os.getpid() != self._process:
             return
         self._is_closed = True
+        if self._holds is not None:
+            self._holds.close()
         self._disconnect()
         if self._anchor is not None:
             try:
                 self._anchor.close()
             except OSError as error:
                 raise LedgerUnavailable(self._where, f"its anchor in {self._folder}: {error.strerror}") from None
+
+    def _hold(self, request: tuple[str, ...], seconds: float) -> Hold | None:
+        """Hold a request that nobody else works on; None if somebody still does when the time is over."""
+        self._check_usable()
+        if self._holds is None:
+            raise HandleMisuse("the ledger is closed")
+        with self._explained():
+            return self._holds.take(request, seconds)
 
     # The one way to change anything.
 
@@ -203,16 +229,25 @@ class TransactedLedger(Ledger):
         if self._is_anchor_late:
             self._catch_up()
         with self._writing() as rows:
-            page = Page(rows, self._clock)
-            self._check_not_behind(page, self._highest_seen)
+            page = self._page(rows)
             result = work(page)
             page.flush()
             self._reach_all(verbs, "written")
         self._highest_seen = page.seq
+        if self._followed is not None:
+            self._followed.adopt(page)
         self._reach_all(verbs, "committed")
         self._tell_anchor(page.memory)
         self._reach_all(verbs, "anchored")
         return result
+
+    def _page(self, rows: Rows) -> Page:
+        """Begin a page whose accounts are compared with what the chain says."""
+        page = Page(rows, self._clock, self._followed)
+        self._check_not_behind(page, self._highest_seen)
+        if self._followed is not None:
+            self._followed.catch_up(page)
+        return page
 
     def _check_not_behind(self, page: Page, seen: int) -> None:
         if page.seq < seen:
@@ -312,9 +347,16 @@ class TransactedLedger(Ledger):
         self._is_anchor_late = False
 
     def _look(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, whatever it holds."""
         self._check_usable()
         with self._turns.turn(), self._reading() as rows:
             return work(Page(rows, self._clock))
+
+    def _look_closely(self, work: Callable[[Page], Result]) -> Result:
+        """Read one state, and refuse accounts that are not what the chain says."""
+        self._check_usable()
+        with self._turns.turn(), self._reading() as rows:
+            return work(self._page(rows))
 
     def _check_usable(self) -> None:
         if os.getpid() != self._process:

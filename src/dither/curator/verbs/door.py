@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
@@ -16,7 +17,7 @@ from dither.curator.request import Request
 from dither.data import Aggregation, Relation
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
-from dither.errors import EngineFailure, InvalidParameter, NoGuarantee
+from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
 from dither.mechanisms import Numerics
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
@@ -121,14 +122,27 @@ class Door:
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.description)
         if isinstance(held, Stored):
             return held.receipt
+        # One text for whatever fails, and the debit stays.
+        failure: DitherError = EngineFailure()
         try:
-            answer = run(engine)
-        except Exception:
-            # Why it failed may depend on private rows: one text for all, and the debit stays.
-            failure = EngineFailure()
+            answer: bytes | None = None
+            # Why it fails may depend on private rows: what was raised goes nowhere.
+            with contextlib.suppress(Exception):
+                answer = run(engine)
+            if answer is not None:
+                return ledger.complete(held, answer)
+        except DitherError as problem:
+            # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
+            failure = problem.with_traceback(None)
+            failure.__context__ = failure.__cause__ = None
+        finally:
+            # Who waits for this request goes on at once.
+            ledger.abandon(held)
+            answer = None
+        # Raised outside of any handler, so that no context hangs on it.
+        if not isinstance(failure, RequestSealed):
             failure.add_note(f"to retry without a further charge, ask again with key={name!r}")
-            raise failure from None
-        return ledger.complete(held, answer)
+        raise failure
 
     def _rows_where(self, table: str, where: str) -> Relation:
         name = self.dataset.table(table).name

@@ -1,0 +1,181 @@
+"""Files that a verb is told to write: checked before anything is paid for, and written whole or not at all.
+
+What was paid for is never lost with a file. If it cannot be written or shown after all, because a disk is full or a
+pipe has closed, the complaint names the key under which the ledger keeps the answer.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import stat
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from dither.cli.console import complain
+from dither.errors import InvalidParameter, MissingExtra, NotDelivered
+
+if TYPE_CHECKING:
+    from dither.data.schema import DataSet
+
+
+class Needed(NamedTuple):
+    """A module that a kind of file needs, what for, and the extra that brings it."""
+
+    module: str
+    feature: str
+    extra: str
+
+
+FRAMES = Needed("pyarrow", "Arrow tables", "frames")
+DRAWN_FRAMES = Needed("pyarrow", "CSV and Parquet files of drawn rows", "frames")
+PLOTS = (Needed("altair", "plotting", "plots"), Needed("vl_convert", "plotting", "plots"))
+
+
+class Output(NamedTuple):
+    """A file that is to be written: the option that names it, where it goes, how its name may end, what it needs."""
+
+    option: str
+    path: Path
+    endings: tuple[str, ...] = ()
+    needs: tuple[Needed, ...] = ()
+
+
+def table_output(option: str, path: Path, endings: tuple[str, ...]) -> Output:
+    """Return the file of a result with intervals; HTML is a plot of it."""
+    needs = {".parquet": (FRAMES,), ".html": PLOTS}.get(path.suffix.lower(), ())
+    return Output(option, path, endings, needs)
+
+
+def rows_output(option: str, path: Path) -> Output:
+    """Return the file of drawn rows."""
+    needs = () if path.suffix.lower() == ".json" else (DRAWN_FRAMES,)
+    return Output(option, path, (".csv", ".parquet", ".json"), needs)
+
+
+def new_key() -> str:
+    """Return a name for a request that nobody has named."""
+    return uuid.uuid4().hex
+
+
+def check_outputs(outputs: Sequence[Output]) -> None:
+    """Refuse files that could not be written, before anything is paid for; nothing is left behind.
+
+    Whether a file may be written is found by opening it: a file that exists is not changed, one that does not is
+    removed again.
+    """
+    seen: dict[object, Output] = {}
+    for output in outputs:
+        option, path, endings, needs = output
+        if endings and path.suffix.lower() not in endings:
+            raise InvalidParameter(option, str(path), f"a file ending in {', '.join(endings)}")
+        rule = _broken_rule(path)
+        if rule is not None:
+            raise InvalidParameter(option, str(path), rule)
+        for needed in needs:
+            if importlib.util.find_spec(needed.module) is None:
+                raise MissingExtra(needed.feature, needed.extra)
+        other = seen.setdefault(_identity(path), output)
+        if other is not output:
+            raise InvalidParameter(option, str(path), f"another file than that of {other.option}")
+
+
+def keep_sources(outputs: Sequence[Output], dataset: DataSet, folder: Path) -> None:
+    """Refuse to write over the private rows themselves, or into what a curator's folder keeps.
+
+    Args:
+        outputs: what is to be written.
+        dataset: whose tables are asked.
+        folder: the curator's.
+
+    """
+    places = [str(folder / table.source) for table in dataset.tables]
+    sources = {_identity(Path(path)) for place in places for path in (place, *glob.glob(place))}
+    kept = [Path(os.path.realpath(folder / name)) for name in ("data", "datasets")]
+    for option, path, _, _ in outputs:
+        place = Path(os.path.realpath(path))
+        if _identity(path) in sources or any(place.is_relative_to(inner) for inner in kept):
+            raise InvalidParameter(option, str(path), "another file than those that hold the data set")
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
+    """Write a file that appears whole or not at all: what was there before stays until then.
+
+    Args:
+        path: where it goes.
+        write: writes to the path that it is given, which ends alike.
+
+    """
+    target = Path(os.path.realpath(path))
+    if not os.access(target.parent, os.W_OK):
+        write(target)
+        return path
+    draft = target.with_name(f".{uuid.uuid4().hex}{target.suffix}")
+    try:
+        write(draft)
+        if target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+@contextmanager
+def delivering(key: str) -> Iterator[None]:
+    """Name the stored answer if what was paid for can be neither written nor shown.
+
+    Args:
+        key: under which the ledger keeps it.
+
+    """
+    reason = None
+    try:
+        yield
+    except NotDelivered:
+        raise
+    except KeyboardInterrupt:
+        complain(f"interrupted; the answer is kept: the same command with --key {key} gives it at no further cost")
+        raise
+    except OSError as problem:
+        place = "" if problem.filename is None else f" ({problem.filename})"
+        reason = f"{problem.strerror or type(problem).__name__}{place}"
+    except Exception as problem:
+        reason = str(problem) or type(problem).__name__
+    if reason is not None:
+        raise NotDelivered(key, reason)
+
+
+def _broken_rule(path: Path) -> str | None:
+    """Return what is wrong with a place for a file, if anything is."""
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            return "a file, and not a folder"
+        if not target.parent.is_dir():
+            return "in a folder that exists"
+        if target.exists():
+            if not target.is_file():
+                return "a plain file"
+            os.close(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC))
+        else:
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.unlink(target)
+    except OSError as problem:
+        return f"a file that may be written here ({problem.strerror})"
+    except ValueError:
+        return "a path that the system can name"
+    return None
+
+
+def _identity(path: Path) -> object:
+    """Return what is equal for two names of one file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino

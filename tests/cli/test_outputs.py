@@ -1,0 +1,260 @@
+"""Every way of getting an output wrong costs nothing, or loses nothing: the answer is kept, and its key is named."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither.cli import ask, console, main, outputs
+from dither.errors import DitherError, InvalidParameter, MissingExtra, NotDelivered
+
+from .test_publish import SCHEMA, record, run
+
+pytest.importorskip("pyarrow")
+
+QUERY = "SELECT city, COUNT(*) AS n FROM sales GROUP BY city"
+VERBS: dict[str, tuple[str, ...]] = {
+    "sql": ("sql", "shop", QUERY),
+    "histogram": ("publish", "histogram", "shop", "sales", "city"),
+    "workload": ("publish", "workload", "shop", "sales", "items", "--range", "0:4"),
+    "synth": ("synth", "shop", "--columns", "city"),
+    "anonymise": ("anonymise", "shop", "--columns", "city"),
+    "fit": ("fit", "shop", "sales", "items", "--model", "LinearRegression", "--features", "price"),
+}
+ENDING = dict.fromkeys(VERBS, "csv") | {"fit": "json"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One curator's folder for all tests here, among files that are in the way."""
+    folder = tmp_path_factory.mktemp("outputs")
+    rows = "".join(f"{n},{('Basel', 'Bern')[n % 2]},{n % 40},{n % 10}\n" for n in range(60))
+    (folder / "sales.csv").write_text("customer,city,price,items\n" + rows)
+    (folder / "shop.yaml").write_text(SCHEMA)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DITHER_ANCHORS", str(folder / "anchors"))
+        patch.setenv("DITHER_HOME", str(folder / "home"))
+        patch.chdir(folder)
+        run("init", "home")
+        run("add", "shop.yaml", "--budget", "1000")
+        for ending in ("csv", "json"):
+            (folder / f"folder.{ending}").mkdir()
+            (folder / f"into-nowhere.{ending}").symlink_to(folder / "nowhere" / f"a.{ending}")
+            (folder / f"loop.{ending}").symlink_to(folder / f"loop.{ending}")
+            (folder / f"same.{ending}").hardlink_to(folder / "sales.csv")
+            (folder / f"named.{ending}").symlink_to(folder / "sales.csv")
+            (folder / f"null.{ending}").symlink_to("/dev/null")
+            os.mkfifo(folder / f"pipe.{ending}")
+        (folder / "m-city.csv").mkdir()
+        (folder / "plot.html").mkdir()
+        yield folder
+
+
+def releases() -> int:
+    return int(record("ledger", "show", "shop")[0]["releases"])
+
+
+WRONG = [
+    "nowhere/a.{0}",
+    "folder.{0}",
+    "a.xlsx",
+    "a",
+    "",
+    "sales.csv/a.{0}",
+    "/proc/a.{0}",
+    "x" * 300 + ".{0}",
+    "into-nowhere.{0}",
+    "loop.{0}",
+    "same.{0}",
+    "named.{0}",
+    "null.{0}",
+    "pipe.{0}",
+    "home/data/a.{0}",
+    "home/datasets/shop.{0}",
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=range(len(WRONG)))
+def test_files_that_cannot_be_written_cost_nothing(place: Path, wrong: str) -> None:
+    before, source = releases(), (place / "sales.csv").read_bytes()
+    files = sorted(path.name for path in place.iterdir())
+    for verb, words in VERBS.items():
+        with pytest.raises(InvalidParameter, match="out must be"):
+            run(*words, "--epsilon", "1", "-o", wrong.format(ENDING[verb]))
+    assert releases() == before
+    assert (place / "sales.csv").read_bytes() == source
+    assert sorted(path.name for path in place.iterdir()) == files
+
+
+BESIDE = [
+    ("publish marginals shop sales city items -o m.csv", "out"),
+    ("publish marginals shop sales city items,city -o m.csv", "out"),
+    ("publish histogram shop sales city -o plot.csv --plot", "plot"),
+    ("publish histogram shop sales city --plot", "plot"),
+    ("synth shop -o a.csv --model nowhere/m.json", "model"),
+    ("synth shop -o a.csv --model folder.json", "model"),
+    ("synth shop -o a.json --model a.json", "model"),
+    ("synth shop -o a.csv --report r.txt", "report"),
+    ("synth shop -o a.csv --report folder.json", "report"),
+    ("synth shop -o a.json --report ./a.json", "report"),
+    ("synth shop -o a.csv --model r.json --report r.json", "report"),
+    ("synth shop -o a.csv --model sales.csv", "model"),
+    ("synth shop -o a.csv --compare-with-real", "report"),
+    ("anonymise shop -o a.csv --model nowhere/m.json", "model"),
+    ("anonymise shop -o a.json --model a.json", "model"),
+    ("anonymise shop -o a.csv --report folder.json", "report"),
+    ("anonymise shop --columns city", "out"),
+]
+
+
+@pytest.mark.parametrize(("words", "named"), BESIDE)
+def test_files_beside_it_are_checked_too(place: Path, words: str, named: str) -> None:
+    before = releases()
+    with pytest.raises(InvalidParameter, match=named):
+        run(*words.split(), "--epsilon", "1")
+    assert releases() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "module"),
+    [
+        (("sql", "shop", QUERY, "-o", "a.parquet"), "pyarrow"),
+        (("sql", "shop", QUERY, "-o", "a.html"), "altair"),
+        (("sql", "shop", QUERY, "-o", "a.html"), "vl_convert"),
+        (("publish", "histogram", "shop", "sales", "city", "-o", "a.parquet"), "pyarrow"),
+        (("publish", "histogram", "shop", "sales", "city", "-o", "a.csv", "--plot"), "altair"),
+        (("synth", "shop", "-o", "a.csv"), "pyarrow"),
+        (("anonymise", "shop", "-o", "a.parquet"), "pyarrow"),
+    ],
+)
+def test_what_a_file_needs_is_asked_before(
+    place: Path, words: tuple[str, ...], module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, find = releases(), importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == module else find(name, *rest))
+    with pytest.raises(MissingExtra):
+        run(*words, "--epsilon", "1")
+    assert releases() == before
+
+
+def full(path: Path, write: Any) -> Path:
+    raise OSError(28, "No space left on device", str(path))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_disk_that_is_full_loses_nothing(place: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The complaint names the key, and the same command with it writes the answer at no cost."""
+    out = f"later-{verb}.{ENDING[verb]}"
+    words = (*VERBS[verb], "--epsilon", "1", "-o", out)
+    before = releases()
+    with monkeypatch.context() as patch:
+        for module in ("ask", "synth", "anonymise", "fit"):
+            patch.setattr(f"dither.cli.{module}.write_whole", full)
+        with pytest.raises(
+            NotDelivered, match=r"No space left on device .*; the same command with --key [0-9a-f]{32}"
+        ) as lost:
+            run(*words)
+    assert releases() == before + 1
+    assert not (place / out).exists()
+    run(*words, "--key", lost.value.key)
+    assert releases() == before + 1
+    assert (place / out).stat().st_size > 10
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "kept"])
+def test_a_pipe_that_closed_loses_nothing(place: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = ("anonymise", "shop", "--method", "kept-table", "--ask", "city=Bern")
+    words = kept if verb == "kept" else VERBS[verb]
+    files = [] if verb in ("kept", "sql") else ["-o", f"pipe-{verb}.{ENDING[verb]}"]
+
+    def closed(*_: Any, **__: Any) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    before = releases()
+    with monkeypatch.context() as patch:
+        patch.setattr(console.console, "print", closed)
+        with pytest.raises(NotDelivered, match="Broken pipe") as lost:
+            run(*words, "--epsilon", "1", *files)
+    run(*words, "--epsilon", "1", *files, "--key", lost.value.key)
+    assert releases() == before + 1
+
+
+def test_more_rows_than_fit_into_memory_lose_nothing(place: Path) -> None:
+    before, words = releases(), ("synth", "shop", "--columns", "city", "--epsilon", "1", "-o", "many.csv")
+    with pytest.raises(NotDelivered) as lost:
+        run(*words, "--rows", "1" + "0" * 17)
+    run(*words, "--rows", "3", "--key", lost.value.key)
+    assert releases() == before + 1
+
+
+def test_what_was_there_stays_until_the_new_file_is_whole(place: Path) -> None:
+    target = place / "kept.txt"
+    target.write_text("before")
+    target.chmod(0o640)
+
+    def half(draft: Path) -> None:
+        draft.write_text("hal")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        outputs.write_whole(target, half)
+    assert target.read_text() == "before"
+    (place / "link.txt").symlink_to(target)
+    outputs.write_whole(place / "link.txt", lambda draft: draft.write_text("after"))
+    assert (target.read_text(), target.stat().st_mode & 0o777) == ("after", 0o640)
+    assert (place / "link.txt").is_symlink()
+    assert not [path for path in place.iterdir() if path.name.startswith(".")]
+
+
+def test_a_failure_after_the_charge_names_the_key_on_the_command_line(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An engine that fails notes how to go on, and the note is shown."""
+
+    def die(*_: Any) -> None:
+        raise ValueError("canary-4711")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.data.engines.duckdb.DuckDBEngine.aggregate", die)
+        patch.setattr(sys, "argv", ["dither", "sql", "shop", QUERY, "--epsilon", "1"])
+        with pytest.raises(SystemExit) as left:
+            main()
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert "canary" not in said
+    key = said.split("key='")[1].split("'")[0]
+    before = releases()
+    assert "Basel" in run("sql", "shop", QUERY, "--epsilon", "1", "--key", key)
+    assert releases() == before
+
+
+def test_the_prompt_keeps_what_it_could_not_show(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = iter([f"{QUERY};", "\\q"])
+    monkeypatch.setattr("builtins.input", lambda _: next(lines))
+
+    def unprintable(result: Any, *, as_json: bool) -> None:
+        raise UnicodeEncodeError("ascii", "\u00fc", 0, 1, "ordinal not in range(128)")
+
+    before = releases()
+    with monkeypatch.context() as patch:
+        patch.setattr(ask, "_show", unprintable)
+        ask.prompt(None, "shop", analyst="curator", loss=ask.Stated("1", None, None), noise="auto")
+    key = capsys.readouterr().err.split("--key ")[1].split()[0]
+    assert "Basel" in run("sql", "shop", QUERY, "--epsilon", "1", "--key", key)
+    assert releases() == before + 1
+
+
+@pytest.mark.parametrize(
+    "words", ["card shop -o nowhere/c.yaml", "ledger export -o folder.json", "card shop -o /proc/c"]
+)
+def test_what_costs_nothing_is_refused_in_one_line_too(place: Path, words: str) -> None:
+    with pytest.raises(DitherError, match="out must be"):
+        run(*words.split())
