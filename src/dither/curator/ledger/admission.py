@@ -17,7 +17,7 @@ import functools
 import json
 
 from dither.curator.ledger.amounts import Amount
-from dither.privacy import Filter, Loss
+from dither.privacy import ApproxDP, Filter, GaussianDP, Loss
 
 #: How many releases of the same size a certificate is asked for: at first, at most, and what changes it.
 _AHEAD = 64
@@ -42,6 +42,21 @@ def filter_at(limit: str, spent: Amount) -> Filter:
 def _unspent(limit: str) -> Filter:
     """Return a filter that is copied before use."""
     return Filter(limit_of(limit))
+
+
+def on_its_curve(loss: Loss, limit: str | None, spent: Amount) -> Amount | None:
+    """Return Gaussian noise as the (epsilon, delta) for which a limit has room, where it has none for its rho.
+
+    Args:
+        loss: of a release; only Gaussian losses have a curve of their own.
+        limit: a budget or quota.
+        spent: of that limit.
+
+    """
+    if not isinstance(loss, GaussianDP) or limit is None:
+        return None
+    price = filter_at(limit, spent).price(loss)
+    return Amount.of(price) if isinstance(price, ApproxDP) else None
 
 
 class Certificates:

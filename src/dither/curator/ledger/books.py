@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dither.curator.ledger.admission import limit_of
+from dither.curator.ledger.admission import limit_of, on_its_curve
 from dither.curator.ledger.amounts import ZERO, Amount, checked_loss, is_no_less
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.chain import answer_digest
@@ -47,7 +47,7 @@ from dither.errors import (
     RequestUnderWay,
     UnknownDataset,
 )
-from dither.privacy import ZCDP, Loss, PureDP
+from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP
 
 
 class Books(TransactedLedger):
@@ -85,6 +85,12 @@ class Books(TransactedLedger):
             before = _limit(purse)
             if not is_no_less(budget, before):
                 raise InvalidParameter("budget", budget, f"of the same kind as {before}, and no less in any figure")
+            # The first release settled how the old delta is divided; a larger budget is divided as usual, for good.
+            if not Filter(budget).usual.holds(purse.spent.loss()):
+                rule = "twice the delta that is spent, and room by epsilon or rho for what is spent"
+                raise InvalidParameter(
+                    "budget", budget, f"large enough for what is spent, {purse.spent.loss()}: {rule}"
+                )
             page.enter("raise", dataset=dataset, budget=budget.to_json(), reason=reason)
             page.keep_dataset(dataset, unit, Purse(limit_text(budget), purse.spent, purse.releases))
 
@@ -146,6 +152,9 @@ class Books(TransactedLedger):
         account, key, digest = debit.account, debit.key, debit.digest
         try:
             decision = self._ask(debit)
+            charge = _otherwise(loss, decision)
+            if charge is not None:
+                decision = self._ask(debit._replace(charge=charge))
         except LedgerUnavailable:
             # What was answered can be told again even where nothing can be written.
             stored = self._stored(account, key, digest)
@@ -265,11 +274,15 @@ class Books(TransactedLedger):
 
     def would_admit(self, account: Account, loss: Loss) -> bool:
         """Whether ``loss`` would be admitted now."""
-        charge = Amount.of(loss)
 
         def work(page: Page) -> bool:
             purses = page.dataset(account.dataset)[1], page.analyst(account)
-            return all(purse.admits(charge, self._certificates) for purse in purses)
+            charges = [Amount.of(loss), *(on_its_curve(loss, purse.limit, purse.spent) for purse in purses)]
+            return any(
+                all(purse.admits(charge, self._certificates) for purse in purses)
+                for charge in charges
+                if charge is not None
+            )
 
         return self._look_closely(work)
 
@@ -309,6 +322,19 @@ class Books(TransactedLedger):
             )
 
         return self._look(work)
+
+
+def _otherwise(loss: Loss, decision: Decision) -> Amount | None:
+    """Return how Gaussian noise may be debited that was refused by its rho, or was debited when it was first asked."""
+    if decision.charge is None:
+        return None
+    if decision.kind in ("budget", "quota"):
+        return on_its_curve(loss, decision.limit, decision.charge)
+    debited = decision.charge.loss()
+    is_covered = (
+        decision.kind == "dearer" and isinstance(debited, ApproxDP) and ApproxDP(debited.epsilon, debited.delta) >= loss
+    )
+    return decision.charge if is_covered else None
 
 
 def _limit(purse: Purse) -> Loss:
