@@ -92,7 +92,7 @@ def test_the_delimiter_is_read_off_the_first_line(tmp_path: Path, delimiter: str
         (b'7,"Quist"x', "between the closing quote"),
         (b'8,"Qui\\"st"', "between the closing quote"),
         (b'9,Qui"st', "a quote within a field"),
-        (b"10,Qui\rst", "carriage return"),
+        (b"10,Quist\r", "ends in CR LF, while the first one ends in LF"),
         (b"", "1 field"),
     ],
 )

@@ -4,10 +4,11 @@
 
     file   = row { end row } [ end ]
     row    = field { delimiter field }          as many fields in every row as in the first
-    field  = '"' { any byte but '"' | '""' } '"'  |  { any byte but '"', delimiter, CR, LF }
-    end    = LF in all the file, or CR LF in all the file
+    field  = '"' { any byte but '"' | '""' } '"'  |  { any byte but '"', delimiter, LF }
+    end    = LF in all the file, or CR LF in all the file, as the first row has it
 
-A blank line is a row of one empty field: in a file of one column a row, in a file of several an error, except that blank
+A carriage return is content, as pandas writes it, unless it stands directly before an end: there it belongs to the end,
+and in a file whose lines end in LF it is refused, because nobody can tell which was meant. A blank line is a row of one empty field: in a file of one column a row, in a file of several an error, except that blank
 lines at the very end of such a file are nothing. NUL occurs nowhere, and the bytes are UTF-8.
 
 **Why a count of quotes is enough.** In a file of this grammar every quote opens a field, closes one, or is half of a
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 _LF, _CR, _QUOTE = ord("\n"), ord("\r"), ord('"')
-_DELIMITER_CLASS, _LF_CLASS, _CR_CLASS, _QUOTE_CLASS, _NUL_CLASS = range(1, 6)
+_DELIMITER_CLASS, _LF_CLASS, _QUOTE_CLASS, _NUL_CLASS = range(1, 5)
 _Places = NDArray[np.int64]
 
 
@@ -125,15 +126,18 @@ def scan(data: bytes, dialect: Dialect, width: int, *, is_last: bool) -> Rows | 
     quotes = places[kinds == _QUOTE_CLASS]
     opening, closing = quotes[0::2], quotes[1::2]
     before, behind = np.where(opening > 0, block[opening - 1], _LF), block[closing + 1]
-    _refuse((places[kinds == _NUL_CLASS], "a NUL character"))
-    is_right = (before == ord(delimiter := dialect.delimiter)) | (before == _LF) | (before == _QUOTE)
-    is_closed = (behind == ord(delimiter)) | (behind == _LF) | (behind == _QUOTE) | (behind == _CR)
-    _refuse(
-        (opening[~is_right], "a quote within a field that does not begin with one"),
-        (closing[~is_closed], "something between the closing quote of a field and the next delimiter"),
-    )
     is_end = (kinds == _LF_CLASS) & ~is_inside
-    _check_ends(block, places[(kinds == _CR_CLASS) & ~is_inside], places[is_end], dialect)
+    delimiter, ends_in = ord(dialect.delimiter), dialect.end[0]
+    is_opened = (before == delimiter) | (before == _LF) | (before == _QUOTE)
+    is_closed = (behind == delimiter) | (behind == ends_in) | (behind == _QUOTE)
+    if dialect.is_crlf:
+        is_closed &= (behind != _CR) | (block[np.minimum(closing + 2, size - 1)] == _LF)
+    _refuse(
+        (places[kinds == _NUL_CLASS], "a NUL character"),
+        (opening[~is_opened], "a quote within a field that does not begin with one"),
+        (closing[~is_closed], "something between the closing quote of a field and the next delimiter or line end"),
+        _other_ends(block, places[is_end], dialect),
+    )
     _refuse((opening[closing.size :], "a quote is opened and never closed"))
     is_separator = is_end | ((kinds == _DELIMITER_CLASS) & ~is_inside)
     separators = places[is_separator]
@@ -150,13 +154,13 @@ def last_block(data: bytes, dialect: Dialect, width: int) -> bytes:
 
     In a file of one column blank lines are rows, and stay.
     """
+    end = dialect.end
     if data and not data.endswith(b"\n"):
-        return data + dialect.end
-    filled = data.rstrip(b"\r\n")
-    blank, end = data[len(filled) :], dialect.end
-    if width == 1 or blank != end * (len(blank) // len(end)):
-        return data
-    return filled + end if filled else b""
+        return data + end
+    size = len(data)
+    while width > 1 and data.endswith(end, 0, size):
+        size -= len(end)
+    return data if size == len(data) else data[: size + len(end)] if size else b""
 
 
 def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...]] | None:
@@ -189,7 +193,7 @@ def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...]] | 
 def _classes(dialect: Dialect) -> NDArray[np.uint8]:
     table = np.zeros(256, dtype=np.uint8)
     table[ord(dialect.delimiter)] = _DELIMITER_CLASS
-    table[[_LF, _CR, _QUOTE, 0]] = _LF_CLASS, _CR_CLASS, _QUOTE_CLASS, _NUL_CLASS
+    table[[_LF, _QUOTE, 0]] = _LF_CLASS, _QUOTE_CLASS, _NUL_CLASS
     return table
 
 
@@ -200,16 +204,11 @@ def _whole(ends: _Places, dialect: Dialect, width: int) -> int:
     return int(ends[-1]) + 1 if ends.size else 0
 
 
-def _check_ends(block: NDArray[np.uint8], returns: _Places, ends: _Places, dialect: Dialect) -> None:
-    """Refuse line ends of two kinds, and a carriage return that ends no line."""
-    reason = "a carriage return that is outside quotes and ends no line"
-    if not dialect.is_crlf:
-        _refuse((returns, reason))
-        return
-    _refuse(
-        (returns[block[returns + 1] != _LF], reason),
-        (ends[(ends == 0) | (block[ends - 1] != _CR)], "a line that ends in LF, while the first one ends in CR LF"),
-    )
+def _other_ends(block: NDArray[np.uint8], ends: _Places, dialect: Dialect) -> tuple[_Places, str]:
+    """Return line ends that are not of the file's kind."""
+    is_crlf = (ends > 0) & (block[ends - 1] == _CR)
+    kinds = ("CR LF", "LF") if dialect.is_crlf else ("LF", "CR LF")
+    return ends[is_crlf != dialect.is_crlf], f"a line that ends in {kinds[1]}, while the first one ends in {kinds[0]}"
 
 
 def _refuse(*offenders: tuple[_Places, str]) -> None:
