@@ -109,7 +109,7 @@ def test_the_builder_asks_the_same(session: Session) -> None:
 
 def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> None:
     text = (folder / "clinic.yaml").read_text().replace("groups: 2", "groups: 1")
-    (folder / "copy.csv").write_text((folder / "visits.csv").read_text())
+    (folder / "copy.csv").write_text((folder / "visits.csv").read_text() + "999,heart,1,n\n")
     (folder / "one.yaml").write_text(text.replace("visits.csv", "copy.csv").replace("dataset: clinic", "dataset: one"))
     curator.add(folder / "one.yaml", budget=PureDP(10))
     session = curator.session("one")

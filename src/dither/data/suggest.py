@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand, has_secret, redact
-from dither.data.conversion import convert_to_parquet
 from dither.data.expressions import Kind
 from dither.data.files import scalar
 from dither.data.hints import hint, id_candidates
@@ -24,7 +23,7 @@ from dither.data.schema import check_name
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
-__all__ = ["Draft", "convert_to_parquet", "suggest"]
+__all__ = ["Draft", "suggest"]
 
 _PARQUET: Final = (".parquet", ".pq", ".parq")
 _CSV: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")

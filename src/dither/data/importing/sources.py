@@ -146,6 +146,11 @@ def is_parquet(path: str | Path) -> bool:
     return str(path).lower().endswith(PARQUET_ENDINGS)
 
 
+def is_path_in_spark(source: str) -> bool:
+    """Return whether Spark takes a source for a path instead of a table of its catalogue."""
+    return "/" in source or is_csv(source) or is_parquet(source)
+
+
 def files_of(table: Table, folder: Path | None) -> list[str]:
     """Return the files that a source names, patterns expanded and links followed; refuse what is no file of ours."""
     if "\x00" in table.source:
@@ -164,6 +169,16 @@ def files_of(table: Table, folder: Path | None) -> list[str]:
         endings = ", ".join((*CSV_ENDINGS, *PARQUET_ENDINGS))
         raise EngineUnavailable(f"table {table.name}: {table.source} is of no known kind; files end in {endings}")
     return [str(Path(file).resolve()) for file in files]
+
+
+def files_below(folder: Path) -> list[str]:
+    """Return the files of a directory of Parquet, as Spark reads it: names that begin with a dot or _ do not count."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.resolve())
+        for path in found
+        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
 
 
 def absent_column(table: Table, name: str, present: Sequence[str]) -> str:
