@@ -1,7 +1,7 @@
 """Adding a data set: its files are read once, strictly, into a draft; only a whole draft becomes the edition.
 
-Nothing is left behind by what fails: not a file, not a name, not a budget. One data set is added at a time, under a lock
-that ends with its holder, so that drafts of a killed process are known for what they are and removed.
+Nothing is left behind by what fails: not a file, not a name, not a budget. One data set is added at a time, under a
+lock that ends with its holder, so that drafts of a killed process are known for what they are and removed.
 """
 
 from __future__ import annotations
@@ -136,8 +136,10 @@ def _is_file(dataset: DataSet, table: Table) -> bool:
     scheme = dataset.engine.split(":", 1)[0]
     if scheme != "spark":
         return scheme == "duckdb"
-    return "://" not in table.source and (is_csv(table.source) or is_parquet(table.source)) and (
-        not Path(table.source).is_dir()
+    return (
+        "://" not in table.source
+        and (is_csv(table.source) or is_parquet(table.source))
+        and (not Path(table.source).is_dir())
     )
 
 

@@ -5,17 +5,18 @@
     data/clinic/edition.json            what is below, for the owner alone
     data/clinic/visits-5c1d….parquet    the rows of a table, written here when they were added
 
-A file that changes after it was added does not matter any more: queries read the copy. Adding it again is a new edition
-of the same data set, under the same budget, and the older copy goes. A copy that is not the one that was written here is
-not read. Where the owner's Parquet is read in place, or a directory of it in Spark, the same holds of those files.
+A file that changes after it was added does not matter any more: queries read the copy. Adding it again is a new
+edition of the same data set, under the same budget, and the older copy goes. A copy that is not the one that was
+written here is not read. The same holds of the owner's Parquet where it is read in place, and of directories of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -48,17 +49,14 @@ class TableEdition:
     is_public: bool = False
 
     @property
+    def sources(self) -> set[str]:
+        """All by which the rows that were added can be known: paths, inodes, bytes, and what servers call them."""
+        return set(self.places) | _marks(self.origins)
+
+    @property
     def marks(self) -> set[str]:
-        """All by which the rows can be known again: paths, bytes, servers' names, and files as they are now."""
-        found = set(self.places)
-        for file in (*self.origins, *self.files):
-            found |= {f"path {file.path}", f"bytes {file.digest}"}
-            try:
-                now = KnownFile.found(file.path)
-            except OSError:
-                continue
-            found.add(f"inode {now.device} {now.inode}")
-        return found
+        """The same, with the files that queries read."""
+        return self.sources | _marks(self.files)
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,9 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
         return dataset
     edition = current(home, dataset.name)
     if edition is None or edition.fingerprint != fingerprint(dataset):
-        raise EngineUnavailable(f"the rows of {dataset.name} were not imported as it is declared; {_again(dataset.name)}")
+        raise EngineUnavailable(
+            f"the rows of {dataset.name} were not imported as it is declared; {_again(dataset.name)}"
+        )
     sources = {table.name: _source(home, dataset, table, edition.tables[table.name]) for table in wanted}
     return replace(
         dataset, tables=tuple(replace(one, source=sources.get(one.name, one.source)) for one in dataset.tables)
@@ -149,11 +149,22 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
 def marks_of(home: Path, dataset: DataSet) -> set[str]:
     """Return all by which the private rows of a registered data set can be known again."""
     edition = None
-    try:
+    with contextlib.suppress(EngineUnavailable):
         edition = current(home, dataset.name)
-    except EngineUnavailable:
-        pass
     return edition.marks if edition is not None else set(_declared_marks(home, dataset))
+
+
+def _marks(files: Iterable[KnownFile]) -> set[str]:
+    found = set()
+    for file in files:
+        found.add(f"path {file.path}")
+        if file.digest:
+            found.add(f"bytes {file.digest}")
+        # As it is now: the inode of a file that is gone may be another one's.
+        with contextlib.suppress(OSError):
+            now = KnownFile.found(file.path)
+            found.add(f"inode {now.device} {now.inode}")
+    return found
 
 
 def _declared_marks(home: Path, dataset: DataSet) -> Iterator[str]:
@@ -163,8 +174,7 @@ def _declared_marks(home: Path, dataset: DataSet) -> Iterator[str]:
             files = files_of(table, home) if not table.is_public else []
         except DitherError:
             continue
-        for file in files:
-            yield from TableEdition(origins=(KnownFile.found(file, digest="unknown"),)).marks - {"bytes unknown"}
+        yield from _marks(map(KnownFile.found, files))
 
 
 def _source(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -> str:

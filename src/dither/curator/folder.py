@@ -177,7 +177,7 @@ class Curator:
                 continue
             known = marks_of(self.folder, other)
             for table in dataset.tables:
-                if not table.is_public and edition.tables[table.name].marks & known:
+                if not table.is_public and edition.tables[table.name].sources & known:
                     owner = f"it belongs to the data set {other.name}, whose budget covers the same people"
                     raise InvalidParameter("source", table.source, f"registered once: {owner}")
 

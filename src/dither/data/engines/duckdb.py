@@ -1,13 +1,12 @@
-# ruff: noqa: S608 - every name and path in a statement is quoted or made up here
 """DuckDB, in this process: CSV and Parquet files, pandas, Polars and Arrow frames.
 
 **Closed.** Before the first query the connection is locked: only the declared files can be read, nothing can be
 written but spilled intermediate results (in a folder of this engine's own, removed at the end), no extension can be
 loaded, no setting changed. Undeclared columns are not read.
 
-**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened: see
-``importing``. Queries read the Parquet that was made of it. Before and after each statement every file that is read must
-still be the one that was opened.
+**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
+see ``importing``. Queries read the Parquet that was made of it. Before and after each statement every file that is read
+must still be the one that was opened.
 
 **Silent.** Cells of another kind are NULL, and nothing is reported about them. A query that fails raises
 ``EngineFailure``, whose text is always the same and which carries no cause.

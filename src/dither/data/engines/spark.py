@@ -1,15 +1,16 @@
-"""Spark, when one machine is not enough: Parquet and CSV files, directories of Parquet, tables of the catalogue, frames.
+"""Spark, when one machine is not enough: files, directories of Parquet, tables of the catalogue, frames.
 
 The engine of a data set is ``spark`` (this machine), ``spark://host:port``, or ``spark:`` and any other master. One
 Spark runs in a process and is shared by all engines of it; each engine has a session of its own, with its own settings
 and views. Types are declared by files and tables, never guessed from values.
 
-**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened: see
-``importing``. Spark reads the Parquet that was made of it. Before and after each statement every file of this machine
-that is read must still be the one that was opened.
+**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
+see ``importing``. Spark reads the Parquet that was made of it. Before and after each statement every file of this
+machine that is read must still be the one that was opened.
 
-**Silent.** Cells of another kind are NULL, and nothing is reported about them. Spark's log is off, in the process and in the Java machine, because its errors quote cells. A query that fails
-raises ``EngineFailure``, whose text is always the same and which carries no cause.
+**Silent.** Cells of another kind are NULL, and nothing is reported about them. Spark's log is off, in the process and
+in the Java machine, because its errors quote cells. A query that fails raises ``EngineFailure``, whose text is always
+the same and which carries no cause.
 """
 
 from __future__ import annotations

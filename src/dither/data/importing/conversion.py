@@ -2,8 +2,8 @@
 """A table's files become one Parquet file of the declared columns: every cell of its declared kind, or NULL.
 
 CSV is read by the one strict reader of the project; Parquet is read whole. Cells are made by the same forms that an
-engine prints for a query, so that a copy means what the file means. What cannot be read to the end is refused, with file
-and line, or file and column. The copy is readable by its owner alone and is on disk when its name appears.
+engine prints for a query, so that a copy means what the file means. What cannot be read to the end is refused, with
+file and line, or file and column. The copy is readable by its owner alone and is on disk when its name appears.
 """
 
 from __future__ import annotations
@@ -146,9 +146,7 @@ def _cells(table: Table, source: Source) -> str:
     return f"SELECT {cells} FROM {source[0]} AS s"
 
 
-def _run(
-    connection: DuckDBPyConnection, table: Table, statement: str, parts: Sequence[tuple[str, Source]]
-) -> None:
+def _run(connection: DuckDBPyConnection, table: Table, statement: str, parts: Sequence[tuple[str, Source]]) -> None:
     """Run a statement over all cells; where it fails, name the file and the column that cannot be read."""
     if _succeeds(connection, statement):
         return
