@@ -147,9 +147,9 @@ def _from_server(home: Path, dataset: DataSet, tables: list[Table]) -> dict[str,
     """Open tables that stay where they are, and let the engine say what they are and whether they can be read."""
     with connect(replace(dataset, tables=tuple(tables)), folder=home) as engine:
         engine.check()
-        return {
-            table.name: TableEdition(
-                places=engine.places(table), files=tuple(KnownFile.found(file) for file in engine.files(table))
-            )
-            for table in tables
-        }
+        editions = {}
+        for table in tables:
+            files = tuple(KnownFile.found(file) for file in engine.files(table))
+            editions[table.name] = TableEdition(origins=files, files=files, places=engine.places(table))
+        engine.check()
+    return editions

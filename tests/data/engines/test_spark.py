@@ -7,6 +7,7 @@ import datetime
 import importlib.util
 import itertools
 import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -303,6 +304,42 @@ def test_a_query_that_dies_says_one_thing_and_logs_nothing(
     assert failure.value.__cause__ is failure.value.__context__ is None
     output = capfd.readouterr()
     assert cell not in output.out + output.err + caplog.text
+
+
+def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[..., Engine]) -> None:
+    """CSV is imported; a directory of Parquet is checked whole, stays where it is, and must stay as it is."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "one.csv").write_text('n,t\n1,"a\rb"\n2,c\n')
+    (tmp_path / "many").mkdir()
+    for part in range(2):
+        parquet.write_table(pyarrow.table({"n": [part], "t": ["x"]}), tmp_path / "many" / f"part{part}.parquet")
+    columns = (Column("n", Kind.INTEGER), Column("t", Kind.TEXT))
+    tables = (Table("one", columns, str(tmp_path / "one.csv")), Table("many", columns, str(tmp_path / "many")))
+    curator = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    curator.add(DataSet("both", tables, ROW, engine="spark"), budget=PureDP(1))
+    (tmp_path / "one.csv").unlink()
+    session = curator.session("both")
+    engine = session.open()
+    assert [engine.aggregate(Aggregation(Scan(table), (), (CountRows(),))).measures for table in tables] == [
+        ((2,),),
+        ((2,),),
+    ]
+    shutil.copy(tmp_path / "many" / "part0.parquet", tmp_path / "again.parquet")
+    (tmp_path / "again.parquet").replace(tmp_path / "many" / "part0.parquet")
+    with pytest.raises(EngineUnavailable, match="replaced or written to"):
+        engine.check()
+    with pytest.raises(EngineFailure):
+        engine.aggregate(Aggregation(Scan(tables[1]), (), (CountRows(),)))
+    session.close()
+    with pytest.raises(EngineUnavailable, match="is not what was added; add it again"):
+        session.open()
+    second = DataSet("other", (dataclasses.replace(tables[1], name="seen"),), ROW, engine="spark")
+    with pytest.raises(InvalidParameter, match="registered once: it belongs to the data set both"):
+        curator.add(second, budget=PureDP(1))
+    (tmp_path / "many" / "part1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(EngineUnavailable, match="many cannot be read to its end|no Parquet that Spark can read"):
+        curator.add(DataSet("both", tables[1:], ROW, engine="spark"), budget=PureDP(1))
+    curator.close()
 
 
 def test_without_java_or_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -36,16 +36,16 @@ def places_of(connection: Connection[Any], relation: str) -> tuple[str, ...]:
 
     """
     found = connection.execute(_RELATIONS, (relation,)).fetchall()
-    server = _server(connection)
-    return tuple(f"postgresql {server} {database} {number}" for database, number in found)
+    return tuple(
+        f"postgresql {server} {database} {number}" for server in _servers(connection) for database, number in found
+    )
 
 
-def _server(connection: Connection[Any]) -> str:
-    """Return the number that a cluster got when it was made; where it is not told, the address that was reached."""
+def _servers(connection: Connection[Any]) -> list[str]:
+    """Return the address that was reached and, if this role is told it, the number that the cluster got when made."""
+    info = connection.info
+    names = [f"{info.hostaddr or info.host}:{info.port}"]
     with contextlib.suppress(Exception):
         told = connection.execute("SELECT system_identifier::text FROM pg_control_system()").fetchone()
-        if told is not None:
-            return str(told[0])
-    connection.rollback()
-    info = connection.info
-    return f"{info.hostaddr or info.host}:{info.port}"
+        names += [] if told is None else [str(told[0])]
+    return names
