@@ -64,8 +64,8 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
     except OSError as error:
         raise EngineUnavailable(f"{goal.parent} cannot be written to ({error.strerror})") from None
     finally:
-        for file in handed:
-            file.unlink(missing_ok=True)
+        for text in handed:
+            text.unlink(missing_ok=True)
     _refuse_changed(origins)
     return tuple(origins)
 
