@@ -227,3 +227,10 @@ def test_a_row_that_never_ends_is_refused_before_memory_is(tmp_path: Path, monke
     path.write_text('a,b\n1,2\n3,"' + "x\n" * 500)
     with pytest.raises(EngineUnavailable, match=r"line 3: a row of more than 100 bytes, or an unclosed quote"):
         fast(path)
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for name, reason in (("absent.csv", "No such file"), ("folder.csv", "Is a directory")):
+        with pytest.raises(EngineUnavailable, match=rf"{name} cannot be read: {reason}"):
+            fast(tmp_path / name)

@@ -55,7 +55,8 @@ class CsvReader:
 
     def __init__(self, file: str | Path, wanted: Collection[str] = ()) -> None:
         self._file = file
-        self._raw = DigestingReader(file)
+        with self._reading():
+            self._raw = DigestingReader(file)
         self._stream: _Stream = gzip.GzipFile(fileobj=self._raw) if str(file).lower().endswith(".gz") else self._raw  # type: ignore[call-overload]
         self._held = b""
         self._is_over = False
