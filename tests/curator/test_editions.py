@@ -287,7 +287,7 @@ def test_a_data_set_without_an_edition_keeps_its_file(curator: Curator, folder: 
 # ------------------------------------------------------------------------------------------------ whole or not at all
 
 
-@pytest.mark.parametrize("step", ["register", "keep", "declare"])
+@pytest.mark.parametrize("step", ["register", "keep", "schema"])
 def test_whatever_an_add_dies_of_it_can_be_done_again(folder: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     curator = Curator.create(folder / "home", anchors=folder / "anchors")
 
@@ -295,8 +295,15 @@ def test_whatever_an_add_dies_of_it_can_be_done_again(folder: Path, step: str, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as dying:
-        target: Any = {"register": curator.ledger, "keep": adding.Draft, "declare": curator}[step]
-        dying.setattr(target, step, die)
+        if step == "schema":
+            replace = os.replace
+
+            def replacing(source: Any, goal: Path) -> None:
+                (die if goal.suffix == ".yaml" else replace)(source, goal)
+
+            dying.setattr(os, "replace", replacing)
+        else:
+            dying.setattr(curator.ledger if step == "register" else adding.Draft, step, die)
         # A killed process removes nothing.
         dying.setattr("dither.curator.adding.shutil.rmtree", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt):
@@ -305,6 +312,34 @@ def test_whatever_an_add_dies_of_it_can_be_done_again(folder: Path, step: str, m
     curator.add(folder / "clinic.yaml", budget=PureDP(10))
     assert sorted(path.name for path in (curator.folder / "data").iterdir()) == [".lock", "clinic"]
     assert len(copies(curator)) == 1
+    assert exact(curator.session("clinic")) == (200,)
+    curator.close()
+
+
+def test_an_add_that_is_refused_leaves_what_was_there(curator: Curator, folder: Path) -> None:
+    before = sorted(path.name for path in (curator.folder / "data" / "clinic").iterdir())
+    write(folder, *whole(ROWS[:50]))
+    with pytest.raises(InvalidParameter, match="budget"):
+        curator.add(folder / "clinic.yaml", budget=PureDP(11))
+    assert sorted(path.name for path in (curator.folder / "data" / "clinic").iterdir()) == before
+    assert sorted(path.name for path in (curator.folder / "data").iterdir()) == [".lock", "clinic"]
+    assert exact(curator.session("clinic")) == (200,)
+
+
+def test_a_folder_may_be_moved(curator: Curator, folder: Path) -> None:
+    curator.close()
+    (folder / "home").rename(folder / "elsewhere")
+    (folder / "visits.csv").unlink()
+    moved = Curator.open(folder / "elsewhere", anchors=folder / "anchors")
+    session = moved.session("clinic")
+    assert exact(session) == (200,)
+    session.close()
+    moved.close()
+
+
+def test_a_folder_may_be_called_anything(folder: Path) -> None:
+    curator = Curator.create(folder / "it's [a]* {folder}?", anchors=folder / "anchors")
+    curator.add(folder / "clinic.yaml", budget=PureDP(10))
     assert exact(curator.session("clinic")) == (200,)
     curator.close()
 

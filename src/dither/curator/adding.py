@@ -25,6 +25,7 @@ from dither.data.schema import DataSet, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 _DRAFTS: Final = ".adding-"
+_SCHEMA: Final = "schema.yaml"
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Draft:
 
     Args:
         home: the curator's folder.
-        folder: the draft's own.
+        folder: the draft's own; it holds the copies, the edition that names them, and the schema, all on disk.
         dataset: the name.
-        edition: what it will be; the copies are still in the draft.
+        edition: what it will be.
 
     """
 
@@ -45,31 +46,33 @@ class Draft:
     edition: Edition
 
     def keep(self) -> None:
-        """Put the copies in place, then the edition that names them, and remove those of the one before."""
+        """Put everything in place and remove the copies of the edition before: only names change, nothing is written.
+
+        The schema comes last: a data set that has none is not there, and one that has an older one does not fit its
+        edition, so that whatever this dies of, adding again mends it.
+        """
         goal = folder_of(self.home, self.dataset)
         goal.mkdir(mode=0o700, exist_ok=True)
-        tables = {}
-        for name, table in self.edition.tables.items():
-            if table.is_copy:
-                (copy,) = table.files
-                path = goal / Path(copy.path).name
-                os.replace(copy.path, path)
-                table = replace(table, files=(replace(copy, path=str(path.resolve())),))
-            tables[name] = table
-        write_whole(goal / FILE, replace(self.edition, tables=tables).to_json())
-        kept = {Path(file.path).name for table in tables.values() if table.is_copy for file in table.files}
+        kept = {path.name for table in self.edition.tables.values() if table.is_copy for path in _paths(table)}
+        for name in (*sorted(kept), FILE):
+            os.replace(self.folder / name, goal / name)
         for path in goal.iterdir():
             if path.name not in {*kept, FILE}:
                 path.unlink()
         keep_on_disk(goal)
+        os.replace(self.folder / _SCHEMA, self.home / "datasets" / f"{self.dataset}.yaml")
+        keep_on_disk(self.home / "datasets")
 
 
 @contextmanager
 def one_at_a_time(home: Path) -> Iterator[None]:
     """Hold the folder for adding; whatever an earlier holder left is removed."""
     data = home / "data"
-    data.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        data.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise EngineUnavailable(f"{home} cannot be written to ({error.strerror})") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         for left in data.glob(f"{_DRAFTS}*"):
@@ -80,12 +83,13 @@ def one_at_a_time(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def drafted(home: Path, dataset: DataSet, *, in_place: bool = False) -> Iterator[Draft]:
+def drafted(home: Path, dataset: DataSet, schema: str, *, in_place: bool = False) -> Iterator[Draft]:
     """Read all sources of a data set into a draft, which is gone afterwards unless it was kept.
 
     Args:
         home: the curator's folder.
         dataset: as it is declared, with files that can be found from ``home``.
+        schema: the same, as the text of its file.
         in_place: whether Parquet is read where it is, after it was checked whole, instead of being copied.
 
     """
@@ -96,10 +100,13 @@ def drafted(home: Path, dataset: DataSet, *, in_place: bool = False) -> Iterator
         tables = _from_server(home, dataset, elsewhere) if elsewhere else {}
         for table in dataset.tables:
             if table.name not in tables:
-                tables[table.name] = _imported(home, folder, table, in_place=in_place)
+                tables[table.name] = _imported(home, folder, dataset, table, in_place=in_place)
         tables = {name: replace(part, is_public=dataset.table(name).is_public) for name, part in tables.items()}
         added = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        yield Draft(home, folder, dataset.name, Edition(fingerprint(dataset), added, tables))
+        edition = Edition(fingerprint(dataset), added, tables)
+        write_whole(folder / FILE, edition.to_json())
+        write_whole(folder / _SCHEMA, schema)
+        yield Draft(home, folder, dataset.name, edition)
     except OSError as error:
         raise EngineUnavailable(f"{home} cannot be written to ({error.strerror})") from None
     finally:
@@ -117,7 +124,7 @@ def write_whole(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def _imported(home: Path, folder: Path, table: Table, *, in_place: bool) -> TableEdition:
+def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:
     if table.source == FRAMES:
         return TableEdition()
     files = files_of(table, home)
@@ -128,7 +135,13 @@ def _imported(home: Path, folder: Path, table: Table, *, in_place: bool) -> Tabl
         return TableEdition(origins=origins, files=origins)
     copy = folder / f"{table.name}-{uuid.uuid4().hex}.parquet"
     origins = convert(table, files, copy)
-    return TableEdition(origins=origins, files=(known(copy),), is_copy=True)
+    # Under the name that it will have: renaming changes neither inode nor time.
+    kept = replace(known(copy), path=str(folder_of(home, dataset.name) / copy.name))
+    return TableEdition(origins=origins, files=(kept,), is_copy=True)
+
+
+def _paths(table: TableEdition) -> Iterator[Path]:
+    yield from (Path(file.path) for file in table.files)
 
 
 def _is_file(dataset: DataSet, table: Table) -> bool:

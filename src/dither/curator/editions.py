@@ -112,12 +112,15 @@ def folder_of(home: Path, name: str) -> Path:
 
 def current(home: Path, name: str) -> Edition | None:
     """Return the edition of a data set, if it was ever added with one."""
+    folder = folder_of(home, name)
     try:
-        return Edition.from_json((folder_of(home, name) / FILE).read_text(encoding="utf-8"))
+        edition = Edition.from_json((folder / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}") from None
+    # Copies are beside their edition, wherever the curator's folder was moved to.
+    return replace(edition, tables={name: _moved(table, folder) for name, table in edition.tables.items()})
 
 
 def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSet:
@@ -190,6 +193,12 @@ def _source(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -
         if now != [file.path for file in edition.files]:
             raise EngineUnavailable(f"table {table.name}: there are other files now; {_again(dataset.name)}")
     return table.source
+
+
+def _moved(table: TableEdition, folder: Path) -> TableEdition:
+    if not table.is_copy:
+        return table
+    return replace(table, files=tuple(replace(file, path=str(folder / Path(file.path).name)) for file in table.files))
 
 
 def _again(name: str) -> str:

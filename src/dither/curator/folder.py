@@ -120,12 +120,11 @@ class Curator:
 
         """
         dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
-        _written(dataset)
-        with one_at_a_time(self.folder), drafted(self.folder, dataset, in_place=in_place) as draft:
+        text = _written(dataset)
+        with one_at_a_time(self.folder), drafted(self.folder, dataset, text, in_place=in_place) as draft:
             self._refuse_second_name(dataset, draft.edition)
             self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
             draft.keep()
-            self.declare(dataset)
         return dataset
 
     def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:

@@ -109,6 +109,8 @@ class SparkEngine(Engine):
         self._lists: dict[tuple[Any, ...], str] = {}
         self._copies: str | None = None
         self._read: tuple[KnownFile, ...] = ()
+        #: What was read before Spark died: another Spark goes on with the same files or not at all.
+        self._before: dict[str, KnownFile] = {}
 
     def check(self) -> None:
         """Open every table, compare declared columns with those that exist, and files with those that were opened."""
@@ -138,11 +140,11 @@ class SparkEngine(Engine):
         with contextlib.suppress(Exception), _quietly():
             if are_unchanged(self._read):
                 answer = statement.read(session.sql(statement.text).collect())
-        if answer is None:
-            if _is_dead():
-                self.close()
-            raise EngineFailure
-        if not are_unchanged(self._read):
+        if answer is None and _is_dead():
+            known = {file.path: file for file in self._read}
+            self.close()
+            self._before = known
+        if answer is None or not are_unchanged(self._read):
             raise EngineFailure
         return answer
 
@@ -249,7 +251,10 @@ class SparkEngine(Engine):
             files = paths = [str(copy)]
         elif files and not Path(paths[0]).is_dir():
             paths = files
-        self._read += tuple(KnownFile.found(file) for file in files)
+        found = [KnownFile.found(file) for file in files]
+        if any(self._before.get(file.path, file).state != file.state for file in found):
+            raise EngineUnavailable(FILES_CHANGED)
+        self._read += tuple(found)
         rows: Any = None
         with contextlib.suppress(Exception):
             if is_path:
