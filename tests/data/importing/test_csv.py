@@ -8,6 +8,7 @@ import io
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from dither.data import Column, Kind, Table
 from dither.data.importing import csv_reader
 from dither.data.importing.conversion import convert
 from dither.data.importing.csv_reader import CsvReader
+from dither.data.importing.raw_parquet import TextWriter
 from dither.errors import EngineUnavailable
 
 Row = tuple[str | None, ...]
@@ -234,3 +236,21 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     for name, reason in (("absent.csv", "No such file"), ("folder.csv", "Is a directory")):
         with pytest.raises(EngineUnavailable, match=rf"{name} cannot be read: {reason}"):
             fast(tmp_path / name)
+
+
+def test_wide_tables_reach_other_readers_of_parquet_too(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    names = [f"c{place}" for place in range(40)]
+    rows = [[f"{row}-{name}é" for name in names] for row in range(30)]
+    with (tmp_path / "raw.parquet").open("wb") as stream:
+        writer = TextWriter(stream, names)
+        for start in range(0, 30, 2):
+            columns = [[row[place].encode() for row in rows[start : start + 2]] for place in range(40)]
+            lengths = [np.array([len(text) for text in column]) for column in columns]
+            texts = [np.frombuffer(b"".join(column), dtype=np.uint8) for column in columns]
+            writer.write(list(zip(texts, lengths, strict=True)), 2)
+        writer.finish()
+    found = parquet.read_table(tmp_path / "raw.parquet")
+    assert found.column_names == names
+    assert [list(row.values()) for row in found.to_pylist()] == rows
+    assert sorted(duckdb.read_parquet(str(tmp_path / "raw.parquet")).fetchall()) == sorted(map(tuple, rows))
