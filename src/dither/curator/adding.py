@@ -20,7 +20,7 @@ from typing import Final
 from dither.curator.editions import FILE, Edition, TableEdition, fingerprint, folder_of
 from dither.data.engines import connect
 from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
-from dither.data.importing.sources import FRAMES, KnownFile, files_of, is_csv, is_parquet, known
+from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
 from dither.data.schema import DataSet, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
@@ -162,7 +162,7 @@ def _from_server(home: Path, dataset: DataSet, tables: list[Table]) -> dict[str,
         engine.check()
         editions = {}
         for table in tables:
-            files = tuple(KnownFile.found(file) for file in engine.files(table))
+            files = tuple(map(known, engine.files(table)))
             editions[table.name] = TableEdition(origins=files, files=files, places=engine.places(table))
         engine.check()
     return editions

@@ -7,7 +7,6 @@ import datetime
 import importlib.util
 import itertools
 import logging
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -324,7 +323,7 @@ def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[...
         ((2,),),
         ((2,),),
     ]
-    shutil.copy(tmp_path / "many" / "part0.parquet", tmp_path / "again.parquet")
+    parquet.write_table(pyarrow.table({"n": [7], "t": ["y"]}), tmp_path / "again.parquet")
     (tmp_path / "again.parquet").replace(tmp_path / "many" / "part0.parquet")
     with pytest.raises(EngineUnavailable, match="replaced or written to"):
         engine.check()

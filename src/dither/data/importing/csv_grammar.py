@@ -164,8 +164,8 @@ def last_block(data: bytes, dialect: Dialect, width: int) -> bytes:
     return data if size == len(data) else data[: size + len(end)] if size else b""
 
 
-def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...]] | None:
-    """Return how a file is written and the fields of its first row, or None if that row does not end here.
+def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...], int] | None:
+    """Return how a file is written, the fields of its first row and their bytes; None if that row does not end here.
 
     Args:
         data: the beginning of the file, in valid UTF-8 as far as the row goes.
@@ -188,7 +188,7 @@ def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...]] | 
     for place in range(width):
         content, _ = rows.column(place)
         fields.append(content.tobytes().decode().removeprefix('"'))
-    return dialect, tuple(fields)
+    return dialect, tuple(fields), end + 1
 
 
 def _classes(dialect: Dialect) -> NDArray[np.uint8]:

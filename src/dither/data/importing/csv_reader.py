@@ -113,7 +113,7 @@ class CsvReader:
             return Header(Dialect(","), (), 0)
         if self._is_over and not data.endswith(b"\n"):
             data += b"\n"
-        found: list[tuple[Dialect, tuple[str, ...]]] = []
+        found: list[Header] = []
         problem: MalformedError | None = None
         try:
             for delimiter in DELIMITERS:
@@ -122,17 +122,16 @@ class CsvReader:
                 except MalformedError as error:
                     problem = problem or error
                 else:
-                    found += [row] if row is not None else []
+                    found += [Header(*row)] if row is not None else []
         except UnicodeDecodeError:
             problem, found = MalformedError(0, "bytes that are not UTF-8"), []
         if not found:
             reason = problem.reason if problem else f"more than {_LONGEST_HEADER} bytes, or an unclosed quote"
             raise self._refusal(problem.place if problem else 0, data, f"in the names of the columns, {reason}")
-        dialect, names = max(found, key=lambda one: (len(wanted & set(one[1])), len(one[1])))
-        size = _row_size(data)
-        self._line += data.count(b"\n", 0, size)
-        self._held = self._held[size:]
-        return Header(dialect, names, size)
+        best = max(found, key=lambda one: (len(wanted & set(one.names)), len(one.names)))
+        self._line += data.count(b"\n", 0, best.size)
+        self._held = self._held[best.size :]
+        return best
 
     def _more(self, wanted: int) -> None:
         """Hold at least so many bytes, or all that are left."""
@@ -182,11 +181,3 @@ class CsvReader:
         line = self._line + data.count(b"\n", 0, place)
         fix = "nothing was taken from the file; write it again with a tool that quotes"
         return EngineUnavailable(f"{self._file}, line {line}: {reason}; {fix}")
-
-
-def _row_size(data: bytes) -> int:
-    """Return the bytes of the first row, which is known to end."""
-    end = data.index(b"\n")
-    while data.count(b'"', 0, end) % 2:
-        end = data.index(b"\n", end + 1)
-    return end + 1
