@@ -255,7 +255,7 @@ def test_a_declaration_that_was_changed_by_hand_needs_its_rows_again(curator: Cu
 # ---------------------------------------------------------------------------------------------- one budget for rows
 
 
-@pytest.mark.parametrize("way", ["pattern", "hard link", "copy", "packed name", "import", "renamed"])
+@pytest.mark.parametrize("way", ["pattern", "hard link", "copy", "packed name", "import", "renamed", "earlier edition"])
 def test_the_same_rows_get_no_second_budget(curator: Curator, folder: Path, way: str) -> None:
     source = {"pattern": "vis*.csv", "import": str(copies(curator)[0])}.get(way, "other.csv")
     if way == "hard link":
@@ -265,6 +265,11 @@ def test_the_same_rows_get_no_second_budget(curator: Curator, folder: Path, way:
     elif way == "packed name":
         (folder / "deep").mkdir()
         source = "deep/../visit[s].csv"
+    elif way == "earlier edition":
+        (folder / "visits.csv").rename(folder / "other.csv")
+        for size in (50, 60):
+            write(folder, *whole(ROWS[:size]))
+            curator.add(folder / "clinic.yaml", budget=PureDP(10))
     elif way == "renamed":
         (folder / "visits.csv").rename(folder / "other.csv")
     schema = (folder / "clinic.yaml").read_text().replace("dataset: clinic", "dataset: fresh")

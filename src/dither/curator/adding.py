@@ -12,12 +12,12 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dither.curator.editions import FILE, Edition, TableEdition, fingerprint, folder_of
+from dither.curator.editions import FILE, Edition, TableEdition, current, fingerprint, folder_of
 from dither.data.engines import connect
 from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
 from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
@@ -103,7 +103,7 @@ def drafted(home: Path, dataset: DataSet, schema: str, *, in_place: bool = False
                 tables[table.name] = _imported(home, folder, dataset, table, in_place=in_place)
         tables = {name: replace(part, is_public=dataset.table(name).is_public) for name, part in tables.items()}
         added = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        edition = Edition(fingerprint(dataset), added, tables)
+        edition = Edition(fingerprint(dataset), added, tables, _earlier(home, dataset.name))
         write_whole(folder / FILE, edition.to_json())
         write_whole(folder / _SCHEMA, schema)
         yield Draft(home, folder, dataset.name, edition)
@@ -122,6 +122,14 @@ def write_whole(path: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     draft.replace(path)
+
+
+def _earlier(home: Path, name: str) -> tuple[str, ...]:
+    """Return by what the rows of all editions before can be known; an edition that cannot be read is taken for none."""
+    before = None
+    with suppress(EngineUnavailable):
+        before = current(home, name)
+    return before.lasting if before is not None else ()
 
 
 def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:

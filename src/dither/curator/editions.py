@@ -67,18 +67,20 @@ class Edition:
         fingerprint: a digest of what the import depends on: sources and kinds.
         added: when, in UTC.
         tables: by name.
+        earlier: by what the private rows of earlier editions can be known: they were answered about under this budget.
 
     """
 
     fingerprint: str
     added: str
     tables: dict[str, TableEdition]
+    earlier: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the record as text."""
         record = {"version": _VERSION, "fingerprint": self.fingerprint, "added": self.added}
         tables = {name: asdict(table) for name, table in self.tables.items()}
-        return json.dumps({**record, "tables": tables}, indent=1) + "\n"
+        return json.dumps({**record, "tables": tables, "earlier": self.earlier}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Edition:
@@ -87,12 +89,17 @@ class Edition:
         if record["version"] != _VERSION:
             raise ValueError
         tables = {name: _table(part) for name, part in record["tables"].items()}
-        return cls(str(record["fingerprint"]), str(record["added"]), tables)
+        return cls(str(record["fingerprint"]), str(record["added"]), tables, tuple(map(str, record["earlier"])))
 
     @property
     def marks(self) -> set[str]:
         """All by which the private rows can be known again."""
-        return set().union(*(table.marks for table in self.tables.values() if not table.is_public))
+        return set(self.earlier).union(*(table.marks for table in self.tables.values() if not table.is_public))
+
+    @property
+    def lasting(self) -> tuple[str, ...]:
+        """Those of them that go with the rows and not with where they were: digests, and what servers call them."""
+        return tuple(sorted(mark for mark in self.marks if not mark.startswith(("path ", "inode "))))
 
 
 def fingerprint(dataset: DataSet) -> str:

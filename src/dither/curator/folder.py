@@ -137,10 +137,6 @@ class Curator:
         """
         return as_read(self.folder, dataset, given or ())
 
-    def declare(self, dataset: DataSet) -> None:
-        """Write down what is public about a data set, in place of what was declared before."""
-        write_whole(self.folder / "datasets" / f"{dataset.name}.yaml", _written(dataset))
-
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
         return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
