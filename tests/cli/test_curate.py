@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from dither.cli import ask, main
 from dither.cli.app import app
+from dither.errors import EngineUnavailable, InvalidParameter
 
 SCHEMA = """\
 dataset: shop
@@ -107,13 +108,42 @@ def test_answers_are_written_in_every_form(home: Path, suffix: str) -> None:
     assert (home / f"answer.{suffix}").stat().st_size > 50
 
 
-def test_a_copy_in_parquet_is_for_the_owner_alone(home: Path) -> None:
-    run("add", "shop.yaml", "--budget", "2", "--parquet")
-    copies = list((home / "home" / "data").glob("*.parquet"))
-    assert len(copies) == 1
-    assert copies[0].stat().st_mode & 0o077 == 0
+def test_the_rows_are_imported_for_the_owner_alone(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    copies = list((home / "home" / "data" / "shop").iterdir())
+    assert sorted(path.suffix for path in copies) == [".json", ".parquet"]
+    for path in (*copies, home / "home" / "data" / "shop"):
+        assert path.stat().st_mode & 0o077 == 0
     (home / "sales.csv").unlink()
     assert [row[0] for row in record("sql", "shop", QUERY, "--epsilon", "0.5")["rows"]] == ["Basel", "Bern"]
+
+
+def test_an_add_that_fails_leaves_nothing_behind(home: Path) -> None:
+    text = (home / "sales.csv").read_text()
+    (home / "sales.csv").write_text(text + '7,"Bern"x,3\n')
+    with pytest.raises(EngineUnavailable, match=r"sales\.csv, line 302: something between the closing quote"):
+        run("add", "shop.yaml", "--budget", "2")
+    assert record("datasets") == []
+    assert run("ledger", "export") == ""
+    assert [path.name for path in (home / "home" / "data").iterdir()] == [".lock"]
+    (home / "sales.csv").write_text(text)
+    assert record("add", "shop.yaml", "--budget", "3")["budget"]["epsilon"] == "3"
+
+
+def test_parquet_may_stay_where_it_is(home: Path) -> None:
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    rows = arrow.table({"customer": [1, 2], "city": ["Bern", "Basel"], "price": [1.0, 2.0]})
+    parquet.write_table(rows, home / "sales.parquet")
+    with pytest.raises(InvalidParameter, match="in_place must be left out for CSV"):
+        run("add", "shop.yaml", "--budget", "2", "--in-place")
+    (home / "shop.yaml").write_text(SCHEMA.replace("sales.csv", "sales.parquet"))
+    run("add", "shop.yaml", "--budget", "2", "--in-place")
+    assert [path.name for path in (home / "home" / "data" / "shop").iterdir()] == ["edition.json"]
+    assert len(record("sql", "shop", QUERY, "--epsilon", "0.5")["rows"]) == 2
+    parquet.write_table(rows.slice(1), home / "sales.parquet")
+    with pytest.raises(EngineUnavailable, match="is not what was added; add it again"):
+        run("sql", "shop", QUERY, "--epsilon", "0.5")
+    assert record("ledger", "show", "shop")[0]["releases"] == 1
 
 
 def test_the_prompt_answers_line_by_line_and_survives_mistakes(

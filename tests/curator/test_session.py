@@ -90,8 +90,15 @@ def test_the_budget_and_the_quota_are_limits(session: Session, curator: Curator)
     other.close()
 
 
-def test_explain_privacy_costs_nothing_and_needs_no_data(session: Session, folder: Path) -> None:
+def remove_rows(folder: Path) -> None:
+    """Remove the file of visits and the copy that was imported of it."""
     (folder / "visits.csv").unlink()
+    for copy in (folder / "home" / "data" / "clinic").glob("*.parquet"):
+        copy.unlink()
+
+
+def test_explain_privacy_costs_nothing_and_needs_no_data(session: Session, folder: Path) -> None:
+    remove_rows(folder)
     quoted = session.sql(f"EXPLAIN PRIVACY {COUNT}", epsilon=1)
     assert isinstance(quoted, Quote)
     assert str(session.quote(COUNT, epsilon=1)) == str(quoted)
@@ -117,7 +124,7 @@ def test_the_builder_asks_the_same(session: Session) -> None:
 
 def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> None:
     text = (folder / "clinic.yaml").read_text().replace("groups: 2", "groups: 1")
-    (folder / "copy.csv").write_text((folder / "visits.csv").read_text())
+    (folder / "copy.csv").write_text((folder / "visits.csv").read_text() + "999,heart,1,n\n")
     (folder / "one.yaml").write_text(text.replace("visits.csv", "copy.csv").replace("dataset: clinic", "dataset: one"))
     curator.add(folder / "one.yaml", budget=PureDP(10))
     session = curator.session("one")
@@ -134,7 +141,7 @@ def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> Non
 
 
 def test_everything_that_releases_has_a_price_beforehand(session: Session, folder: Path) -> None:
-    (folder / "visits.csv").unlink()
+    remove_rows(folder)
     asked: list[Any] = [
         lambda door: door.sql(COUNT, epsilon=1),
         lambda door: door.histogram("visits", "ward", epsilon=1),
@@ -195,7 +202,7 @@ def test_what_is_wrong_costs_nothing(session: Session, text: str, how: dict[str,
 
 
 def test_a_missing_file_costs_nothing_and_is_named(session: Session, folder: Path) -> None:
-    (folder / "visits.csv").unlink()
+    remove_rows(folder)
     with pytest.raises(EngineUnavailable, match="visits"):
         session.sql(COUNT, epsilon=1)
     assert session.balance().releases == 0

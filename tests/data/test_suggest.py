@@ -2,9 +2,7 @@
 
 import datetime
 import gzip
-import os
-import stat
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import duckdb
 import pandas as pd
@@ -12,13 +10,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dither.data import Aggregation, Column, CountRows, DataSet, Kind, Name, Scan, Table
-from dither.data.engines import connect
 from dither.data.files import loads
 from dither.data.hints import hint, id_candidates
-from dither.data.suggest import convert_to_parquet, suggest
+from dither.data.suggest import suggest
 from dither.errors import EngineUnavailable, InvalidParameter, InvalidSchema
-from dither.privacy import ROW
 from dither.testing.postgres import PostgresAbsent, temporary_postgres
 
 
@@ -215,88 +210,3 @@ def test_names_suggest():
     assert hint("DischargeHour").bounds == "[0, 23]"
     assert hint("success_pct").bounds == "[0, 100]"
     assert hint("total").kind is None
-
-
-# -------------------------------------------------------------------------------------------------------- conversion
-
-VISITS = Table(
-    "visits",
-    (Column("age", Kind.INTEGER), Column("cost", Kind.REAL), Column("day", Kind.DATE), Column("region", Kind.TEXT)),
-    "visits.csv",
-)
-CLINIC = DataSet("clinic", (VISITS,), ROW)
-ROWS = "age,secret,cost,day,region\n30,x,1.5,2024-01-01,north\nold,x,nan,2024-02-30,\n12.0,x,1e999,2024-1-1,Süd\n"
-
-
-def test_a_copy_holds_what_the_file_means(tmp_path):
-    (tmp_path / "visits.csv").write_text(ROWS)
-    converted = convert_to_parquet(CLINIC, "visits", tmp_path / "own", origin=tmp_path)
-    path = tmp_path / "own" / "clinic.visits.parquet"
-    assert converted.table("visits").source == str(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
-    assert [entry.name for entry in (tmp_path / "own").iterdir()] == [path.name]
-    rows = duckdb.read_parquet(str(path)).order("age").fetchall()
-    assert rows == [
-        (12, None, None, "Süd"),
-        (30, 1.5, datetime.date(2024, 1, 1), "north"),
-        (None, None, None, None),
-    ]
-    # The same request gives the same answer from the copy, in an engine that reads it by its types.
-    asked = Aggregation(Scan(VISITS), (Name("region"),), (CountRows(),))
-    with connect(CLINIC, folder=tmp_path) as first, connect(converted) as second:
-        assert sorted(first.aggregate(asked).keys, key=repr) == sorted(second.aggregate(asked).keys, key=repr)
-
-
-def test_a_copy_replaces_an_older_one_or_leaves_it(tmp_path):
-    (tmp_path / "visits.csv").write_text(ROWS)
-    convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
-    path = tmp_path / "clinic.visits.parquet"
-    before = path.read_bytes()
-    (tmp_path / "visits.csv").unlink()
-    with pytest.raises(EngineUnavailable):
-        convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
-    assert path.read_bytes() == before
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == [path.name]
-    (tmp_path / "visits.csv").write_text(ROWS.split("\n", 1)[0] + "\n")
-    convert_to_parquet(CLINIC, "visits", tmp_path, origin=tmp_path)
-    assert duckdb.read_parquet(str(path)).fetchall() == []
-
-
-def test_a_failure_midway_names_no_cell(tmp_path, monkeypatch):
-    (tmp_path / "visits.csv").write_text(ROWS)
-
-    @contextmanager
-    def full(*_, **__):
-        class Broken:
-            def execute(self, _):
-                raise duckdb.IOException("could not write 'north'")
-
-        yield Broken()
-
-    import dither.data.conversion as conversion
-
-    real = conversion._write
-
-    def write(*arguments):
-        with monkeypatch.context() as inside:
-            inside.setattr(duckdb, "connect", full)
-            real(*arguments)
-
-    monkeypatch.setattr(conversion, "_write", write)
-    with pytest.raises(EngineUnavailable) as caught:
-        convert_to_parquet(CLINIC, "visits", tmp_path / "own", origin=tmp_path)
-    assert "north" not in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    assert os.listdir(tmp_path / "own") == []
-
-
-def test_only_files_are_copied(tmp_path):
-    elsewhere = DataSet("clinic", (VISITS,), ROW, engine="postgresql://ana:hunter2@db/clinic")
-    with pytest.raises(InvalidParameter, match="duckdb") as caught:
-        convert_to_parquet(elsewhere, "visits", tmp_path)
-    assert "hunter2" not in str(caught.value)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(EngineUnavailable, match="cannot be written"):
-        convert_to_parquet(CLINIC, "visits", tmp_path / "file", origin=tmp_path)

@@ -11,7 +11,6 @@ from dither.cli.console import console, print_json
 from dither.cli.outputs import Output, check_outputs, write_whole
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
-from dither.data.conversion import convert_to_parquet
 from dither.data.suggest import suggest
 from dither.errors import InvalidParameter
 from dither.privacy import Loss
@@ -45,19 +44,10 @@ def draft(source: Path, out: Path | None) -> None:
     console.print(f"wrote {escape(str(out))}: replace every ??? and read the comments", highlight=False)
 
 
-def add(home: Path | None, schema: Path, *, budget: Loss, parquet: bool, as_json: bool) -> None:
-    """Register a data set with its budget."""
+def add(home: Path | None, schema: Path, *, budget: Loss, in_place: bool, as_json: bool) -> None:
+    """Import the rows of a data set and register it with its budget."""
     curator = Curator.open(home)
-    dataset = curator.add(schema, budget=budget)
-    if parquet:
-        for table in dataset.tables:
-            dataset = convert_to_parquet(dataset, table.name, curator.folder / "data")
-        curator.declare(dataset)
-    session = curator.session(dataset.name)
-    try:
-        session.open()
-    finally:
-        session.close()
+    dataset = curator.add(schema, budget=budget, in_place=in_place)
     balance = curator.ledger.balance(dataset.name)
     if as_json:
         print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_json()})

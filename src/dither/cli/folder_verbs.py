@@ -43,21 +43,21 @@ def add(
     suggest: Annotated[
         bool, typer.Option("--suggest", help="Draft a schema from column names and declared types instead.")
     ] = False,
-    parquet: Annotated[
-        bool, typer.Option("--parquet", help="Copy the tables to Parquet in the curator's folder, for the owner alone.")
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Read Parquet files where they are, once checked, instead of copying.")
     ] = False,
     out: Out = None,
     home: Home = None,
     json: Json = False,
 ) -> None:
-    """Register a data set with its budget; or, with --suggest, draft its schema."""
+    """Import a data set's rows and register it with its budget; or, with --suggest, draft its schema."""
     from dither.cli import curate
 
     if suggest:
         curate.draft(schema, out)
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho)
-    curate.add(home, schema, budget=loss, parquet=parquet, as_json=json)
+    curate.add(home, schema, budget=loss, in_place=in_place, as_json=json)
 
 
 @verbs.command()

@@ -5,26 +5,30 @@
     clinic/
       dither.yaml          where the ledger is, and what the curator allows
       datasets/visits.yaml what is declared about each data set
-      data/                copies that the curator asked for, readable by the owner alone
+      data/visits/         the rows, imported when they were added, readable by the owner alone
       ledger.sqlite        every debit ever made
 
-A source file belongs to one data set only: the same rows under a second name would be a second budget.
+Rows belong to one data set only: the same rows under a second name would be a second budget. What is compared is what
+an engine would read: files by device and inode, patterns expanded, copies by their bytes, tables as their server knows
+them.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dither.curator.adding import drafted, one_at_a_time, write_whole
+from dither.curator.editions import Edition, as_read, marks_of
 from dither.curator.ledger import Ledger, open_ledger
 from dither.curator.session import Session
 from dither.curator.verbs.door import OWNER
 from dither.data.files import dump_schema, load_schema
+from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
 from dither.errors import InvalidParameter, NotFound
@@ -84,7 +88,7 @@ class Curator:
         curator = cls(home, Settings(ledger=ledger), anchors=None if anchors is None else Path(anchors))
         curator.ledger.verify()
         # The settings come last: a folder is a curator's folder once everything else is there.
-        _write(home / SETTINGS, f"version: {_VERSION}\nledger: {ledger}\nallow idealised: false\n")
+        write_whole(home / SETTINGS, f"version: {_VERSION}\nledger: {ledger}\nallow idealised: false\n")
         return curator
 
     @classmethod
@@ -103,21 +107,39 @@ class Curator:
                 self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
             return self._ledger
 
-    def add(self, schema: str | Path | DataSet, *, budget: Loss) -> DataSet:
-        """Register a data set with its budget, or find it registered with the same one.
+    def add(self, schema: str | Path | DataSet, *, budget: Loss, in_place: bool = False) -> DataSet:
+        """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
-        A name stands for the people in the data: a newer table under the same name inherits what was spent.
+        A name stands for the people in the data: a newer table under the same name inherits what was spent, and takes
+        the place of the rows that were imported before.
+
+        Args:
+            schema: a file, or what it says.
+            budget: the loss that all releases together may have, for ever.
+            in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
+
+        Raises:
+            EngineUnavailable: a file is not what it should be; the message names it, with line or column and reason.
+            InvalidParameter: the rows belong to another data set, or the name has another budget.
+
         """
         dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
-        self._refuse_second_name(dataset)
-        _written(dataset)
-        self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
-        self.declare(dataset)
+        text = _written(dataset)
+        with one_at_a_time(self.folder), drafted(self.folder, dataset, text, in_place=in_place) as draft:
+            self._refuse_second_name(dataset, draft.edition)
+            self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
+            draft.keep()
         return dataset
 
-    def declare(self, dataset: DataSet) -> None:
-        """Write down what is public about a data set, in place of what was declared before."""
-        _write(self.folder / "datasets" / f"{dataset.name}.yaml", _written(dataset))
+    def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:
+        """Return a data set with the files that its queries read as sources.
+
+        Args:
+            dataset: as it is declared.
+            given: rows given as frames, by table.
+
+        """
+        return as_read(self.folder, dataset, given or ())
 
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
@@ -148,13 +170,15 @@ class Curator:
             self._ledger.close()
             self._ledger = None
 
-    def _refuse_second_name(self, dataset: DataSet) -> None:
-        mine = set(_sources(dataset, self.folder))
+    def _refuse_second_name(self, dataset: DataSet, edition: Edition) -> None:
         for other in self.datasets():
-            shared = mine & set(_sources(other, self.folder)) if other.name != dataset.name else None
-            if shared:
-                rule = f"registered once: it belongs to the data set {other.name}, whose budget covers the same people"
-                raise InvalidParameter("source", min(shared), rule)
+            if other.name == dataset.name:
+                continue
+            known = marks_of(self.folder, other)
+            for table in dataset.tables:
+                if not table.is_public and edition.tables[table.name].sources & known:
+                    owner = f"it belongs to the data set {other.name}, whose budget covers the same people"
+                    raise InvalidParameter("source", table.source, f"registered once: {owner}")
 
 
 def open_curator(folder: str | Path | None = None) -> Curator:
@@ -172,24 +196,19 @@ def _written(dataset: DataSet) -> str:
     return text
 
 
-def _sources(dataset: DataSet, folder: Path) -> Iterator[str]:
-    """Yield what names the private rows: resolved paths, or tables of a database."""
-    for table in dataset.tables:
-        if table.is_public:
-            continue
-        is_file = dataset.engine.startswith(("duckdb", "spark"))
-        yield str((folder / table.source).resolve()) if is_file else f"{dataset.engine} {table.source.lower()}"
-
-
 def _located(dataset: DataSet, schema: Path) -> DataSet:
-    """Return the data set with file sources made absolute: relative ones start where the schema is."""
+    """Return the data set with paths of this machine made absolute: relative ones start where the schema is."""
     from dataclasses import replace
 
-    if not dataset.engine.startswith("duckdb"):
-        return dataset
     base = schema.expanduser().resolve().parent
-    tables = tuple(replace(table, source=str((base / table.source).resolve())) for table in dataset.tables)
-    return replace(dataset, tables=tables)
+    is_duckdb, is_spark = (dataset.engine.startswith(scheme) for scheme in ("duckdb", "spark"))
+    tables = []
+    for table in dataset.tables:
+        is_path = is_duckdb or (is_spark and "://" not in table.source and is_path_in_spark(table.source))
+        if is_path and table.source != FRAMES:
+            table = replace(table, source=str((base / table.source).resolve()))
+        tables.append(table)
+    return replace(dataset, tables=tuple(tables))
 
 
 def _find(folder: str | Path | None) -> Path:
@@ -220,14 +239,3 @@ def _read_settings(path: Path) -> Settings:
     if not isinstance(ledger, str) or not isinstance(allowed, bool):
         raise InvalidParameter("settings", record, "a ledger's place and true or false")
     return Settings(ledger, allowed)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all, for the owner alone."""
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)

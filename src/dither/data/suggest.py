@@ -7,8 +7,6 @@ what to decide. ``load_schema`` refuses a draft until nothing in it is undecided
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,20 +14,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand, has_secret, redact
-from dither.data.conversion import convert_to_parquet
 from dither.data.expressions import Kind
 from dither.data.files import scalar
 from dither.data.hints import hint, id_candidates
+from dither.data.importing.csv_reader import CsvReader
+from dither.data.importing.sources import CSV_ENDINGS, FRAMES, PARQUET_ENDINGS, is_csv, is_parquet
 from dither.data.schema import check_name
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
-__all__ = ["Draft", "convert_to_parquet", "suggest"]
+__all__ = ["Draft", "suggest"]
 
-_PARQUET: Final = (".parquet", ".pq", ".parq")
-_CSV: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-_DELIMITERS: Final = (",", ";", "\t", "|")
-_LONGEST_HEADER: Final = 2**20
 #: How the names of types begin, in any case, and what they hold. The first that fits counts.
 _TYPES: Final = (
     (r"u?(tiny|small|big|huge)int|u?int(eger)?[0-9]*\b|serial|bigserial", Kind.INTEGER),
@@ -87,8 +82,7 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
         found, location = _file(path), str(path)
         table = name or path.name.split(".", 1)[0]
     else:
-        found, table = _frame(source), name or "rows"
-        location = table
+        found, table, location = _frame(source), name or "rows", FRAMES
     return _draft(_plain(table or "rows"), location, engine, found)
 
 
@@ -188,12 +182,11 @@ def _kind(stored: str) -> Kind | None:
 def _file(path: Path) -> list[_Found]:
     if not path.is_file():
         raise EngineUnavailable(f"{path} is no file")
-    lowered = path.name.lower()
-    if lowered.endswith(_PARQUET):
+    if is_parquet(path):
         return [(name, _kind(stored), stored.split("(", 1)[0]) for name, stored in _footer(path)]
-    if lowered.endswith(_CSV):
+    if is_csv(path):
         return [(name, None, "") for name in _header(path)]
-    raise EngineUnavailable(f"{path} is of no known kind; files end in {', '.join((*_CSV, *_PARQUET))}")
+    raise EngineUnavailable(f"{path} is of no known kind; files end in {', '.join((*CSV_ENDINGS, *PARQUET_ENDINGS))}")
 
 
 def _footer(path: Path) -> list[tuple[str, str]]:
@@ -211,14 +204,10 @@ def _footer(path: Path) -> list[tuple[str, str]]:
 
 
 def _header(path: Path) -> list[str]:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
     try:
-        # Bytes: reading texts would decode rows as well, and whether that succeeds depends on them.
-        with opener(path, "rb") as file:
-            line = file.readline(_LONGEST_HEADER).decode("utf-8-sig")
-        delimiter = max(_DELIMITERS, key=line.count)
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except (OSError, EOFError, ValueError, csv.Error):
+        with CsvReader(path) as reader:
+            return list(reader.header.names)
+    except (OSError, EngineUnavailable):
         raise EngineUnavailable(f"the first line of {path} cannot be read as the names of columns") from None
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dither.curator.folder import Curator
 from dither.data import (
     Aggregation,
     Call,
@@ -31,7 +34,7 @@ from dither.data.engines import connect
 from dither.data.engines.postgresql import PostgreSQLEngine
 from dither.data.evaluation import evaluate
 from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter, MissingExtra
-from dither.privacy import ROW
+from dither.privacy import ROW, PureDP
 
 MOST, LEAST = 2**63 - 1, -(2**63)
 _numbers = itertools.count()
@@ -288,3 +291,36 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match="'postgres'"):
         PostgreSQLEngine(dataset("postgresql:///x", "t", Column("a", Kind.INTEGER))).check()
+
+
+def test_rows_are_known_again_whatever_name_leads_to_them(
+    url: str, execute: Callable[..., Any], tmp_path: Path
+) -> None:
+    execute("CREATE TABLE visits (n bigint, kind text) PARTITION BY LIST (kind)")
+    execute("CREATE TABLE visits_a PARTITION OF visits FOR VALUES IN ('a')")
+    execute("CREATE VIEW seen AS SELECT n FROM visits")
+    execute("CREATE VIEW seen_again AS SELECT n FROM seen WHERE n > 0")
+    execute("CREATE TABLE apart (n bigint)")
+    execute("CREATE ROLE asker LOGIN")
+    execute("GRANT USAGE ON SCHEMA public TO asker")
+    execute("GRANT SELECT ON visits TO asker")
+    execute("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    column = Column("n", Kind.INTEGER)
+    curator = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    curator.add(dataclasses.replace(dataset(url, "visits", column), name="first"), budget=PureDP(1))
+    for source in ("visits", "public.visits", "VISITS", "visits_a", "seen", "seen_again"):
+        again = dataclasses.replace(dataset(url, source, column), name="second")
+        with pytest.raises(InvalidParameter, match="registered once: it belongs to the data set first"):
+            curator.add(again, budget=PureDP(1))
+    assert curator.ledger.datasets() == ("first",)
+    curator.add(dataclasses.replace(dataset(url, "apart", column), name="second"), budget=PureDP(1))
+    curator.close()
+    # A role whom the server does not tell its number knows it by its address.
+    told = set()
+    for user in ("dither@", "asker@"):
+        with PostgreSQLEngine(dataset(url.replace("dither@", user), "visits", column)) as engine:
+            told.add(frozenset(engine.places(engine.dataset.tables[0])))
+            assert engine.aggregate(Aggregation(Scan(engine.dataset.tables[0]), (), (CountRows(),))).measures == ((0,),)
+    owner, asker = sorted(told, key=len, reverse=True)
+    assert (len(owner), len(asker)) == (4, 2)
+    assert asker < owner

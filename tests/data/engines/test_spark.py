@@ -206,8 +206,6 @@ rth";c;1e400;9223372036854775808;0001-01-01;;t;x
 north;"d""d";-inf;1.0;9999-12-31;2024-02-29;yes;x
 "";e;;;;;;x
 ;f;12;7;today;now;1;x
-too;short;1
-too;long;1;1;2024-01-01;;t;x;y
 """
 
 
@@ -254,8 +252,10 @@ def test_what_cannot_be_opened_is_refused_with_the_reason(tmp_path: Path, open_s
     small = dataclasses.replace(VISITS, columns=VISITS.columns[:2])
     cases = [
         (small, "region of table visits is declared.*did you mean 'regoin'"),
-        (dataclasses.replace(small, source="absent.csv"), "absent.csv cannot be read"),
-        (dataclasses.replace(small, source="absent.parquet"), "is no Parquet that Spark can read"),
+        (dataclasses.replace(small, source="absent.csv"), "absent.csv does not exist"),
+        (dataclasses.replace(small, source="absent.parquet"), "absent.parquet does not exist"),
+        (dataclasses.replace(small, source="https://absent.csv"), "is CSV and far away"),
+        (dataclasses.replace(small, source="./absent"), "is no Parquet that Spark can read"),
         (dataclasses.replace(small, source="absent"), "the catalogue has no such table"),
     ]
     for table, message in cases:
@@ -305,6 +305,42 @@ def test_a_query_that_dies_says_one_thing_and_logs_nothing(
     assert cell not in output.out + output.err + caplog.text
 
 
+def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[..., Engine]) -> None:
+    """CSV is imported; a directory of Parquet is checked whole, stays where it is, and must stay as it is."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "one.csv").write_text('n,t\n1,"a\rb"\n2,c\n')
+    (tmp_path / "many").mkdir()
+    for part in range(2):
+        parquet.write_table(pyarrow.table({"n": [part], "t": ["x"]}), tmp_path / "many" / f"part{part}.parquet")
+    columns = (Column("n", Kind.INTEGER), Column("t", Kind.TEXT))
+    tables = (Table("one", columns, str(tmp_path / "one.csv")), Table("many", columns, str(tmp_path / "many")))
+    curator = Curator.create(tmp_path / "home", anchors=tmp_path / "anchors")
+    curator.add(DataSet("both", tables, ROW, engine="spark"), budget=PureDP(1))
+    (tmp_path / "one.csv").unlink()
+    session = curator.session("both")
+    engine = session.open()
+    assert [engine.aggregate(Aggregation(Scan(table), (), (CountRows(),))).measures for table in tables] == [
+        ((2,),),
+        ((2,),),
+    ]
+    parquet.write_table(pyarrow.table({"n": [7], "t": ["y"]}), tmp_path / "again.parquet")
+    (tmp_path / "again.parquet").replace(tmp_path / "many" / "part0.parquet")
+    with pytest.raises(EngineUnavailable, match="replaced or written to"):
+        engine.check()
+    with pytest.raises(EngineFailure):
+        engine.aggregate(Aggregation(Scan(tables[1]), (), (CountRows(),)))
+    session.close()
+    with pytest.raises(EngineUnavailable, match="is not what was added; add it again"):
+        session.open()
+    second = DataSet("other", (dataclasses.replace(tables[1], name="seen"),), ROW, engine="spark")
+    with pytest.raises(InvalidParameter, match="registered once: it belongs to the data set both"):
+        curator.add(second, budget=PureDP(1))
+    (tmp_path / "many" / "part1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(EngineUnavailable, match=r"many cannot be read to its end|no Parquet that Spark can read"):
+        curator.add(DataSet("both", tables[1:], ROW, engine="spark"), budget=PureDP(1))
+    curator.close()
+
+
 def test_without_java_or_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     dataset = DataSet("clinic", (VISITS,), ROW, engine="spark")
     with monkeypatch.context() as patched:
@@ -331,7 +367,7 @@ def test_a_session_makes_tables_of_rows_that_stay_in_spark(
     """A synthetic table is charged and drawn; families and sets of items are counted as they are in DuckDB."""
     home, area = Column("home", Kind.INTEGER), Column("area", Kind.TEXT, categories=("hill", "lake"))
     item = Column("item", Kind.TEXT, categories=tuple(f"i{number}" for number in range(50)))
-    tables = (Table("houses", (home, area), "houses.csv", "home"), Table("items", (home, item), "items.csv", "home"))
+    tables = (Table("houses", (home, area), "frames", "home"), Table("items", (home, item), "frames", "home"))
     dataset = DataSet("town", tables, person_unit("home"), rows=3, engine="spark")
     houses = [{"home": number, "area": ("hill", "lake")[number % 2]} for number in range(20)]
     items = [{"home": number % 25, "item": f"i{number % 50}"} for number in range(60)]

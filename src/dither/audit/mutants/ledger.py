@@ -18,7 +18,9 @@ from typing import Any
 
 from dither.audit.mutants.record import Mutant, both, mutated
 from dither.checks.violation import require
+from dither.data.importing.sources import FRAMES
 from dither.data.reference import ReferenceEngine
+from dither.data.schema import DataSet
 from dither.errors import BudgetExceeded, DitherError, EngineFailure
 from dither.privacy import ROW, ApproxDP, Loss, PureDP
 from dither.publish.queries.examples import clinic, some_visits
@@ -53,12 +55,16 @@ def _session(engine: _Witness) -> Iterator[Any]:
         home = Path(folder)
         curator = _room("folder").Curator.create(home / "home", anchors=home / "anchors")
         try:
-            curator.add(clinic(ROW), budget=PureDP(10))
+            curator.add(_given_in_memory(clinic(ROW)), budget=PureDP(10))
             session = curator.session("clinic")
             session._engine = engine
             yield session
         finally:
             curator.close()
+
+
+def _given_in_memory(dataset: DataSet) -> DataSet:
+    return replace(dataset, tables=tuple(replace(table, source=FRAMES) for table in dataset.tables))
 
 
 class _Witness(ReferenceEngine):

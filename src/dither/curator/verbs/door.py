@@ -66,7 +66,8 @@ class Door:
     def open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
         if self._engine is None:
-            engine = connect(self.dataset, folder=self.curator.folder, frames=self._frames)
+            dataset = self.curator.as_read(self.dataset, self._frames)
+            engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
             engine.check()
             self._engine = engine
         return self._engine
@@ -117,6 +118,8 @@ class Door:
             fits, left = self.curator.ledger.would_admit(self.account, loss), str(self.balance().left)
             raise Priced(Price(request.description or request.verb, loss, str(self.dataset.unit), left, fits))
         engine = self.open()
+        # Files that are no longer those that were opened are refused here, before the charge.
+        engine.check()
         name = uuid.uuid4().hex if key is None else key
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.description)

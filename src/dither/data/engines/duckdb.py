@@ -1,45 +1,41 @@
-# ruff: noqa: S608 - every name and path in a statement is quoted or made up here
 """DuckDB, in this process: CSV and Parquet files, pandas, Polars and Arrow frames.
 
 **Closed.** Before the first query the connection is locked: only the declared files can be read, nothing can be
 written but spilled intermediate results (in a folder of this engine's own, removed at the end), no extension can be
-loaded, no setting changed. Types are given to the readers, never guessed from values; undeclared columns are not read.
+loaded, no setting changed. Undeclared columns are not read.
 
-**Silent.** Rows that a reader cannot parse do not exist, cells of another kind are NULL, and nothing is reported about
-either. A query that fails raises ``EngineFailure``, whose text is always the same and which carries no cause.
+**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
+see ``importing``. Queries read the Parquet that was made of it. Before and after each statement every file that is read
+must still be the one that was opened.
+
+**Silent.** Cells of another kind are NULL, and nothing is reported about them. A query that fails raises
+``EngineFailure``, whose text is always the same and which carries no cause.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import difflib
-import glob
-import gzip
 import shutil
 import tempfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dither.data.engines.emit_duckdb import DuckDBEmitter, family
+from dither.data.engines.emit_duckdb import DuckDBEmitter
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
-from dither.data.engines.protocol import Engine, can_hold
+from dither.data.engines.protocol import FILES_CHANGED, Engine
 from dither.data.expressions import Kind, Value
+from dither.data.importing.conversion import convert
+from dither.data.importing.duckdb_tables import Source, parquet_reader, text_constant, typed_source
+from dither.data.importing.sources import KnownFile, are_unchanged, files_of, is_parquet
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
-from dither.errors import DitherError, EngineFailure, EngineUnavailable, InvalidParameter
+from dither.errors import DitherError, EngineFailure, EngineUnavailable
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-_PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
-_DELIMITERS: Final = (",", ";", "\t", "|")
-_LONGEST_HEADER: Final = 2**20
-_LONGEST_LINE: Final = 64 * 2**20
 _MOST_LISTS: Final = 8
 #: What would slow down or open up the engine; an older release that lacks one of these optimisers has no need of it.
 _SETTINGS: Final = (
@@ -48,9 +44,6 @@ _SETTINGS: Final = (
     "SET error_on_division_by_zero = false",
     "SET enable_progress_bar = false",  # how far a query is tells how many rows there are
 )
-
-#: What stands after FROM, and for each declared column its name there and its type.
-_Source = tuple[str, dict[str, tuple[str, str]]]
 
 
 class DuckDBEngine(Engine):
@@ -79,14 +72,17 @@ class DuckDBEngine(Engine):
         super().__init__(dataset, folder=folder, frames=frames, portable=portable)
         self._memory, self._threads = memory, threads
         self._connection: DuckDBPyConnection | None = None
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
         self._numbers = iter(range(2**62))
         self._spill: str | None = None
+        self._read: tuple[KnownFile, ...] = ()
 
     def check(self) -> None:
-        """Open every table and compare the declared columns with those that exist; no value is read."""
+        """Open every table, compare declared columns with those that exist, and files with those that were opened."""
         self._opened()
+        if not are_unchanged(self._read):
+            raise EngineUnavailable(FILES_CHANGED)
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
@@ -106,14 +102,15 @@ class DuckDBEngine(Engine):
         answer: Aggregated | None = None
         try:
             statement = self.statement(aggregation)
-            # Never fetchnumpy or a frame: both turn 128-bit integers into doubles.
-            answer = statement.read(connection.execute(statement.text).fetchall())
+            if are_unchanged(self._read):
+                # Never fetchnumpy or a frame: both turn 128-bit integers into doubles.
+                answer = statement.read(connection.execute(statement.text).fetchall())
         except DitherError:
             raise  # a request that cannot be printed: its text is public
         except Exception:  # noqa: S110 - what DuckDB says may quote a private cell, so it goes nowhere
             pass
         # Raised outside the handler, so that no context hangs on it.
-        if answer is None:
+        if answer is None or not are_unchanged(self._read):
             raise EngineFailure
         return answer
 
@@ -121,7 +118,7 @@ class DuckDBEngine(Engine):
         """Let go of files, frames and memory; remove what was spilled."""
         if self._connection is not None:
             self._connection.close()
-        self._connection, self._sources, self._lists = None, {}, {}
+        self._connection, self._sources, self._lists, self._read = None, {}, {}, ()
         if self._spill is not None:
             shutil.rmtree(self._spill, ignore_errors=True)
         self._spill = None
@@ -163,7 +160,8 @@ class DuckDBEngine(Engine):
                 connection.execute(setting)
         self._connection = connection
         found = {table.name: self._files(table) for table in self.dataset.tables if table.name not in self.frames}
-        paths = ", ".join(_text(path) for files in found.values() for path in files)
+        self._read = tuple(KnownFile.found(path) for files in found.values() for path in files)
+        paths = ", ".join(text_constant(file.path) for file in self._read)
         connection.execute(f"SET allowed_paths = [{paths}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -172,29 +170,20 @@ class DuckDBEngine(Engine):
         return connection
 
     def _files(self, table: Table) -> list[str]:
-        path = Path(table.source)
-        if not path.is_absolute():
-            path = (self.folder or Path.cwd()) / path
-        files = sorted(glob.glob(str(path))) if glob.has_magic(table.source) else [str(path)]
-        for file in files or [str(path)]:
-            if not Path(file).is_file():
-                fix = "correct its source in the schema or put the file there"
-                raise EngineUnavailable(f"table {table.name}: {file} does not exist; {fix}")
-        return [str(Path(file).resolve()) for file in files]
+        """Return the Parquet files to read: those of the source, or the one that its CSV was converted to."""
+        files = files_of(table, self.folder)
+        if all(map(is_parquet, files)):
+            return files
+        copy = Path(str(self._spill)) / f"{table.name}.parquet"
+        convert(table, files, copy)
+        return [str(copy.resolve())]
 
-    def _source(self, connection: DuckDBPyConnection, table: Table, files: Sequence[str] | None) -> _Source:
+    def _source(self, connection: DuckDBPyConnection, table: Table, files: Sequence[str] | None) -> Source:
         if files is None:
             return self._frame(connection, table)
-        endings = {file.lower().endswith(_PARQUET_ENDINGS) for file in files}
-        if endings == {True}:
-            listed = ", ".join(_text(file) for file in files)
-            return self._typed(connection, table, f"read_parquet([{listed}], hive_partitioning = false)", "the file")
-        if endings == {False} and all(file.lower().endswith(_CSV_ENDINGS) for file in files):
-            return _csv(table, files)
-        known = ", ".join((*_CSV_ENDINGS, *_PARQUET_ENDINGS))
-        raise EngineUnavailable(f"table {table.name}: {table.source} is of no known kind; files end in {known}")
+        return typed_source(connection, table, parquet_reader(files), "the file")
 
-    def _frame(self, connection: DuckDBPyConnection, table: Table) -> _Source:
+    def _frame(self, connection: DuckDBPyConnection, table: Table) -> Source:
         frame = prepared(table, self.frames[table.name])
         name = f"f{next(self._numbers)}"
         is_readable = True
@@ -206,28 +195,7 @@ class DuckDBEngine(Engine):
         if not is_readable:
             kinds = "a pandas or Polars frame or an Arrow table with columns of plain types"
             raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {kinds}")
-        return self._typed(connection, table, name, "the frame")
-
-    def _typed(self, connection: DuckDBPyConnection, table: Table, source: str, what: str) -> _Source:
-        """Return a source that has types of its own, after comparing them with the declared kinds."""
-        described: list[tuple[Any, ...]] | None = None
-        # Only the footer of a file is read here.
-        with contextlib.suppress(Exception):
-            described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        if described is None:
-            fix = "it is damaged or of another kind: write it again"
-            raise EngineUnavailable(f"table {table.name}: {table.source} cannot be read; {fix}")
-        types = {str(name): str(stored) for name, stored, *_ in described}
-        columns = {}
-        for name, kind in table.kinds.items():
-            if name not in types:
-                raise EngineUnavailable(_absent(table, name, list(types)))
-            if not can_hold(family(types[name]), kind):
-                fix = "change its kind in the schema, or leave it out"
-                declared = f"column {name} of table {table.name} is declared {kind.value}"
-                raise EngineUnavailable(f"{declared}, but {what} stores {types[name].split('(')[0]}; {fix}")
-            columns[name] = (name, types[name])
-        return source, columns
+        return typed_source(connection, table, name, "the frame")
 
     # Public lists.
 
@@ -243,60 +211,6 @@ class DuckDBEngine(Engine):
             connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {outputs}", columns)
             self._lists[key] = name
         return self._lists[key]
-
-
-def _csv(table: Table, files: Sequence[str]) -> _Source:
-    """Return a reader of CSV files in which every column is text and goes by its place."""
-    layouts = {_header(table, file) for file in files}
-    if len(layouts) > 1:
-        raise EngineUnavailable(f"table {table.name}: its files differ in their first lines; give them one header")
-    delimiter, header = layouts.pop()
-    for name in table.kinds:
-        if header.count(name) != 1:
-            raise EngineUnavailable(_absent(table, name, header))
-    columns = ", ".join(f"'x{place}': 'VARCHAR'" for place in range(len(header)))
-    listed = ", ".join(_text(file) for file in files)
-    options = (
-        f"auto_detect = false, header = true, columns = {{{columns}}}, delim = {_text(delimiter)}, "
-        "quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, ignore_errors = true, "
-        f"max_line_size = {_LONGEST_LINE}, hive_partitioning = false"
-    )
-    return f"read_csv([{listed}], {options})", {name: (f"x{header.index(name)}", "VARCHAR") for name in table.kinds}
-
-
-def _header(table: Table, file: str) -> tuple[str, tuple[str, ...]]:
-    """Return the delimiter and the names in the first line; the rest of the file is not looked at."""
-    names: dict[str, tuple[str, ...]] | None = None
-    with contextlib.suppress(OSError, EOFError, ValueError, zlib.error, csv.Error):
-        first = [_first_bytes(file).split(b"\r", 1)[0].decode("utf-8-sig")]
-        names = {delimiter: tuple(next(csv.reader(first, delimiter=delimiter), ())) for delimiter in _DELIMITERS}
-    if names is None:
-        raise EngineUnavailable(f"table {table.name}: the first line of {file} cannot be read as names; write it again")
-    wanted = set(table.kinds)
-    best = max(_DELIMITERS, key=lambda delimiter: (len(wanted & set(names[delimiter])), len(names[delimiter])))
-    return best, names[best]
-
-
-def _first_bytes(file: str) -> bytes:
-    if file.lower().endswith(".gz"):
-        with gzip.open(file, "rb") as compressed:
-            return compressed.readline(_LONGEST_HEADER)
-    with open(file, "rb") as plain:
-        return plain.readline(_LONGEST_HEADER)
-
-
-def _absent(table: Table, name: str, present: Sequence[str]) -> str:
-    if list(present).count(name) > 1:
-        return f"column {name} of table {table.name} occurs twice in {table.source}; give its columns different names"
-    near = difflib.get_close_matches(name, [one for one in present if one], 1)
-    hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
-    return f"column {name} of table {table.name} is declared, but {table.source} has no such column{hint}"
-
-
-def _text(value: str) -> str:
-    if "\x00" in value:
-        raise InvalidParameter("source", value, "without the character U+0000")
-    return "'" + value.replace("'", "''") + "'"
 
 
 def _first_line(problem: Exception) -> str:

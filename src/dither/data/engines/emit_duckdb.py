@@ -138,8 +138,10 @@ class DuckDBEmitter(Emitter):
                 return self.to_real(whole)
             return {Kind.INTEGER: whole, Kind.TEXT: self.whole_text(whole)}.get(kind, self.literal(None, kind))
         if stored is Kind.REAL and kind.is_number:
-            number = f"CAST({sql} AS DOUBLE)"
-            return self.finite(number) if kind is Kind.REAL else self.floor_to_integer(number)
+            # Tested for NaN before anything else: a file's statistics leave NaN out, and DuckDB believes them, so that
+            # a cast of a cell that others do not exceed would count as never NULL.
+            number = self.finite(f"CAST({sql} AS DOUBLE)")
+            return number if kind is Kind.REAL else self.floor_to_integer(number)
         if stored is Kind.TEXT:
             return self._read(f"CAST({sql} AS VARCHAR)", kind)
         if stored in (Kind.DATE, Kind.TIMESTAMP) and kind in (Kind.DATE, Kind.TIMESTAMP):

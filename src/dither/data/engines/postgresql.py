@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from dither.data.addresses import expand
 from dither.data.engines.emit_postgresql import PostgreSQLEmitter, Source, family
 from dither.data.engines.emitter import Statement
+from dither.data.engines.postgresql_places import places_of
 from dither.data.engines.protocol import Engine, can_hold
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
@@ -97,6 +98,14 @@ class PostgreSQLEngine(Engine):
         if answer is None:
             raise EngineFailure
         return answer
+
+    def places(self, table: Table) -> tuple[str, ...]:
+        """Return the numbers that the server has for the table and for all that it reads."""
+        connection = self._opened()
+        try:
+            return places_of(connection, self._sources[table.name].place)
+        finally:
+            self._end(connection)
 
     def close(self) -> None:
         """Let go of the connection."""

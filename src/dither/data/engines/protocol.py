@@ -11,13 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from dither.data.addresses import redact
 from dither.data.expressions import Cast, Kind, Literal, kind_of
 from dither.data.relations import Aggregated, Aggregation
-from dither.data.schema import DataSet
+from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
+
+#: What is said, before anything is charged, when a file is no longer the one that was opened.
+FILES_CHANGED: Final = (
+    "a file of the data set was replaced or written to since it was opened; open the session again, "
+    "or add the data set again if its rows have changed"
+)
 
 
 class Engine(ABC):
@@ -49,7 +55,8 @@ class Engine(ABC):
     def check(self) -> None:
         """Open every table and compare declared columns with those that exist; raise EngineUnavailable otherwise.
 
-        Reads names and declared types, never values.
+        Also when a file is no longer the one that was opened. Looks at names and declared types; values are read only
+        where a CSV file is imported, which is refused as a whole if it is none.
         """
 
     @abstractmethod
@@ -61,6 +68,18 @@ class Engine(ABC):
 
         A function of the request alone; no row is read.
         """
+
+    def places(self, table: Table) -> tuple[str, ...]:
+        """Return what a server calls the rows of a table: two names of the same rows have one of these in common.
+
+        Called once, when a table is added that is not in files of this machine; reads it whole where an engine could
+        meet something in it that it cannot read.
+        """
+        return ()
+
+    def files(self, table: Table) -> tuple[Path, ...]:
+        """Return the files of this machine that hold such a table."""
+        return ()
 
     @abstractmethod
     def close(self) -> None:

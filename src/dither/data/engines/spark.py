@@ -1,19 +1,21 @@
-"""Spark, when one machine is not enough: Parquet and CSV paths, tables of the catalogue, frames.
+"""Spark, when one machine is not enough: files, directories of Parquet, tables of the catalogue, frames.
 
 The engine of a data set is ``spark`` (this machine), ``spark://host:port``, or ``spark:`` and any other master. One
 Spark runs in a process and is shared by all engines of it; each engine has a session of its own, with its own settings
-and views. Types are given to the readers or declared by files and tables, never guessed from values.
+and views. Types are declared by files and tables, never guessed from values.
 
-**Silent.** Cells of another kind are NULL, rows that a reader cannot parse do not exist, and nothing is reported about
-either. Spark's log is off, in the process and in the Java machine, because its errors quote cells. A query that fails
-raises ``EngineFailure``, whose text is always the same and which carries no cause.
+**No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
+see ``importing``. Spark reads the Parquet that was made of it. Before and after each statement every file of this
+machine that is read must still be the one that was opened.
+
+**Silent.** Cells of another kind are NULL, and nothing is reported about them. Spark's log is off, in the process and
+in the Java machine, because its errors quote cells. A query that fails raises ``EngineFailure``, whose text is always
+the same and which carries no cause.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
-import difflib
 import itertools
 import logging
 import os
@@ -28,14 +30,23 @@ from dither.data.addresses import expand
 from dither.data.engines.emit_spark import Source, SparkEmitter, family, quoted
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
-from dither.data.engines.protocol import Engine, can_hold
+from dither.data.engines.protocol import FILES_CHANGED, Engine, can_hold
 from dither.data.expressions import Kind, Value
+from dither.data.importing.conversion import convert
+from dither.data.importing.sources import (
+    KnownFile,
+    absent_column,
+    are_unchanged,
+    files_below,
+    files_of,
+    is_csv,
+    is_parquet,
+    is_path_in_spark,
+)
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
 from dither.errors import EngineFailure, EngineUnavailable, MissingExtra
 
-_CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
-_DELIMITERS: Final = (",", ";", "\t", "|")
 #: What a query means must not depend on how somebody configured Spark.
 _SETTINGS: Final = {
     # Every lambda within a lambda takes one more round of analysis.
@@ -44,7 +55,6 @@ _SETTINGS: Final = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
     "spark.sql.caseSensitive": "true",
-    "spark.sql.csv.parser.columnPruning.enabled": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parser.escapedStringLiterals": "false",
@@ -97,10 +107,16 @@ class SparkEngine(Engine):
         self._session: Any = None
         self._sources: dict[str, Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
+        self._copies: str | None = None
+        self._read: tuple[KnownFile, ...] = ()
+        #: What was read before Spark died: another Spark goes on with the same files or not at all.
+        self._before: dict[str, KnownFile] = {}
 
     def check(self) -> None:
-        """Open every table and compare the declared columns with those that exist; no value is read."""
+        """Open every table, compare declared columns with those that exist, and files with those that were opened."""
         self._opened()
+        if not are_unchanged(self._read):
+            raise EngineUnavailable(FILES_CHANGED)
 
     @property
     def session(self) -> Any:
@@ -122,19 +138,44 @@ class SparkEngine(Engine):
         answer: Aggregated | None = None
         # Raised outside the handler, so that no cause and no context hangs on it: either may quote a private cell.
         with contextlib.suppress(Exception), _quietly():
-            answer = statement.read(session.sql(statement.text).collect())
-        if answer is None:
-            if _is_dead():
-                self.close()
+            if are_unchanged(self._read):
+                answer = statement.read(session.sql(statement.text).collect())
+        if answer is None and _is_dead():
+            known = {file.path: file for file in self._read}
+            self.close()
+            self._before = known
+        if answer is None or not are_unchanged(self._read):
             raise EngineFailure
         return answer
+
+    def places(self, table: Table) -> tuple[str, ...]:
+        """Read every declared cell of a table once, and return its address, or its name in the catalogue."""
+        self._opened()
+        emitter = SparkEmitter(self._sources, self._list)
+        cells = [emitter.cell(table, name, kind) for name, kind in table.kinds.items()]
+        statement = f"SELECT max(xxhash64({', '.join(cells)})) FROM {emitter.source(table)}"  # noqa: S608
+        is_read = False
+        with contextlib.suppress(Exception), _quietly():
+            is_read = bool(self._session.sql(statement).collect())
+        if not is_read:
+            raise EngineUnavailable(f"table {table.name}: {table.source} cannot be read to its end; write it again")
+        master = self._session.sparkContext.master
+        named = table.source if is_path_in_spark(table.source) else f"{master} {table.source.lower()}"
+        return (f"spark {named}",)
+
+    def files(self, table: Table) -> tuple[Path, ...]:
+        """Return the files of a directory of this machine."""
+        return tuple(Path(file) for file in self._files(table))
 
     def close(self) -> None:
         """Let go of the views; Spark itself goes on for the other engines of the process."""
         for view in (*(source.view for source in self._sources.values()), *self._lists.values()):
             with contextlib.suppress(Exception):
                 self._session.catalog.dropTempView(view)
-        self._session, self._sources, self._lists = None, {}, {}
+        self._session, self._sources, self._lists, self._read = None, {}, {}, ()
+        if self._copies is not None:
+            shutil.rmtree(self._copies, ignore_errors=True)
+        self._copies = None
 
     # Opening.
 
@@ -156,24 +197,18 @@ class SparkEngine(Engine):
             self._sources[table.name] = self._source(table)
 
     def _source(self, table: Table) -> Source:
-        if table.name in self.frames:
-            rows, names = self._frame(table), None
-        elif table.source.lower().endswith(_CSV_ENDINGS):
-            rows, names = self._csv(table)
-        else:
-            rows, names = self._stored(table), None
+        rows = self._frame(table) if table.name in self.frames else self._stored(table)
         types = dict(rows.dtypes)
-        present = {name: name for name in rows.columns} if names is None else names
         columns = {}
         for name, kind in table.kinds.items():
-            if name not in present or list(rows.columns).count(present[name]) > 1:
-                raise EngineUnavailable(_absent(table, name, list(present)))
-            stored = types[present[name]]
+            if list(rows.columns).count(name) != 1:
+                raise EngineUnavailable(absent_column(table, name, list(rows.columns)))
+            stored = types[name]
             if not can_hold(family(stored), kind):
                 fix = "change its kind in the schema, or leave it out"
                 declared = f"column {name} of table {table.name} is declared {kind.value}"
                 raise EngineUnavailable(f"{declared}, but Spark stores {stored.split('(')[0]}; {fix}")
-            columns[name] = (present[name], stored)
+            columns[name] = (name, stored)
         view = f"dither_{os.getpid()}_{next(_numbers)}"
         rows.createOrReplaceTempView(view)
         return Source(view, columns)
@@ -193,52 +228,44 @@ class SparkEngine(Engine):
             return table.source
         return str((self.folder or Path.cwd()) / table.source)
 
+    def _files(self, table: Table) -> list[str]:
+        """Return the files of this machine that a table is in; none for an address and for a table of the catalogue."""
+        if "://" in table.source or not is_path_in_spark(table.source):
+            return []
+        path = Path(self._path(table))
+        if path.is_dir():
+            return files_below(path)
+        return files_of(table, self.folder) if is_csv(table.source) or is_parquet(table.source) else []
+
     def _stored(self, table: Table) -> Any:
-        """Return a Parquet file or folder, or a table of the catalogue where the source is no path."""
-        is_path = "/" in table.source or table.source.lower().endswith((".parquet", ".pq", ".parq"))
+        """Return a Parquet file or directory, or a table of the catalogue where the source is no path."""
+        is_path = is_path_in_spark(table.source)
+        files, paths = self._files(table), [self._path(table)]
+        if is_csv(table.source):
+            if not files:
+                fix = "write Parquet there, or read it from a disk of this machine"
+                raise EngineUnavailable(f"table {table.name}: {table.source} is CSV and far away; {fix}")
+            self._copies = self._copies or tempfile.mkdtemp(prefix="dither-")  # readable by nobody else
+            copy = Path(self._copies) / f"{table.name}.parquet"
+            convert(table, files, copy)
+            files = paths = [str(copy)]
+        elif files and not Path(paths[0]).is_dir():
+            paths = files
+        found = [KnownFile.found(file) for file in files]
+        if any(self._before.get(file.path, file).state != file.state for file in found):
+            raise EngineUnavailable(FILES_CHANGED)
+        self._read += tuple(found)
         rows: Any = None
         with contextlib.suppress(Exception):
             if is_path:
-                rows = self._session.read.parquet(self._path(table))
+                rows = self._session.read.parquet(*paths)
             else:
                 rows = self._session.table(".".join(quoted(part) for part in table.source.split(".")))
         if rows is None:
-            what = (
-                f"{self._path(table)} is no Parquet that Spark can read"
-                if is_path
-                else "the catalogue has no such table"
-            )
+            what = f"{paths[0]} is no Parquet that Spark can read" if is_path else "the catalogue has no such table"
             fix = "correct its source in the schema, or put the rows there"
             raise EngineUnavailable(f"table {table.name}: {what}; {fix}")
         return rows
-
-    def _csv(self, table: Table) -> tuple[Any, dict[str, str]]:
-        """Return a CSV path in which every column is text and goes by its place, and the names of its first line."""
-        reader, path = self._session.read, self._path(table)
-        first: list[Any] | None = None
-        with contextlib.suppress(Exception):
-            first = reader.text(path).head(1)
-        if not first:
-            fix = "correct its source in the schema or put the file there, with a first line of names"
-            raise EngineUnavailable(f"table {table.name}: {path} cannot be read; {fix}")
-        delimiter, header = _layout(str(first[0][0]).removeprefix("\ufeff"), set(table.kinds))
-        for name in table.kinds:
-            if header.count(name) != 1:
-                raise EngineUnavailable(_absent(table, name, header))
-        fields = ", ".join(f"x{place} STRING" for place in range(len(header)))
-        rows = reader.schema(fields).csv(
-            path,
-            sep=delimiter,
-            header=True,
-            quote='"',
-            escape='"',
-            # An empty cell is NULL and a quoted one an empty text: told apart only if NULL is written otherwise.
-            nullValue="\x00",
-            emptyValue="",
-            multiLine=True,
-            mode="DROPMALFORMED",
-        )
-        return rows, {name: f"x{header.index(name)}" for name in table.kinds}
 
     # Public lists.
 
@@ -261,24 +288,6 @@ class SparkEngine(Engine):
                 rows.createOrReplaceTempView(view)
             self._lists[key] = view
         return self._lists[key]
-
-
-def _layout(line: str, wanted: set[str]) -> tuple[str, list[str]]:
-    """Return the delimiter and the names of a first line."""
-    names: dict[str, list[str]] = {}
-    for delimiter in _DELIMITERS:
-        with contextlib.suppress(csv.Error):
-            names[delimiter] = next(csv.reader([line], delimiter=delimiter), [])
-    best = max(names, key=lambda delimiter: (len(wanted & set(names[delimiter])), len(names[delimiter])), default=",")
-    return best, names.get(best, [])
-
-
-def _absent(table: Table, name: str, present: Sequence[str]) -> str:
-    if list(present).count(name) > 1:
-        return f"column {name} of table {table.name} occurs twice in {table.source}; give its columns different names"
-    near = difflib.get_close_matches(name, [one for one in present if one], 1)
-    hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
-    return f"column {name} of table {table.name} is declared, but {table.source} has no such column{hint}"
 
 
 def _arrow(frame: Any) -> Any:

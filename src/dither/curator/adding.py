@@ -1,0 +1,176 @@
+"""Adding a data set: its files are read once, strictly, into a draft; only a whole draft becomes the edition.
+
+Nothing is left behind by what fails: not a file, not a name, not a budget. One data set is added at a time, under a
+lock that ends with its holder, so that drafts of a killed process are known for what they are and removed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dither.curator.editions import FILE, Edition, TableEdition, current, fingerprint, folder_of
+from dither.data.engines import connect
+from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
+from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
+from dither.data.schema import DataSet, Table
+from dither.errors import EngineUnavailable, InvalidParameter
+
+_DRAFTS: Final = ".adding-"
+_SCHEMA: Final = "schema.yaml"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is read of a data set that is being added, in a folder that nobody else can look into.
+
+    Args:
+        home: the curator's folder.
+        folder: the draft's own; it holds the copies, the edition that names them, and the schema, all on disk.
+        dataset: the name.
+        edition: what it will be.
+
+    """
+
+    home: Path
+    folder: Path
+    dataset: str
+    edition: Edition
+
+    def keep(self) -> None:
+        """Put everything in place and remove the copies of the edition before: only names change, nothing is written.
+
+        The schema comes last: a data set that has none is not there, and one that has an older one does not fit its
+        edition, so that whatever this dies of, adding again mends it.
+        """
+        goal = folder_of(self.home, self.dataset)
+        goal.mkdir(mode=0o700, exist_ok=True)
+        kept = {path.name for table in self.edition.tables.values() if table.is_copy for path in _paths(table)}
+        for name in (*sorted(kept), FILE):
+            os.replace(self.folder / name, goal / name)
+        for path in goal.iterdir():
+            if path.name not in {*kept, FILE}:
+                path.unlink()
+        keep_on_disk(goal)
+        os.replace(self.folder / _SCHEMA, self.home / "datasets" / f"{self.dataset}.yaml")
+        keep_on_disk(self.home / "datasets")
+
+
+@contextmanager
+def one_at_a_time(home: Path) -> Iterator[None]:
+    """Hold the folder for adding; whatever an earlier holder left is removed."""
+    data = home / "data"
+    try:
+        data.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(data / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise EngineUnavailable(f"{home} cannot be written to ({error.strerror})") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        for left in data.glob(f"{_DRAFTS}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def drafted(home: Path, dataset: DataSet, schema: str, *, in_place: bool = False) -> Iterator[Draft]:
+    """Read all sources of a data set into a draft, which is gone afterwards unless it was kept.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared, with files that can be found from ``home``.
+        schema: the same, as the text of its file.
+        in_place: whether Parquet is read where it is, after it was checked whole, instead of being copied.
+
+    """
+    folder = home / "data" / f"{_DRAFTS}{uuid.uuid4().hex}"
+    try:
+        folder.mkdir(mode=0o700)
+        elsewhere = [table for table in dataset.tables if table.source != FRAMES and not _is_file(dataset, table)]
+        tables = _from_server(home, dataset, elsewhere) if elsewhere else {}
+        for table in dataset.tables:
+            if table.name not in tables:
+                tables[table.name] = _imported(home, folder, dataset, table, in_place=in_place)
+        tables = {name: replace(part, is_public=dataset.table(name).is_public) for name, part in tables.items()}
+        added = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        edition = Edition(fingerprint(dataset), added, tables, _earlier(home, dataset.name))
+        write_whole(folder / FILE, edition.to_json())
+        write_whole(folder / _SCHEMA, schema)
+        yield Draft(home, folder, dataset.name, edition)
+    except OSError as error:
+        raise EngineUnavailable(f"{home} cannot be written to ({error.strerror})") from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all, for the owner alone."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(path)
+
+
+def _earlier(home: Path, name: str) -> tuple[str, ...]:
+    """Return by what the rows of all editions before can be known; an edition that cannot be read is taken for none."""
+    before = None
+    with suppress(EngineUnavailable):
+        before = current(home, name)
+    return before.lasting if before is not None else ()
+
+
+def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:
+    if table.source == FRAMES:
+        return TableEdition()
+    files = files_of(table, home)
+    if in_place:
+        if not all(map(is_parquet, files)):
+            raise InvalidParameter("in_place", table.source, "left out for CSV, which is always imported")
+        origins = check_parquet(table, files, folder)
+        return TableEdition(origins=origins, files=origins)
+    copy = folder / f"{table.name}-{uuid.uuid4().hex}.parquet"
+    origins = convert(table, files, copy)
+    # Under the name that it will have: renaming changes neither inode nor time.
+    kept = replace(known(copy), path=str(folder_of(home, dataset.name) / copy.name))
+    return TableEdition(origins=origins, files=(kept,), is_copy=True)
+
+
+def _paths(table: TableEdition) -> Iterator[Path]:
+    yield from (Path(file.path) for file in table.files)
+
+
+def _is_file(dataset: DataSet, table: Table) -> bool:
+    """Return whether a table's source is files of this machine; else it is a server's, or a directory's, in Spark."""
+    scheme = dataset.engine.split(":", 1)[0]
+    if scheme != "spark":
+        return scheme == "duckdb"
+    return (
+        "://" not in table.source
+        and (is_csv(table.source) or is_parquet(table.source))
+        and (not Path(table.source).is_dir())
+    )
+
+
+def _from_server(home: Path, dataset: DataSet, tables: list[Table]) -> dict[str, TableEdition]:
+    """Open tables that stay where they are, and let the engine say what they are and whether they can be read."""
+    with connect(replace(dataset, tables=tuple(tables)), folder=home) as engine:
+        engine.check()
+        editions = {}
+        for table in tables:
+            files = tuple(map(known, engine.files(table)))
+            editions[table.name] = TableEdition(origins=files, files=files, places=engine.places(table))
+        engine.check()
+    return editions

@@ -1,0 +1,222 @@
+"""Editions: which files were imported when a data set was added, and which ones its queries read.
+
+::
+
+    data/clinic/edition.json            what is below, for the owner alone
+    data/clinic/visits-5c1d….parquet    the rows of a table, written here when they were added
+
+A file that changes after it was added does not matter any more: queries read the copy. Adding it again is a new
+edition of the same data set, under the same budget, and the older copy goes. A copy that is not the one that was
+written here is not read. The same holds of the owner's Parquet where it is read in place, and of directories of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dither.data.importing.sources import FRAMES, KnownFile, files_below, files_of
+from dither.data.schema import DataSet, Table
+from dither.errors import DitherError, EngineUnavailable
+
+FILE: Final = "edition.json"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class TableEdition:
+    """What one table was when it was added.
+
+    Args:
+        origins: the owner's files that were read.
+        files: the files that queries read: one copy, or the owner's own.
+        places: what a server calls the rows, where they are not in files.
+        is_copy: whether ``files`` were written here.
+        is_public: whether everybody may know the rows.
+
+    """
+
+    origins: tuple[KnownFile, ...] = ()
+    files: tuple[KnownFile, ...] = ()
+    places: tuple[str, ...] = ()
+    is_copy: bool = False
+    is_public: bool = False
+
+    @property
+    def sources(self) -> set[str]:
+        """All by which the rows that were added can be known: paths, inodes, bytes, and what servers call them."""
+        return set(self.places) | _marks(self.origins)
+
+    @property
+    def marks(self) -> set[str]:
+        """The same, with the files that queries read."""
+        return self.sources | _marks(self.files)
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What a data set was when it was added.
+
+    Args:
+        fingerprint: a digest of what the import depends on: sources and kinds.
+        added: when, in UTC.
+        tables: by name.
+        earlier: by what the private rows of earlier editions can be known: they were answered about under this budget.
+
+    """
+
+    fingerprint: str
+    added: str
+    tables: dict[str, TableEdition]
+    earlier: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the record as text."""
+        record = {"version": _VERSION, "fingerprint": self.fingerprint, "added": self.added}
+        tables = {name: asdict(table) for name, table in self.tables.items()}
+        return json.dumps({**record, "tables": tables, "earlier": self.earlier}, indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Edition:
+        """Return the record that a text holds; raises ValueError, KeyError or TypeError."""
+        record = json.loads(text)
+        if record["version"] != _VERSION:
+            raise ValueError
+        tables = {name: _table(part) for name, part in record["tables"].items()}
+        return cls(str(record["fingerprint"]), str(record["added"]), tables, tuple(map(str, record["earlier"])))
+
+    @property
+    def marks(self) -> set[str]:
+        """All by which the private rows can be known again."""
+        return set(self.earlier).union(*(table.marks for table in self.tables.values() if not table.is_public))
+
+    @property
+    def lasting(self) -> tuple[str, ...]:
+        """Those of them that go with the rows and not with where they were: digests, and what servers call them."""
+        return tuple(sorted(mark for mark in self.marks if not mark.startswith(("path ", "inode "))))
+
+
+def fingerprint(dataset: DataSet) -> str:
+    """Return a digest of what an import depends on; bounds, categories and limits may change without a new one."""
+    tables = [
+        (table.name, table.source, table.is_public, [(name, kind.value) for name, kind in table.kinds.items()])
+        for table in dataset.tables
+    ]
+    record = [dataset.name, dataset.engine.split(":", 1)[0], tables]
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def folder_of(home: Path, name: str) -> Path:
+    """Return where the copies of a data set are."""
+    return home / "data" / name
+
+
+def current(home: Path, name: str) -> Edition | None:
+    """Return the edition of a data set, if it was ever added with one."""
+    folder = folder_of(home, name)
+    try:
+        edition = Edition.from_json((folder / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}") from None
+    # Copies are beside their edition, wherever the curator's folder was moved to.
+    return replace(edition, tables={name: _moved(table, folder) for name, table in edition.tables.items()})
+
+
+def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSet:
+    """Return the data set with the files that its queries read as sources; refuse files that are not those.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+        given: tables whose rows are given as frames.
+
+    """
+    wanted = [table for table in dataset.tables if table.name not in given]
+    for table in wanted:
+        if table.source == FRAMES:
+            raise EngineUnavailable(f"table {table.name}: its rows are given as frames; give them with the session")
+    if not wanted:
+        return dataset
+    edition = current(home, dataset.name)
+    if edition is None or edition.fingerprint != fingerprint(dataset):
+        raise EngineUnavailable(
+            f"the rows of {dataset.name} were not imported as it is declared; {_again(dataset.name)}"
+        )
+    sources = {table.name: _source(home, dataset, table, edition.tables[table.name]) for table in wanted}
+    return replace(
+        dataset, tables=tuple(replace(one, source=sources.get(one.name, one.source)) for one in dataset.tables)
+    )
+
+
+def marks_of(home: Path, dataset: DataSet) -> set[str]:
+    """Return all by which the private rows of a registered data set can be known again."""
+    edition = None
+    with contextlib.suppress(EngineUnavailable):
+        edition = current(home, dataset.name)
+    return edition.marks if edition is not None else set(_declared_marks(home, dataset))
+
+
+def _marks(files: Iterable[KnownFile]) -> set[str]:
+    found = set()
+    for file in files:
+        found.add(f"path {file.path}")
+        if file.digest:
+            found.add(f"bytes {file.digest}")
+        # As it is now: the inode of a file that is gone may be another one's.
+        with contextlib.suppress(OSError):
+            now = KnownFile.found(file.path)
+            found.add(f"inode {now.device} {now.inode}")
+    return found
+
+
+def _declared_marks(home: Path, dataset: DataSet) -> Iterator[str]:
+    """Yield what a declaration alone tells of the rows, for a data set that has no edition."""
+    for table in dataset.tables:
+        try:
+            files = files_of(table, home) if not table.is_public else []
+        except DitherError:
+            continue
+        yield from _marks(map(KnownFile.found, files))
+
+
+def _source(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -> str:
+    for file in edition.files:
+        if not file.is_same():
+            what = "the copy of its rows" if edition.is_copy else f"{file.path}, which is read in place,"
+            raise EngineUnavailable(f"table {table.name}: {what} is not what was added; {_again(dataset.name)}")
+    if edition.is_copy:
+        return glob.escape(edition.files[0].path)
+    if edition.files:
+        path = Path(table.source)
+        now = files_below(path) if path.is_dir() else files_of(table, home)
+        if now != [file.path for file in edition.files]:
+            raise EngineUnavailable(f"table {table.name}: there are other files now; {_again(dataset.name)}")
+    return table.source
+
+
+def _moved(table: TableEdition, folder: Path) -> TableEdition:
+    if not table.is_copy:
+        return table
+    return replace(table, files=tuple(replace(file, path=str(folder / Path(file.path).name)) for file in table.files))
+
+
+def _again(name: str) -> str:
+    return f"add it again: 'dither add SCHEMA.yaml' under the name {name}, with the same budget"
+
+
+def _table(record: dict[str, Any]) -> TableEdition:
+    files = {key: tuple(KnownFile(**file) for file in record[key]) for key in ("origins", "files")}
+    return TableEdition(
+        places=tuple(map(str, record["places"])),
+        is_copy=record["is_copy"] is True,
+        is_public=record["is_public"] is True,
+        **files,
+    )

@@ -1,0 +1,190 @@
+"""Files that tables are read from: which ones a source names, and whether a file is still the one that was read.
+
+A file is known by its device, inode, size and time of change, and by the SHA-256 of its bytes. The first four are
+compared before and after every statement; the digest tells a copy, or a file that was put back, from another one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from dither.data.schema import Table
+from dither.errors import EngineUnavailable, InvalidParameter
+
+CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
+#: The source of a table whose rows are given as frames with every session.
+FRAMES: Final = "frames"
+_BLOCK: Final = 2**20
+
+
+@dataclass(frozen=True)
+class KnownFile:
+    """A file as it was at one moment.
+
+    Args:
+        path: where it is, resolved.
+        device: the disk.
+        inode: its number there: two hard links have one.
+        size: in bytes.
+        changed: when its content changed last, in nanoseconds.
+        digest: the SHA-256 of its bytes; empty where nobody asked for it.
+
+    """
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    changed: int
+    digest: str = ""
+
+    @classmethod
+    def found(cls, path: str | Path, *, digest: str = "") -> Self:
+        """Return a file as it is now; raises OSError."""
+        return cls._of(str(Path(path).resolve()), os.stat(path), digest)
+
+    @classmethod
+    def opened(cls, path: str | Path, descriptor: int, *, digest: str = "") -> Self:
+        """Return an open file as it is now."""
+        return cls._of(str(Path(path).resolve()), os.fstat(descriptor), digest)
+
+    @classmethod
+    def _of(cls, path: str, state: os.stat_result, digest: str) -> Self:
+        return cls(path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, digest)
+
+    @property
+    def state(self) -> tuple[int, int, int, int]:
+        """What is compared before and after a statement."""
+        return self.device, self.inode, self.size, self.changed
+
+    def is_unchanged(self) -> bool:
+        """Return whether the file is there and was not replaced or written to."""
+        try:
+            return KnownFile.found(self.path).state == self.state
+        except OSError:
+            return False
+
+    def is_same(self) -> bool:
+        """Return whether the file is unchanged, or has the very same bytes: it may have been restored or moved."""
+        if self.is_unchanged():
+            return True
+        try:
+            return os.stat(self.path).st_size == self.size and bool(self.digest) and digest_of(self.path) == self.digest
+        except OSError:
+            return False
+
+
+class DigestingReader:
+    """A file opened for reading whose bytes are digested as they pass."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._stream = open(path, "rb", buffering=0)  # noqa: SIM115 - closed by close
+        self._digest = hashlib.sha256()
+        self._path = path
+        self._before = KnownFile.opened(path, self._stream.fileno())
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; gzip reads through this."""
+        block = self._stream.read(size if size >= 0 else _BLOCK)
+        self._digest.update(block or b"")
+        return block or b""
+
+    def finish(self) -> KnownFile:
+        """Return what was read, to the end of the file; refuse a file that changed meanwhile."""
+        while self.read(_BLOCK):
+            pass
+        after = KnownFile.opened(self._path, self._stream.fileno(), digest=self._digest.hexdigest())
+        if after.state != self._before.state:
+            raise EngineUnavailable(f"{self._path} was written to while it was being read; add it again")
+        return after
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+def known(path: str | Path) -> KnownFile:
+    """Return a file with the digest of its bytes."""
+    try:
+        with DigestingReader(path) as reader:
+            return reader.finish()
+    except OSError as error:
+        raise EngineUnavailable(f"{path} cannot be read ({error.strerror})") from None
+
+
+def digest_of(path: str | Path) -> str:
+    """Return the SHA-256 of a file."""
+    return known(path).digest
+
+
+def are_unchanged(files: Iterable[KnownFile]) -> bool:
+    """Return whether all files are there and were not replaced or written to."""
+    return all(file.is_unchanged() for file in files)
+
+
+def is_csv(path: str | Path) -> bool:
+    """Return whether a file's name says that it is CSV."""
+    return str(path).lower().endswith(CSV_ENDINGS)
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Return whether a file's name says that it is Parquet."""
+    return str(path).lower().endswith(PARQUET_ENDINGS)
+
+
+def is_path_in_spark(source: str) -> bool:
+    """Return whether Spark takes a source for a path instead of a table of its catalogue."""
+    return "/" in source or is_csv(source) or is_parquet(source)
+
+
+def files_of(table: Table, folder: Path | None) -> list[str]:
+    """Return the files that a source names, patterns expanded and links followed; refuse what is no file of ours."""
+    if "\x00" in table.source:
+        raise InvalidParameter("source", table.source, "without the character U+0000")
+    if table.source == FRAMES:
+        raise EngineUnavailable(f"table {table.name}: its rows are given as frames; give them with the session")
+    path = Path(table.source)
+    if not path.is_absolute():
+        path = (folder or Path.cwd()) / path
+    files = sorted(glob.glob(str(path))) if glob.has_magic(table.source) else [str(path)]
+    for file in files or [str(path)]:
+        if not Path(file).is_file():
+            fix = "correct its source in the schema or put the file there"
+            raise EngineUnavailable(f"table {table.name}: {file} does not exist; {fix}")
+    if not all(is_csv(file) or is_parquet(file) for file in files):
+        endings = ", ".join((*CSV_ENDINGS, *PARQUET_ENDINGS))
+        raise EngineUnavailable(f"table {table.name}: {table.source} is of no known kind; files end in {endings}")
+    return [str(Path(file).resolve()) for file in files]
+
+
+def files_below(folder: Path) -> list[str]:
+    """Return the files of a directory of Parquet, as Spark reads it: names that begin with a dot or _ do not count."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        str(path.resolve())
+        for path in found
+        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
+
+
+def absent_column(table: Table, name: str, present: Sequence[str]) -> str:
+    """Return the words for a declared column that a source lacks, or has twice."""
+    if list(present).count(name) > 1:
+        return f"column {name} of table {table.name} occurs twice in {table.source}; give its columns different names"
+    near = difflib.get_close_matches(name, [one for one in present if one], 1)
+    hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
+    return f"column {name} of table {table.name} is declared, but {table.source} has no such column{hint}"
