@@ -314,7 +314,15 @@ def test_mistyped_categories_are_refused(value: Any) -> None:
 def test_the_length_of_a_text_is_not_told() -> None:
     """NumPy writes the length of the longest text into the dtype."""
     messages = {refused(RealArray((1,)).admit, np.array(["x" * length])) for length in (1, 77)}
-    assert messages == {"value must be numbers of shape (1,), got ndarray of str_ with shape (1,)"}
+    assert messages == {"value must be numbers of shape (1,), got ndarray of str_ with 1 axis"}
+
+
+def test_the_number_of_rows_is_not_told() -> None:
+    """The first axis of what was given may be that of private rows."""
+    flat = {refused(RealArray(()).admit, np.zeros(length)) for length in (7, 4711)}
+    assert flat == {"value must be numbers of shape (), got ndarray of float64 with 1 axis"}
+    table = {refused(RealArray(()).admit, np.zeros((length, 5))) for length in (7, 4711)}
+    assert table == {"value must be numbers of shape (), got ndarray of float64 with 2 axes and 5 columns"}
 
 
 @pytest.mark.parametrize(
