@@ -45,7 +45,7 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of, names_in
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import typed, whole
 from dither.publish.histograms.common import MOST_CELLS
 from dither.publish.queries.groups import canonical, first_number
 from dither.publish.queries.sensitivity import (
@@ -71,6 +71,7 @@ _TOO_MANY = (
 
 
 @dataclass(frozen=True)
+@typed
 class Axis:
     """One dimension of a table of counts.
 
@@ -99,6 +100,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
+@typed
 class Cells:
     """A table of counts of private rows.
 

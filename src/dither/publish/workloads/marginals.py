@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import exact
+from dither.exact import exact, typed
 from dither.publish.workloads.matrices import (
     MOST_CELLS,
     Array,
@@ -36,6 +36,7 @@ Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+@typed
 class Marginals(Matrix):
     """The marginals on some sets of axes, each times a weight.
 

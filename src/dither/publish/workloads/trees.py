@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import typed, whole
 from dither.publish.workloads.matrices import (
     MOST_SQUARE,
     Array,
@@ -152,6 +152,7 @@ class HaarCovariance(Symmetric):
 
 
 @dataclass(frozen=True)
+@typed
 class Hierarchy(_OneAxis):
     """Sums over the nodes of a tree in which each node joins ``branching`` nodes below, the last one maybe fewer.
 
@@ -281,6 +282,7 @@ Node = Any
 
 
 @dataclass(frozen=True)
+@typed
 class NominalTree(Matrix):
     """Privelet's transform for categories: every node against the average of its siblings, weighted.
 
