@@ -12,6 +12,15 @@ what a mechanism holds.
 
 from dither.checks.contract import MECHANISM_CHECKS, Check, check_mechanism, checks
 from dither.checks.estimators import check_estimator
+from dither.checks.records import check_records
 from dither.checks.violation import ContractViolation
 
-__all__ = ["MECHANISM_CHECKS", "Check", "ContractViolation", "check_estimator", "check_mechanism", "checks"]
+__all__ = [
+    "MECHANISM_CHECKS",
+    "Check",
+    "ContractViolation",
+    "check_estimator",
+    "check_mechanism",
+    "check_records",
+    "checks",
+]

@@ -23,13 +23,8 @@ from dither.exact.parameters import Field
 Record = TypeVar("Record", bound=type)
 _Check = Callable[[Any], bool]
 
-#: What counts as a number of a kind, wider than the class of that name.
-_NUMBERS: dict[Any, tuple[type, ...]] = {
-    bool: (bool, np.bool_),
-    int: (Integral,),
-    float: (Real,),
-    Fraction: (Rational,),
-}
+#: What counts as a number of a kind, wider than the class of that name; truth values count as numbers nowhere.
+_NUMBERS: dict[Any, tuple[type, ...]] = {int: (Integral,), float: (Real,), Fraction: (Rational,)}
 
 
 def typed(record: Record) -> Record:
@@ -94,6 +89,9 @@ def _check(hint: Any) -> _Check:
     if kind is Any or (isinstance(kind, type) and issubclass(kind, Field)):
         return lambda value: True  # anything, or what checks for itself
     if kind in (Mapping, Sequence, dict) or isinstance(kind, type):
-        wanted = _NUMBERS.get(kind, (kind,))
+        if kind in _NUMBERS:
+            numbers = _NUMBERS[kind]
+            return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
+        wanted = (bool, np.bool_) if kind is bool else (kind,)
         return lambda value: isinstance(value, wanted)
     return lambda value: True

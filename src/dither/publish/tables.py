@@ -93,6 +93,15 @@ class Axis:
     is_numbered: bool
     is_ordered: bool
 
+    def __post_init__(self) -> None:
+        if (self.labels is None) == (self.edges is None):
+            raise InvalidParameter("labels", self.labels, "given, or edges in their place")
+        for name, values in (("labels", self.labels), ("edges", self.edges)):
+            known = [value for value in values or () if value is not None]
+            kinds = {float if type(value) is int else type(value) for value in known}
+            if len(kinds) > 1 or any(value != value for value in known):
+                raise InvalidParameter(name, values, "values of one kind, each equal to itself")
+
     @property
     def size(self) -> int:
         """How many cells there are."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import typed, whole
+from dither.exact import whole
 from dither.mechanisms.spec import Codec, register_codec
 
 #: The numbers of attributes, in increasing order.
@@ -34,7 +34,6 @@ MOST_CELLS = 2**24
 
 
 @dataclass(frozen=True)
-@typed
 class Attributes:
     """Names and sizes of attributes: what is public about a table.
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, exact, typed, whole
+from dither.exact import Field, Number, exact, whole
 from dither.mechanisms.spec import Codec, register_codec
 
 _MOST_NODES: Final = 2**16
@@ -23,7 +23,6 @@ _DEEPEST: Final = 64
 
 
 @dataclass(frozen=True)
-@typed
 class Taxonomy:
     """A tree whose leaves are the values of an attribute, numbered from 0 from left to right.
 

@@ -230,7 +230,6 @@ def cell_count(name: str, cells: int) -> int:
 
 
 @dataclass(frozen=True)
-@typed
 class _OneAxis(Matrix):
     """A matrix over one axis that is known by its number of cells alone."""
 

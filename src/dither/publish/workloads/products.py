@@ -232,7 +232,6 @@ class Union(Matrix):
 
 
 @dataclass(frozen=True)
-@typed
 class Weighted(Matrix):
     """A matrix times one exact number: how much its queries matter, or how precisely they are measured."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import typed, whole
+from dither.exact import whole
 from dither.publish.workloads.matrices import (
     MOST_SQUARE,
     Array,
@@ -152,7 +152,6 @@ class HaarCovariance(Symmetric):
 
 
 @dataclass(frozen=True)
-@typed
 class Hierarchy(_OneAxis):
     """Sums over the nodes of a tree in which each node joins ``branching`` nodes below, the last one maybe fewer.
 
@@ -173,6 +172,8 @@ class Hierarchy(_OneAxis):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "branching", whole("branching", self.branching, least=2, most=2**20))
+        if not isinstance(self.weights, tuple | list):
+            raise InvalidParameter("weights", self.weights, "a tuple of whole numbers")
         weights = tuple(self.weights) or (1,) * len(self._widths)
         if len(weights) != len(self._widths) or not any(weights):
             raise InvalidParameter("weights", self.weights, f"{len(self._widths)} whole numbers, not all 0")
@@ -282,7 +283,6 @@ Node = Any
 
 
 @dataclass(frozen=True)
-@typed
 class NominalTree(Matrix):
     """Privelet's transform for categories: every node against the average of its siblings, weighted.
 
