@@ -103,7 +103,7 @@ class Transactions:
         numbers = {name: number for number, name in enumerate(names)}
         if len(numbers) != len(names):
             raise InvalidParameter("names", len(names), "all different")
-        rows = [row if isinstance(row, _COLLECTIONS) else (row,) for row in data]
+        rows = [_entries(row) for row in data]
         coded = [[numbers[name] for name in row if isinstance(name, str) and name in numbers] for row in rows]
         return cls.of(len(numbers), coded)
 
@@ -154,10 +154,16 @@ def _flattened(rows: Any) -> tuple[Integers, Integers]:
 
 def _read(row: Any) -> list[int]:
     """Return the numbers of one transaction; what is too large for an item, or no number, is left out."""
+    if isinstance(row, np.ndarray) and row.dtype.kind not in "biuO":
+        return []
+    return [int(entry) for entry in _entries(row) if isinstance(entry, _WHOLE) and _is_number(entry)]
+
+
+def _entries(row: Any) -> Iterable[Any]:
+    """Return what is in one transaction: of a collection its entries, else the thing itself."""
     if isinstance(row, np.ndarray):
-        row = row.tolist() if row.ndim == 1 and row.dtype.kind in "biuO" else ()
-    entries = row if isinstance(row, _COLLECTIONS) else (row,)
-    return [int(entry) for entry in entries if isinstance(entry, _WHOLE) and _is_number(entry)]
+        return row.tolist() if row.ndim == 1 else ()
+    return row if isinstance(row, _COLLECTIONS) else (row,)
 
 
 def _is_number(entry: Any) -> bool:
