@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, typed
+from dither.exact import Field
 from dither.mechanisms.public import PublicArray
 
 Floats = NDArray[np.float64]
@@ -44,7 +44,6 @@ class BoundField(Field[Any, PublicArray]):
 
 
 @dataclass(frozen=True)
-@typed
 class Box:
     """Public bounds of columns, and the grid on which their numbers lie.
 

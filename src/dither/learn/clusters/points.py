@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import typed
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks
@@ -29,7 +28,6 @@ MOST_COLUMNS: Final = 2**12
 
 
 @dataclass(frozen=True)
-@typed
 class Frame:
     """Public bounds of columns, whose middle is zero and whose ends are -1 and 1: all columns count alike.
 

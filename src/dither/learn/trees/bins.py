@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, typed
+from dither.exact import Field
 from dither.learn.rows import Box, Floats
 from dither.mechanisms.public import PublicArray
 
@@ -58,7 +58,6 @@ class KeyField(Field[str, str]):
 
 
 @dataclass(frozen=True)
-@typed
 class Bins:
     """The cells of all columns.
 
