@@ -398,3 +398,13 @@ def test_a_saturated_sum_is_the_exact_sum_saturated(values: list[int], noise: in
         out = saturating_sum(np.array(values, dtype=np.int64), width)
         assert out.dtype == np.int64
         assert out.tolist() == [min(max(value + noise, -LARGEST_SUM), LARGEST_SUM) for value in values]
+
+
+def test_an_entry_of_a_list_means_the_same_whatever_stands_beside_it() -> None:
+    """No type in common: 2^53 + 1 stays itself beside a half, and a number of 400 digits beside both."""
+    wide = 2**53 + 1
+    for others in ([], [0.5], [Fraction(1, 3)], [10**400], [np.float32(1)], [float("nan")], [np.int8(1)]):
+        assert RealArray((1 + len(others),)).admit([wide, *others])[0] == wide
+        assert RealArray((1 + len(others),)).admit([*others, wide])[-1] == wide
+    for others in ([], [10**400], [np.uint64(2**64 - 1)], [np.int8(1)]):
+        assert IntegerArray((1 + len(others),)).admit([wide, *others])[0] == wide
