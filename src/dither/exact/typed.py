@@ -6,7 +6,7 @@ out later, by data or not at all. ``typed`` stands between ``dataclass`` and the
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -57,14 +57,9 @@ def typed(record: Record) -> Record:
 
 @cache
 def _rules(record: type) -> tuple[tuple[str, str, _Check], ...]:
-    """Return the fields that a class declares itself, how they are written, and what they must satisfy."""
+    """Return the fields of a class, how their types are written, and what they must satisfy."""
     hints = typing.get_type_hints(record)
-    written = inspect.get_annotations(record)
-    return tuple(
-        (name, str(written[name]), _check(hints[name]))
-        for name in written
-        if typing.get_origin(hints[name]) is not typing.ClassVar
-    )
+    return tuple((field.name, str(field.type), _check(hints[field.name])) for field in dataclasses.fields(record))
 
 
 def _check(hint: Any) -> _Check:

@@ -170,7 +170,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return UNITS[self.unit]
 
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
-        return numbers_of(self, X, reset=reset, columns=columns)
+        return self._coded(numbers_of(self, X, reset=reset, columns=columns))
+
+    def _coded(self, values: Floats) -> Floats:
+        """Return what the mechanism takes for these numbers, each row by itself."""
+        return values
 
     def _fitted(self, X: Any) -> Floats:
         check_is_fitted(self, "model_")
