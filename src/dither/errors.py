@@ -72,17 +72,28 @@ class InvalidValue(InvalidParameter):
 
 
 class _Kind:
-    """The public description of a value: its type and shape."""
+    """The public description of a value: its type, how many axes it has and, of a table, how many columns.
+
+    Never how long its first axis is: that is a number of private rows.
+    """
 
     def __init__(self, value: Any) -> None:
         kind = type(value).__name__
         shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
         # The name of the type alone: the full dtype of texts tells how long the longest one is.
         entry = getattr(dtype, "type", type(dtype)).__name__
-        self.text = kind if dtype is None else f"{kind} of {entry} with shape {shape}"
+        self.text = kind if dtype is None else f"{kind} of {entry}{_axes(shape)}"
 
     def __repr__(self) -> str:
         return self.text
+
+
+def _axes(shape: Any) -> str:
+    """Return how many axes there are, and the width of a table."""
+    if not isinstance(shape, tuple):
+        return ""
+    columns = f" and {shape[1]} column{'' if shape[1] == 1 else 's'}" if len(shape) == 2 else ""
+    return f" with {len(shape)} {'axis' if len(shape) == 1 else 'axes'}{columns}"
 
 
 class IncompatibleDistance(DitherError, ValueError):

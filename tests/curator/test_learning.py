@@ -157,3 +157,22 @@ def test_the_command_writes_a_model(place: Path, monkeypatch: pytest.MonkeyPatch
     ):
         with pytest.raises(InvalidParameter, match=said):
             run("fit", "clinic", "visits", "ill", "--epsilon", "1", *words)
+
+
+def test_a_regression_of_dates_is_refused_before_the_charge_and_no_date_raises_after_it() -> None:
+    import datetime
+
+    from dither.curator.learning import plan_fit
+    from dither.learn import Ridge
+    from dither.learn.selection.estimators import PrivateSearch
+
+    table = Table("visits", (*COLUMNS, Column("day", Kind.DATE)), source="visits.csv")
+    dated = DataSet("clinic", (table,), ROW)
+    ridge = Ridge(epsilon=1, target_bounds=(0, 1))
+    for target in ("day", "words"):
+        with pytest.raises(InvalidParameter, match="target"):
+            plan_fit(dated, "visits", ridge, target, ["dose"])
+    tuned = Ridge(bounds=[(0, 10)], target_bounds=(0, 1))
+    plan = plan_fit(dated, "visits", PrivateSearch(tuned, {"alpha": [0, 1]}, rho=1), "day", ["dose"])
+    row = {**dict.fromkeys(column.name for column in table.columns), "day": datetime.date(2024, 1, 1)}
+    assert plan.learn(ReferenceEngine(dated, {"visits": [row]}))["model"]

@@ -227,7 +227,6 @@ def test_a_password_is_never_written():
         "\ud800",
         b"bytes",
         datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC),
-        Project(Scan(ROWS), (("a", "no expression but"), ("b", {1, 2}))),
         len,
         Kind,
         1 + 2j,

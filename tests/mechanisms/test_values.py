@@ -314,7 +314,15 @@ def test_mistyped_categories_are_refused(value: Any) -> None:
 def test_the_length_of_a_text_is_not_told() -> None:
     """NumPy writes the length of the longest text into the dtype."""
     messages = {refused(RealArray((1,)).admit, np.array(["x" * length])) for length in (1, 77)}
-    assert messages == {"value must be numbers of shape (1,), got ndarray of str_ with shape (1,)"}
+    assert messages == {"value must be numbers of shape (1,), got ndarray of str_ with 1 axis"}
+
+
+def test_the_number_of_rows_is_not_told() -> None:
+    """The first axis of what was given may be that of private rows."""
+    flat = {refused(RealArray(()).admit, np.zeros(length)) for length in (7, 4711)}
+    assert flat == {"value must be numbers of shape (), got ndarray of float64 with 1 axis"}
+    table = {refused(RealArray(()).admit, np.zeros((length, 5))) for length in (7, 4711)}
+    assert table == {"value must be numbers of shape (), got ndarray of float64 with 2 axes and 5 columns"}
 
 
 @pytest.mark.parametrize(
@@ -390,3 +398,13 @@ def test_a_saturated_sum_is_the_exact_sum_saturated(values: list[int], noise: in
         out = saturating_sum(np.array(values, dtype=np.int64), width)
         assert out.dtype == np.int64
         assert out.tolist() == [min(max(value + noise, -LARGEST_SUM), LARGEST_SUM) for value in values]
+
+
+def test_an_entry_of_a_list_means_the_same_whatever_stands_beside_it() -> None:
+    """No type in common: 2^53 + 1 stays itself beside a half, and a number of 400 digits beside both."""
+    wide = 2**53 + 1
+    for others in ([], [0.5], [Fraction(1, 3)], [10**400], [np.float32(1)], [float("nan")], [np.int8(1)]):
+        assert RealArray((1 + len(others),)).admit([wide, *others])[0] == wide
+        assert RealArray((1 + len(others),)).admit([*others, wide])[-1] == wide
+    for others in ([], [10**400], [np.uint64(2**64 - 1)], [np.int8(1)]):
+        assert IntegerArray((1 + len(others),)).admit([wide, *others])[0] == wide

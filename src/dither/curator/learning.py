@@ -17,6 +17,7 @@ from dither.data import Aggregation, Bounded, CountRows, DataSet, Kind, Limits, 
 from dither.data.engines.protocol import Engine
 from dither.data.schema import Column, as_real
 from dither.errors import InvalidParameter, MissingExtra
+from dither.learn.cells import number_of
 from dither.mechanisms import perform
 from dither.privacy import ROW_REPLACED, Loss
 from dither.publish.queries.groups import first_number
@@ -91,6 +92,8 @@ def plan_fit(
     known = copied.get_params(deep=False)
     if "bounds" in known and known["bounds"] is None:
         copied.set_params(bounds=[_bounds(declared(name)) for name in names])
+    if "target_bounds" in known and wanted.kind not in _NUMBERS:
+        raise InvalidParameter("target", target, "a column of numbers, or true and false, for a regression")
     if "target_bounds" in known and known["target_bounds"] is None:
         copied.set_params(target_bounds=_bounds(wanted))
     if "classes" in known and known["classes"] is None:
@@ -148,4 +151,4 @@ def _classes(column: Column) -> list[Any]:
 
 
 def _number(cell: Any) -> float:
-    return float("nan") if cell is None or isinstance(cell, str) else float(cell)
+    return float("nan") if isinstance(cell, str) else number_of(cell)

@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dither.errors import InvalidParameter
+from dither.exact import typed
 
 Value = bool | int | float | str | datetime.date | datetime.datetime | None
 LARGEST_INTEGER: Final = 2**63 - 1
@@ -54,6 +55,7 @@ class Expression:
 
 
 @dataclass(frozen=True)
+@typed
 class Name(Expression):
     """A column of the relation below."""
 
@@ -61,6 +63,7 @@ class Name(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class Literal(Expression):
     """A public constant; ``kind`` says which NULL a None is."""
 
@@ -92,6 +95,7 @@ class Literal(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class Call(Expression):
     """One of the ``FUNCTIONS``, applied to arguments."""
 
@@ -118,6 +122,7 @@ class Call(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class Case(Expression):
     """The value of the first branch whose condition is true, else ``otherwise``."""
 
@@ -130,6 +135,7 @@ class Case(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class Cast(Expression):
     """The value as another kind, NULL where it is none.
 
@@ -150,6 +156,7 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class OneOf(Expression):
     """Whether the value is one of some constants; NULL if the value is NULL. A constant NULL equals nothing."""
 
@@ -162,6 +169,7 @@ class OneOf(Expression):
 
 
 @dataclass(frozen=True)
+@typed
 class Grid(Expression):
     """The number of whole steps of ``2^-exponent`` from ``origin`` to the value clamped to [lower, upper].
 

@@ -134,11 +134,14 @@ class ReferenceEngine(Engine):
         self._reading = _Reading(tables)
 
     def check(self) -> None:
-        """Refuse a table that is absent, or a row without a declared column."""
+        """Refuse a table that is absent, or a row of a public one without a declared column.
+
+        What a private row lacks is NULL, and what is no row has NULL alone.
+        """
         for table in self.dataset.tables:
             if table.name not in self.frames:
                 raise EngineUnavailable(f"table {table.name} is declared, but no rows were given for it")
-            for name in table.kinds:
+            for name in table.kinds if table.is_public else ():
                 if any(name not in row for row in self.frames[table.name]):
                     raise EngineUnavailable(f"column {name} of table {table.name} is declared, but rows lack it")
 
@@ -190,7 +193,8 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
     if table.name not in reading.tables:
         raise EngineUnavailable(f"no rows were given for table {table.name}")
     return [
-        {name: cell(row.get(name), kind) for name, kind in table.kinds.items()} for row in reading.tables[table.name]
+        {name: cell(row.get(name), kind) if isinstance(row, Mapping) else None for name, kind in table.kinds.items()}
+        for row in reading.tables[table.name]
     ]
 
 

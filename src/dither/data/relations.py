@@ -20,7 +20,7 @@ from typing import Final
 from dither.data.expressions import Expression, Kind, Literal, Name, Value, kind_of, names_in
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import typed, whole
 
 #: The hidden column that holds the privacy id; no column of a schema may have this name.
 PERSON: Final = "__person"
@@ -57,6 +57,7 @@ class _Over(Relation):
 
 
 @dataclass(frozen=True)
+@typed
 class Scan(Relation):
     """All rows of a declared private table, every cell of its declared kind or NULL.
 
@@ -83,6 +84,7 @@ class Scan(Relation):
 
 
 @dataclass(frozen=True)
+@typed
 class Filter(_Over):
     """The rows for which the condition is true."""
 
@@ -96,6 +98,7 @@ class Filter(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class Project(_Over):
     """Named expressions of each row."""
 
@@ -110,6 +113,7 @@ class Project(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class JoinPublic(_Over):
     """Each row with the row of a public table whose key equals ``keys`` of it.
 
@@ -141,6 +145,7 @@ class JoinPublic(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class JoinPersons(Relation):
     """Every row of a person on the left with every row of the same person on the right.
 
@@ -181,6 +186,7 @@ class CountRows(Measure):
 
 
 @dataclass(frozen=True)
+@typed
 class CountOf(Measure):
     """In how many rows the value is not NULL; for true or false, in how many it is true."""
 
@@ -193,6 +199,7 @@ class Persons(Measure):
 
 
 @dataclass(frozen=True)
+@typed
 class Sum(Measure):
     """The exact sum of an integer expression over the rows where it is not NULL; 0 if there are none.
 
@@ -203,6 +210,7 @@ class Sum(Measure):
 
 
 @dataclass(frozen=True)
+@typed
 class Smallest(Measure):
     """The smallest value that is not NULL, or NULL; within one person only."""
 
@@ -210,6 +218,7 @@ class Smallest(Measure):
 
 
 @dataclass(frozen=True)
+@typed
 class Largest(Measure):
     """The largest value that is not NULL, or NULL; within one person only."""
 
@@ -217,6 +226,7 @@ class Largest(Measure):
 
 
 @dataclass(frozen=True)
+@typed
 class PerPerson(_Over):
     """One row for each person and each value of ``keys``, with measures of that person's own rows.
 
@@ -240,6 +250,7 @@ class PerPerson(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class Window(_Over):
     """A further column computed within each person and each value of ``partition``.
 
@@ -282,6 +293,7 @@ class Window(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class Keep(_Over):
     """The rows whose keys are one of a public list of key tuples; NULL counts as a value of its own."""
 
@@ -302,6 +314,7 @@ class Keep(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class Limits:
     """How much of one person's rows may count: rows in all, groups in all, rows in any one group; None is no limit."""
 
@@ -317,6 +330,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
+@typed
 class Bounded(_Over):
     """The rows of each person that the limits leave.
 
@@ -341,6 +355,7 @@ class Bounded(_Over):
 
 
 @dataclass(frozen=True)
+@typed
 class Aggregation:
     """What an engine is asked for: exact integer measures of a relation, for each value of the keys that occurs.
 

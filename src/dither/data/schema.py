@@ -17,13 +17,14 @@ from typing import Final
 
 from dither.data.expressions import Kind, Literal, Value
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import typed, whole
 from dither.privacy import Relation, Unit, user
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
 @dataclass(frozen=True)
+@typed
 class Column:
     """A column: its name, its kind, and what is public about its values.
 
@@ -92,6 +93,7 @@ class Column:
 
 
 @dataclass(frozen=True)
+@typed
 class Table:
     """A table: its columns, where its rows are, and whose they are.
 
@@ -137,6 +139,7 @@ class Table:
 
 
 @dataclass(frozen=True)
+@typed
 class DataSet:
     """One privacy unit, one budget, one or more tables.
 

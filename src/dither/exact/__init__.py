@@ -8,6 +8,7 @@ the correctly rounded ``decimal``; a float never decides anything.
 from dither.exact.enclosure import exp_down, exp_up, log_down, log_up, round_up, sqrt_down, sqrt_up, tanh_up, to_float
 from dither.exact.parameters import Field, Flag, NonNegative, Positive, Probability, Shape, Whole
 from dither.exact.rational import Number, exact, non_negative, positive, probability, shape_of, whole
+from dither.exact.typed import typed
 
 __all__ = [
     "Field",
@@ -32,5 +33,6 @@ __all__ = [
     "sqrt_up",
     "tanh_up",
     "to_float",
+    "typed",
     "whole",
 ]

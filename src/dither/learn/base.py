@@ -6,7 +6,7 @@ message shows a value. ``prepare`` and ``adopt`` are the steps before and after 
 """
 
 # scikit-learn calls rows X.
-# ruff: noqa: N803, N806
+# ruff: noqa: N803
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dither.errors import InvalidParameter, InvalidValue
+from dither.exact import whole
+from dither.learn.cells import codes_of, sorted_classes
+from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
 from dither.learn.saved import Privacy, plain, read, write
@@ -54,28 +57,42 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, *, budget: Budget | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, columns: int | None = None, budget: Budget | None = None) -> Self:
         """Learn from rows and their labels or targets; every call is a release of its own.
 
         Args:
-            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
+                NaN, infinities, numbers beyond the bounds and cells that are no numbers have a declared meaning.
             y: a label or target for each row.
+            columns: how many columns a list of rows has; by default as many as ``bounds`` or ``categories`` declare.
             budget: what is charged; by default a budget of exactly this release.
 
         """
-        mechanism, rows = self.prepare(X, y)
+        mechanism, rows = self.prepare(X, y, columns=columns)
         loss, unit = mechanism.loss(1), cast(Unit, mechanism.distance)
         released = release(mechanism, rows, budget=_budget_of(loss, unit) if budget is None else budget)
         return self.adopt(released.value, mechanism, released.receipt)
 
-    def prepare(self, X: Any, y: Any) -> tuple[AnyMechanism, Floats]:
+    def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> tuple[AnyMechanism, Floats]:
         """Return the mechanism and its private rows; nothing is charged or drawn yet."""
-        values = self._values(X, reset=True)
-        mechanism = self.mechanism(self.n_features_in_)
+        records = self.private_rows(X, y, columns=columns)
+        return self.mechanism(self.n_features_in_), records
+
+    def private_rows(self, X: Any, y: Any, *, reset: bool = True, columns: int | None = None) -> Floats:
+        """Return private rows as the mechanism takes them, each read by itself: columns, then a label or target.
+
+        Args:
+            X: rows of numbers.
+            y: a label or target for each row.
+            reset: whether the number and the names of columns are kept, or must be met.
+            columns: how many columns a list of rows has.
+
+        """
+        values = self._values(X, reset=reset, columns=columns)
         labels = self._labels(y)
         if len(labels) != len(values):
             raise InvalidValue("y", y, "one label for each row (inconsistent numbers of samples)")
-        return mechanism, np.column_stack([values, labels])
+        return np.column_stack([values, labels])
 
     def adopt(self, model: Model, mechanism: AnyMechanism, receipt: str) -> Self:
         """Keep a released model; everything from here on is post-processing."""
@@ -152,8 +169,12 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("unit", self.unit, f"one of {', '.join(UNITS)}")
         return UNITS[self.unit]
 
-    def _values(self, X: Any, *, reset: bool) -> Floats:
-        return numbers_of(self, X, reset=reset)
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
+        return self._coded(numbers_of(self, X, reset=reset, columns=columns))
+
+    def _coded(self, values: Floats) -> Floats:
+        """Return what the mechanism takes for these numbers, each row by itself."""
+        return values
 
     def _fitted(self, X: Any) -> Floats:
         check_is_fitted(self, "model_")
@@ -181,21 +202,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 class RowsEstimator(PrivateEstimator):
     """An estimator that learns from rows without labels."""
 
-    def fit(self, X: Any, y: Any = None, *, budget: Budget | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, columns: int | None = None, budget: Budget | None = None) -> Self:
         """Learn from rows; every call is a release of its own.
 
         Args:
-            X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
+            X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
+                NaN, infinities, numbers beyond the bounds and cells that are no numbers have a declared meaning.
             y: not used.
+            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
             budget: what is charged; by default a budget of exactly this release.
 
         """
-        return super().fit(X, y, budget=budget)
+        return super().fit(X, y, columns=columns, budget=budget)
 
-    def prepare(self, X: Any, y: Any = None) -> tuple[AnyMechanism, Floats]:
+    def prepare(self, X: Any, y: Any = None, *, columns: int | None = None) -> tuple[AnyMechanism, Floats]:
         """Return the mechanism and its private rows; nothing is charged or drawn yet."""
-        values = self._values(X, reset=True)
-        return self.mechanism(self.n_features_in_), values
+        return super().prepare(X, y, columns=columns)
+
+    def private_rows(self, X: Any, y: Any = None, *, reset: bool = True, columns: int | None = None) -> Floats:
+        """Return private rows as the mechanism takes them, each read by itself."""
+        return self._values(X, reset=reset, columns=columns)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -210,18 +236,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     classes_: NDArray[Any]
 
     def _declared_classes(self) -> NDArray[Any]:
-        if self.classes is None:
-            raise InvalidParameter(
-                "classes", None, "declared: all labels that may occur; they are never taken from data"
-            )
-        found = np.unique(np.asarray(self.classes))
-        if found.ndim != 1 or found.size < 2 or found.dtype.kind not in "biufUSO":
-            raise InvalidParameter("classes", self.classes, "two or more labels")
-        return found
+        return sorted_classes(self.classes)
 
     def _labels(self, y: Any) -> Floats:
-        codes = {label: code for code, label in enumerate(self._declared_classes().tolist())}
-        return np.array([_code(codes, label) for label in _one_column(y).tolist()], dtype=np.float64)
+        code = codes_of(self._declared_classes().tolist())
+        return np.array([code(label) for label in cells_in(_one_column(y))], dtype=np.float64)
 
     def _publish(self) -> None:
         self.classes_ = self._declared_classes()
@@ -262,11 +281,7 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     intercept_: float
 
     def _labels(self, y: Any) -> Floats:
-        column = _one_column(y)
-        try:
-            return column.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InvalidValue("y", y, "numbers") from None
+        return column_as_numbers(_one_column(y))
 
     def _publish(self) -> None:
         self.coef_, self.intercept_ = self.model_.coefficients[0], float(self.model_.constants[0])
@@ -278,34 +293,55 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return found
 
 
-def numbers_of(estimator: Any, X: Any, *, reset: bool) -> Floats:
-    """Return rows as floats, refusing by type and shape alone; no message of another library shows a value.
+def numbers_of(estimator: Any, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
+    """Return rows as floats, each cell read by itself; containers are refused by type and shape alone.
 
     Args:
         estimator: whose number and names of columns are kept, or must be met.
         X: rows of columns.
         reset: whether these are the rows that are learned from.
+        columns: how many columns a list of rows has; by default what was learned from, or is declared.
 
     """
-    if hasattr(X, "toarray"):
-        X = X.toarray()  # a sparse matrix
-    try:
-        array = np.asarray(X)
-        if array.dtype.kind == "O":
-            array = array.astype(np.float64)
-    except Exception:
-        array = np.array("")
-    if array.dtype.kind == "c":
-        raise InvalidValue("X", X, "real numbers (Complex data not supported)")
-    if array.dtype.kind not in "biuf":
-        rule = "numbers; encode texts by public categories first (an argument must be a string or a number)"
-        raise (TypeError(f"X must be {rule}") if _holds_objects(X) else InvalidValue("X", X, rule))
-    if array.ndim != 2:
-        raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
-    if not hasattr(X, "columns"):
-        X = array
-    checked = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
-    return np.asarray(checked, dtype=np.float64)
+    values = rows_as_numbers(X, width_of(estimator, reset=reset, columns=columns))
+    # Names and widths only: cells have been read.
+    validate_data(estimator, X if is_named(X) else values, reset=reset, skip_check_array=True)
+    return values
+
+
+def width_of(estimator: Any, *, reset: bool, columns: int | None = None) -> int | None:
+    """Return how many columns a list of rows has, which its rows cannot say: stated, known or declared.
+
+    Args:
+        estimator: one that was fitted, or declares something for each column.
+        reset: whether rows are learned from.
+        columns: what was stated.
+
+    """
+    if columns is not None:
+        return whole("columns", columns, least=1, most=MOST_COLUMNS)
+    if not reset:
+        return int(estimator.n_features_in_)
+    for part in (estimator, getattr(estimator, "estimator", None)):
+        listed = getattr(part, "categories", None)
+        is_list = isinstance(listed, list | tuple) or (isinstance(listed, np.ndarray) and listed.ndim > 0)
+        found = len(cast("list[Any]", listed)) if is_list else _columns_bounded(getattr(part, "bounds", None))
+        if found:
+            return found
+    return None
+
+
+def _columns_bounded(bounds: Any) -> int | None:
+    """Return for how many columns bounds are declared one by one; None where they are for all columns."""
+    if isinstance(bounds, np.ndarray):
+        return len(bounds) if bounds.ndim == 2 else None
+    if not isinstance(bounds, tuple | list):
+        return None
+    if len(bounds) == 2:
+        # Two sides or two columns; two numbers are for all columns.
+        sizes = {len(side) for side in bounds if np.ndim(side) == 1}
+        return sizes.pop() if len(sizes) == 1 else None
+    return len(bounds)
 
 
 def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Floats, Floats]:
@@ -342,28 +378,7 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
     return Budget(rho=loss.rho, unit=unit)
 
 
-def _one_column(y: Any) -> NDArray[Any]:
-    if y is None:
-        raise InvalidValue("y", y, "given: this estimator requires y to be passed, but the target y is None")
-    array = np.asarray(y)
-    if array.dtype.kind == "c":
-        raise InvalidValue("y", y, "real labels (Complex data not supported)")
-    if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
-        return np.asarray(column_or_1d(array, warn=True))
-    raise InvalidValue("y", y, "one label for each row")
-
-
-def _code(codes: dict[Any, int], label: Any) -> int:
-    try:
-        return codes.get(label, -1)
-    except TypeError:
-        return -1
-
-
-def _holds_objects(X: Any) -> bool:
-    """Whether the first cell is neither a number nor a text, which scikit-learn wants refused as a type."""
-    try:
-        first = np.asarray(X, dtype=object).ravel()[:1].tolist()
-    except ValueError:
-        return False
-    return bool(first) and not isinstance(first[0], str | bytes | float | int)
+def _one_column(y: Any) -> Any:
+    found = one_column(y)
+    # A column with two axes is taken with scikit-learn's warning.
+    return column_or_1d(found, warn=True, dtype=found.dtype) if getattr(found, "ndim", 1) == 2 else found

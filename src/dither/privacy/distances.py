@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import sqrt_up, whole
+from dither.exact import sqrt_up, typed, whole
 
 
 class Relation(Enum):
@@ -46,6 +46,7 @@ class Distance(ABC):
 
 
 @dataclass(frozen=True)
+@typed
 class Unit(Distance):
     """A unit of data and the way it may change between neighbours.
 

@@ -41,6 +41,7 @@ from dither.data import (
     Relation,
 )
 from dither.data.expressions import Value, kind_of
+from dither.exact import typed
 from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.marginals.covering import merged
 from dither.publish.queries.groups import canonical, first_number
@@ -72,6 +73,7 @@ class Block:
 
 
 @dataclass(frozen=True)
+@typed
 class Margins:
     """Marginals of private rows.
 

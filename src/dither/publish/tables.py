@@ -45,7 +45,7 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of, names_in
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
-from dither.exact import whole
+from dither.exact import typed, whole
 from dither.publish.histograms.common import MOST_CELLS
 from dither.publish.queries.groups import canonical, first_number
 from dither.publish.queries.sensitivity import (
@@ -71,6 +71,7 @@ _TOO_MANY = (
 
 
 @dataclass(frozen=True)
+@typed
 class Axis:
     """One dimension of a table of counts.
 
@@ -92,6 +93,15 @@ class Axis:
     is_numbered: bool
     is_ordered: bool
 
+    def __post_init__(self) -> None:
+        if (self.labels is None) == (self.edges is None):
+            raise InvalidParameter("labels", self.labels, "given, or edges in their place")
+        for name, values in (("labels", self.labels), ("edges", self.edges)):
+            known = [value for value in values or () if value is not None]
+            kinds = {float if type(value) is int else type(value) for value in known}
+            if len(kinds) > 1 or any(value != value for value in known):
+                raise InvalidParameter(name, values, "values of one kind, each equal to itself")
+
     @property
     def size(self) -> int:
         """How many cells there are."""
@@ -99,6 +109,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
+@typed
 class Cells:
     """A table of counts of private rows.
 

@@ -110,7 +110,7 @@ def test_categories_are_declared_and_others_are_zeros() -> None:
     assert encoder.transform(frame).tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
     assert encoder.get_feature_names_out().tolist() == ["kind_a", "kind_b", "code_1", "code_2"]
     with pytest.raises(InvalidValue, match="expecting 2 features"):
-        encoder.transform([["a"]])
+        encoder.transform(np.array([["a"]]))
     for bad in (None, [["a"]], [["a", "a"], [1]], [[], [1]], "ab"):
         with pytest.raises(InvalidParameter, match="categories"):
             learn.OneHotEncoder(categories=bad).fit(frame)

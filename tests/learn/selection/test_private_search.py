@@ -278,6 +278,8 @@ def test_the_checks_of_scikit_learn_pass_where_they_can_hold() -> None:
     exceptions = (
         "check_estimators_empty_data_messages",
         "check_supervised_y_no_nan",
+        "check_dtype_object",
+        "check_complex_data",
         "check_regressor_data_not_an_array",
         "check_supervised_y_2d",
         "check_regressors_int",
@@ -291,3 +293,16 @@ def test_the_checks_of_scikit_learn_pass_where_they_can_hold() -> None:
     found = check_estimator(search, expected_failed_checks=dict.fromkeys(exceptions, noise), on_fail=None, on_skip=None)
     assert {one["check_name"]: str(one["exception"]) for one in found if one["status"] == "failed"} == {}
     assert sum(one["status"] == "passed" for one in found) >= 30
+
+
+def test_rows_are_coded_as_the_tuned_estimator_codes_them() -> None:
+    from dither.learn import BernoulliNB
+    from dither.learn.selection.estimators import PrivateSearch
+
+    tuned = BernoulliNB(classes=[0, 1], binarize=0.5)
+    values = np.array([[0.7, -3.0], [np.nan, 0.5]])
+    search = PrivateSearch(tuned, [{"unit": "row"}, {"unit": "row"}], rho=1)
+    expected = BernoulliNB(rho=1, classes=[0, 1], binarize=0.5).private_rows(values, [0, 1])
+    np.testing.assert_array_equal(search.private_rows(values, [0, 1]), expected)
+    with pytest.raises(InvalidParameter, match="binarize"):
+        PrivateSearch(tuned, {"binarize": [0, 1]}, rho=1).fit(values, [0, 1])

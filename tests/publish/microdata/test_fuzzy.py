@@ -150,3 +150,11 @@ def test_reproductions_say_what_they_are_not() -> None:
     assert "reproduction only" in str(ratio)
     assert "not utility" in str(ratio)
     assert PRINTED_SIZES.keys() == PRINTED_ERRORS.keys()
+
+
+def test_durations_and_dates_are_no_numbers_and_raise_nothing() -> None:
+    from dither.publish.microdata.fuzzy import numbers_of
+
+    odd = [np.timedelta64(3, "D"), np.timedelta64(3, "ns"), np.timedelta64("NaT"), np.datetime64("2020-01-01")]
+    assert np.isnan(numbers_of([1, *odd])).tolist() == [False, True, True, True, True]
+    assert np.isnan(numbers_of(np.array(["2020-01-01"], dtype="datetime64[ns]"))).all()

@@ -1,13 +1,16 @@
 """Frames given in place of files: only declared columns, and no column whose type a reader would guess from values.
 
 pandas has columns of Python objects. A reader looks at some of them and fails on the others, so they are turned into
-typed columns here, cell by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL.
+typed columns here, cell by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns
+of types that a reader does not take, complex numbers for example, which one cell makes of a column of reals.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from typing import Any
+
+import numpy as np
 
 from dither.data.evaluation import cell
 from dither.data.expressions import Kind
@@ -46,6 +49,22 @@ def _twice(table: Table, name: str) -> str:
     return f"column {name} of table {table.name} occurs twice; give columns different names"
 
 
+def _is_plain(dtype: Any) -> bool:
+    """Whether a reader takes a column of this type as it is; one odd cell may have made the type of all of them."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind not in "OcV" and not (dtype.kind == "f" and dtype.itemsize > 8)
+    return type(dtype).__name__ not in ("PeriodDtype", "IntervalDtype", "SparseDtype")
+
+
+def _real(value: Any) -> Any:
+    """Return a complex number without imaginary part as the real one that it is, and a wide float as a float."""
+    if isinstance(value, np.longdouble):
+        return float(value)
+    if isinstance(value, complex | np.complexfloating):
+        return value.real if value.imag == 0 else None
+    return value
+
+
 def _pandas(table: Table, frame: Any) -> Any:
     import pandas
 
@@ -56,8 +75,8 @@ def _pandas(table: Table, frame: Any) -> Any:
         column = frame[name]
         if getattr(column, "ndim", 1) != 1:
             raise EngineUnavailable(_twice(table, name))
-        if column.dtype == object:
-            cells = [cell(value, kind) for value in column]
+        if not _is_plain(column.dtype):
+            cells = [cell(_real(value), kind) for value in column]
             column = pandas.Series(cells, dtype=_PANDAS_TYPES[kind], index=frame.index)
         columns[name] = column
     return pandas.DataFrame(columns, index=frame.index)

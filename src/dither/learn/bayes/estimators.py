@@ -165,6 +165,5 @@ class BernoulliNB(_NaiveBayes):
         classes = len(self._declared_classes())
         return CategoricalNaiveBayes.calibrated(self._target(), sizes=[2] * columns, classes=classes, unit=self._unit())
 
-    def _values(self, X: Any, *, reset: bool) -> Floats:
-        values = super()._values(X, reset=reset)
+    def _coded(self, values: Floats) -> Floats:
         return np.where(np.isnan(values), np.nan, (values > float(self.binarize)).astype(np.float64))

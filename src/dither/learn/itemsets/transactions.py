@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class Transactions:
         values: the items of all transactions, those of one after those of the other, sorted and without repetition.
         offsets: where each transaction begins, and where the last one ends.
 
+    However it is made, an item counts once in a transaction: values that are not in order, or no items, are put right.
+
     >>> baskets = Transactions.of(5, [[2, 0, 2], [], [4, 9]])
     >>> baskets.values.tolist(), baskets.offsets.tolist()
     ([0, 2, 4], [0, 2, 2, 3])
@@ -46,6 +48,27 @@ class Transactions:
     items: int
     values: Integers
     offsets: Integers
+
+    def __post_init__(self) -> None:
+        whole("items", self.items, least=1, most=MOST_ITEMS)
+        for name in ("values", "offsets"):
+            array = getattr(self, name)
+            if not (isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1):
+                raise InvalidValue(name, array, "an array of int64 with one axis")
+        values, offsets = self.values, self.offsets
+        ends = offsets.size and offsets[0] == 0 and offsets[-1] == values.size and bool((np.diff(offsets) >= 0).all())
+        if not ends:
+            raise InvalidValue(
+                "offsets", offsets, "where each transaction begins, in order, and where the last one ends"
+            )
+        begins = np.zeros(values.size + 1, dtype=bool)
+        begins[offsets] = True
+        in_order = (np.diff(values) > 0) | begins[1 : values.size]
+        if not (in_order.all() and ((values >= 0) & (values < self.items)).all()):
+            rows = [values[start:end].tolist() for start, end in pairwise(offsets.tolist())]
+            mended = Transactions.of(self.items, rows)
+            object.__setattr__(self, "values", mended.values)
+            object.__setattr__(self, "offsets", mended.offsets)
 
     @classmethod
     def of(cls, items: int, data: Any) -> Transactions:
@@ -80,7 +103,7 @@ class Transactions:
         numbers = {name: number for number, name in enumerate(names)}
         if len(numbers) != len(names):
             raise InvalidParameter("names", len(names), "all different")
-        rows = [row if isinstance(row, _COLLECTIONS) else (row,) for row in data]
+        rows = [_entries(row) for row in data]
         coded = [[numbers[name] for name in row if isinstance(name, str) and name in numbers] for row in rows]
         return cls.of(len(numbers), coded)
 
@@ -131,10 +154,16 @@ def _flattened(rows: Any) -> tuple[Integers, Integers]:
 
 def _read(row: Any) -> list[int]:
     """Return the numbers of one transaction; what is too large for an item, or no number, is left out."""
+    if isinstance(row, np.ndarray) and row.dtype.kind not in "biuO":
+        return []
+    return [int(entry) for entry in _entries(row) if isinstance(entry, _WHOLE) and _is_number(entry)]
+
+
+def _entries(row: Any) -> Iterable[Any]:
+    """Return what is in one transaction: of a collection its entries, else the thing itself."""
     if isinstance(row, np.ndarray):
-        row = row.tolist() if row.ndim == 1 and row.dtype.kind in "biuO" else ()
-    entries = row if isinstance(row, _COLLECTIONS) else (row,)
-    return [int(entry) for entry in entries if isinstance(entry, _WHOLE) and _is_number(entry)]
+        return row.tolist() if row.ndim == 1 else ()
+    return row if isinstance(row, _COLLECTIONS) else (row,)
 
 
 def _is_number(entry: Any) -> bool:

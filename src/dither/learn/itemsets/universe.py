@@ -11,6 +11,7 @@ from itertools import combinations
 from math import comb
 
 from dither.errors import InvalidParameter
+from dither.exact import whole
 from dither.mechanisms.floored_choice import MOST_CANDIDATES
 
 Itemset = tuple[int, ...]
@@ -28,6 +29,10 @@ class Universe:
 
     items: int
     longest: int
+
+    def __post_init__(self) -> None:
+        whole("items", self.items, least=1)
+        whole("longest", self.longest, least=1)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:

@@ -134,7 +134,7 @@ class UniformBinner(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mi
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
 
     >>> from dither.learn import UniformBinner
-    >>> UniformBinner(4, bounds=(0, 1)).fit([[0.0]]).transform([[0.3], [1.0]]).tolist()
+    >>> UniformBinner(4, bounds=[(0, 1)]).fit([[0.0]]).transform([[0.3], [1.0]]).tolist()
     [[1.0], [3.0]]
 
     """

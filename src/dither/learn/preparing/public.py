@@ -11,10 +11,12 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.learn.base import bounds_of, numbers_of
+from dither.learn.base import bounds_of, numbers_of, width_of
+from dither.learn.cells import codes_of, is_label
+from dither.learn.containers import is_named, rows_as_columns
 from dither.learn.rows import Floats
 from dither.learn.saved import Privacy, plain, read, write
 from dither.privacy import PureDP
@@ -34,15 +36,16 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     privacy_: Privacy
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, columns: int | None = None) -> Self:
         """Check the declarations against the number of columns; rows are not looked at.
 
         Args:
             X: rows.
             y: not used.
+            columns: how many columns a list of rows has; by default as many as are declared.
 
         """
-        return self._adopt(self._rows(X, reset=True).shape[1])
+        return self._adopt(self._fit_columns(X, columns))
 
     def save(self, path: Path | str) -> Path:
         """Write the declarations to a JSON file that ``load`` reads, and return its path."""
@@ -94,12 +97,12 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Set what the parameters mean for so many columns."""
         raise NotImplementedError
 
-    def _rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        return numbers_of(self, X, reset=reset)
+    def _fit_columns(self, X: Any, columns: int | None) -> int:
+        return int(numbers_of(self, X, reset=True, columns=columns).shape[1])
 
-    def _checked(self, X: Any) -> NDArray[Any]:
+    def _checked(self, X: Any) -> Floats:
         check_is_fitted(self, "privacy_")
-        return self._rows(X, reset=False)
+        return numbers_of(self, X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,7 +119,7 @@ class MinMaxScaler(PublicTransformer):
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
 
     >>> from dither.learn import MinMaxScaler
-    >>> MinMaxScaler(bounds=(0, 50)).fit([[1.0]]).transform([[25.0], [99.0]]).tolist()
+    >>> MinMaxScaler(bounds=[(0, 50)]).fit([[1.0]]).transform([[25.0], [99.0]]).tolist()
     [[0.5], [1.0]]
 
     """
@@ -170,17 +173,14 @@ class OneHotEncoder(PublicTransformer):
 
     def transform(self, X: Any) -> Floats:
         """Return zeros and ones, the categories of the first column first."""
-        rows = self._checked(X)
-        found = np.zeros((len(rows), sum(map(len, self.categories_))))
-        start = 0
-        for place, labels in enumerate(self.categories_):
-            codes = {label: start + code for code, label in enumerate(labels)}
-            for number, cell in enumerate(rows[:, place].tolist()):
-                where = _place(codes, cell)
-                if where is not None:
-                    found[number, where] = 1.0
-            start += len(labels)
-        return found
+        check_is_fitted(self, "privacy_")
+        columns = self._columns(X, reset=False)
+        parts = []
+        for labels, cells in zip(self.categories_, columns, strict=True):
+            code = codes_of(labels)
+            codes = np.fromiter(map(code, cells), dtype=np.int64, count=len(cells))
+            parts.append((codes[:, None] == np.arange(len(labels))).astype(np.float64))
+        return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return a name for each column that ``transform`` makes."""
@@ -195,27 +195,25 @@ class OneHotEncoder(PublicTransformer):
         declared = self.categories
         if not (isinstance(declared, list | tuple | np.ndarray) and len(declared) == columns):
             raise InvalidParameter("categories", declared, rule)
-        lists = [np.asarray(one, dtype=object).tolist() for one in declared]
+        lists = [list(one) if np.ndim(one) == 1 else [] for one in declared]
         for one in lists:
-            if not isinstance(one, list) or not one or len({str(label) for label in one}) != len(one):
+            # Labels that look alike would be columns of one name.
+            if not one or not all(map(is_label, one)) or len({str(label) for label in one}) != len(one):
+                raise InvalidParameter("categories", declared, rule)
+            code = codes_of(one)
+            if [code(label) for label in one] != list(range(len(one))):
                 raise InvalidParameter("categories", declared, rule)
         self.categories_ = lists
 
-    def _rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
-        rows = np.asarray(X, dtype=object)
-        if rows.ndim != 2 or not rows.shape[1]:
-            raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
-        if reset and names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        if not reset and rows.shape[1] != self.n_features_in_:
-            rule = f"{self.n_features_in_} columns wide (X has {rows.shape[1]} features, but {type(self).__name__} "
+    def _fit_columns(self, X: Any, columns: int | None) -> int:
+        return len(self._columns(X, reset=True, columns=columns))
+
+    def _columns(self, X: Any, *, reset: bool, columns: int | None = None) -> list[list[Any]]:
+        """Return the cells of each column."""
+        cells = rows_as_columns(X, width_of(self, reset=reset, columns=columns))
+        if reset:
+            validate_data(self, X if is_named(X) else np.empty((0, len(cells))), skip_check_array=True)
+        elif len(cells) != self.n_features_in_:
+            rule = f"{self.n_features_in_} columns wide (X has {len(cells)} features, but {type(self).__name__} "
             raise InvalidValue("X", X, f"{rule}is expecting {self.n_features_in_} features as input)")
-        return rows
-
-
-def _place(codes: dict[Any, int], cell: Any) -> int | None:
-    try:
-        return codes.get(cell)
-    except TypeError:
-        return None
+        return cells

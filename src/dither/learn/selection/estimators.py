@@ -174,6 +174,8 @@ class PrivateSearch(PrivateEstimator):
             raise InvalidParameter("grid", self.grid, "two or more candidates")
         if any(name in point for point in points for name in _BUDGET):
             raise InvalidParameter("grid", self.grid, "without epsilon, delta and rho: the search has the budget")
+        if any("binarize" in point for point in points):
+            raise InvalidParameter("grid", self.grid, "without binarize: rows are coded once, for all candidates")
         return [dict(point) for point in points]
 
     def _candidate(self, point: Mapping[str, Any]) -> Any:
@@ -187,6 +189,9 @@ class PrivateSearch(PrivateEstimator):
 
     def _labels(self, y: Any) -> Floats:
         return self._template()._labels(y)
+
+    def _coded(self, values: Floats) -> Floats:
+        return self._template()._coded(values)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

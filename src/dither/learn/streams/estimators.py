@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Self
 
-import numpy as np
-
-from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
+from dither.errors import HandleMisuse, InvalidParameter
 from dither.learn.base import PrivateRegressor, bounds_of
 from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
 from dither.mechanisms.release import Budget, converse
@@ -73,34 +71,33 @@ class IncrementalLinearRegression(PrivateRegressor):
             penalty=self.alpha,
         )
 
-    def fit(self, X: Any, y: Any, *, budget: Budget | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, columns: int | None = None, budget: Budget | None = None) -> Self:
         """Begin a new stream, paid for anew, with these rows as its first batch.
 
         Args:
             X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
             y: a target for each row.
+            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
             budget: what is charged; by default a budget of exactly this stream.
 
         """
         self._stream = None
         if hasattr(self, "model_"):
             del self.model_
-        return self.partial_fit(X, y, budget=budget)
+        return self.partial_fit(X, y, columns=columns, budget=budget)
 
-    def partial_fit(self, X: Any, y: Any, *, budget: Budget | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, columns: int | None = None, budget: Budget | None = None) -> Self:
         """Add a batch; the first one charges the whole stream.
 
         Args:
             X: rows of numbers, none of which was in an earlier batch.
             y: a target for each row.
+            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
             budget: what the first batch charges; by default a budget of exactly this stream.
 
         """
         is_first = not hasattr(self, "model_")
-        values = self._values(X, reset=is_first)
-        targets = self._labels(y)
-        if len(targets) != len(values):
-            raise InvalidValue("y", y, "one target for each row (inconsistent numbers of samples)")
+        records = self.private_rows(X, y, reset=is_first, columns=columns)
         mechanism = self.mechanism(self.n_features_in_)
         if is_first:
             charged = self._own_budget(mechanism) if budget is None else budget
@@ -112,11 +109,11 @@ class IncrementalLinearRegression(PrivateRegressor):
             raise HandleMisuse("a copied or saved stream predicts, and takes no further batches: begin one by fit")
         if stream.stream != mechanism:
             raise InvalidParameter("parameters", type(self).__name__, "left as they are while a stream runs")
-        model = stream.feed(np.column_stack([values, targets]))
+        model = stream.feed(records)
         self.n_batches_seen_ = stream.fed
         return self.adopt(model, mechanism, "unledgered")
 
-    def prepare(self, X: Any, y: Any) -> NoReturn:
+    def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> NoReturn:
         """Refuse: a stream is no single release."""
         raise InvalidParameter("estimator", type(self).__name__, "one of a single release; this one is fed in batches")
 

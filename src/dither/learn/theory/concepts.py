@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, whole
+from dither.exact import Field, typed, whole
 from dither.learn.models import Model, model
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.spec import Codec, register_codec
@@ -139,6 +139,7 @@ class Restricted:
 
 
 @dataclass(frozen=True)
+@typed
 class Concepts:
     """A public class of concepts; made by ``points``, ``thresholds``, ``intervals``, ``conjunctions`` or ``table``.
 
@@ -159,8 +160,14 @@ class Concepts:
             raise InvalidParameter("rows", self.rows, "given for a table, and for nothing else")
         most = MOST_BITS if self.family == "conjunctions" else MOST_POINTS
         whole("size", self.size, least=1, most=most)
-        if self.rows is not None and (self.rows.values.ndim != 2 or self.rows.values.shape[1] != self.size):
+        if self.rows is None:
+            return
+        table = self.rows.values
+        if table.ndim != 2 or table.shape[1] != self.size:
             raise InvalidParameter("rows", self.rows, "a row for each concept, a column for each point")
+        # An entry says how often a row counts: once or not at all.
+        if table.dtype != np.int64 or not np.isin(table, (0, 1)).all():
+            raise InvalidParameter("rows", self.rows, "rows of zeros and ones, one for each concept")
 
     @classmethod
     def points(cls, size: int) -> Concepts:
@@ -186,7 +193,7 @@ class Concepts:
     def table(cls, rows: ArrayLike) -> Concepts:
         """Return the class of these concepts: a row of zeros and ones each, a column for each point."""
         array = np.asarray(rows)
-        if array.ndim != 2 or array.dtype.kind not in "biu" or not np.isin(array, (0, 1)).all():
+        if array.ndim != 2 or array.dtype.kind not in "biu":
             raise InvalidParameter("rows", rows, "rows of zeros and ones, one for each concept")
         return cls("table", array.shape[1], PublicArray(array.astype(np.int64)))
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, probability, whole
+from dither.exact import Number, Whole, probability, typed, whole
 from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_BITS, Conjunction
 from dither.learn.theory.counting import CountField, CountNoise, count_noise, count_reach
@@ -35,6 +35,7 @@ _MOST_POINTS: Final = 2**20
 
 
 @dataclass(frozen=True)
+@typed
 class Property:
     """A question: which pairs of a point and a label have a property.
 
@@ -45,13 +46,17 @@ class Property:
 
     holds: PublicArray
 
+    def __post_init__(self) -> None:
+        table = self.holds.values
+        if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu" or not np.isin(table, (0, 1)).all():
+            rule = "zeros and ones, a row for each point and a column for each label"
+            raise InvalidParameter("holds", self.holds, rule)
+
     @classmethod
     def of(cls, holds: ArrayLike) -> Property:
-        """Return the property that a table of zeros and ones stands for."""
+        """Return the property that a table of zeros and ones, or of true and false, stands for."""
         array = np.asarray(holds)
-        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "biu" or not np.isin(array, (0, 1)).all():
-            raise InvalidParameter("holds", holds, "zeros and ones, a row for each point and a column for each label")
-        return cls(PublicArray(array.astype(np.int64)))
+        return cls(PublicArray(array.astype(np.int64) if array.dtype.kind == "b" else array))
 
 
 def _examples() -> Iterator[Example]:

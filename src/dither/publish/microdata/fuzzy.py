@@ -342,12 +342,15 @@ def numbers_of(values: Any) -> Floats:
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return values.astype(np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return np.full(values.shape, np.nan)
     entries = values.tolist() if isinstance(values, np.ndarray) else values
     return np.array([_number(entry) for entry in entries], dtype=np.float64)
 
 
 def _number(entry: Any) -> float:
-    if not isinstance(entry, int | float | np.number) or isinstance(entry, np.complexfloating):
+    # NumPy counts a duration as a number.
+    if not isinstance(entry, int | float | np.number) or isinstance(entry, np.complexfloating | np.timedelta64):
         return math.nan
     try:
         return float(entry)

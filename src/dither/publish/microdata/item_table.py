@@ -34,6 +34,7 @@ from dither.data import (
 )
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter
+from dither.exact import typed
 from dither.mechanisms.spec import Codec, register_codec
 from dither.publish.queries.groups import first_number
 from dither.publish.tables import Axis
@@ -47,6 +48,7 @@ _ITEM, _MASK, _MANY = "item", "mask", "many"
 
 
 @dataclass(frozen=True)
+@typed
 class ItemTable:
     """Private rows, each of a person and an item.
 

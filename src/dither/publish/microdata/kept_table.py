@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, positive, whole
+from dither.exact import Number, positive, typed, whole
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Dialogue, Example, register
@@ -31,6 +31,7 @@ from dither.publish.microdata.priv_fuzzy import GroupsField
 
 
 @dataclass(frozen=True)
+@typed
 class Question:
     """A question: how many records have, for every condition, one of these codes of this attribute.
 

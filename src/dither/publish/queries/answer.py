@@ -117,6 +117,8 @@ class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str,
     def convert(self, name: str, value: Any) -> tuple[tuple[str, Fraction], ...] | None:
         if value is None:
             return None
+        if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+            raise InvalidParameter(name, value, "None, or pairs of a name and a share")
         checked = check_shares(dict(value), [entry for entry, _ in value]) or {}
         return tuple(checked.items())
 

@@ -28,6 +28,7 @@ from dither.data import (
 )
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
+from dither.exact import typed
 
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {
@@ -51,6 +52,7 @@ AGGREGATES: Final = {
 
 
 @dataclass(frozen=True)
+@typed
 class Key:
     """One thing rows are grouped by.
 
@@ -67,6 +69,7 @@ class Key:
 
 
 @dataclass(frozen=True)
+@typed
 class Aggregate:
     """One thing to measure in every group.
 
@@ -106,6 +109,7 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+@typed
 class Query:
     """What is asked: private rows, groups, aggregates, and what is then shown of them.
 
@@ -163,6 +167,7 @@ class Query:
 
 
 @dataclass(frozen=True)
+@typed
 class Part:
     """One part of a partition: its label, the values that belong to it, and what is asked of its rows."""
 
@@ -172,6 +177,7 @@ class Part:
 
 
 @dataclass(frozen=True)
+@typed
 class Partitioned:
     """Queries of public, disjoint parts of the same rows: a unit that lies in one part costs nothing in the others.
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import FULL_STEPS
 from dither.exact import Whole
 from dither.mechanisms.core import Composed, Numerics
@@ -118,6 +119,8 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
 
     def __post_init__(self) -> None:
         sets = tuple(self.attributes.axes(names) for names in self.workload)
+        if not any(sets):
+            raise InvalidParameter("workload", self.workload, "sets of attributes, one of them not empty")
         object.__setattr__(self, "workload", tuple(self.attributes.named(axes) for axes in sets))
         _ = self.candidates
 

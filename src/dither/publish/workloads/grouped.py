@@ -8,12 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.exact import typed
 from dither.publish.workloads.matrices import Array, Floats, Matrix
 from dither.publish.workloads.products import Union
 from dither.publish.workloads.symmetric import Symmetric
 
 
 @dataclass(frozen=True)
+@typed
 class Grouped(Union):
     """A union of strategies, of which each answers some parts of a union of queries.
 

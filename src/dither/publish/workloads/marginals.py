@@ -56,6 +56,12 @@ class Marginals(Matrix):
     weights: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("shape", "sets", "weights"):
+            if not isinstance(getattr(self, name), tuple | list):
+                raise InvalidParameter(name, getattr(self, name), "a tuple")
+        for axes in self.sets:
+            if not isinstance(axes, tuple | list) or not all(type(axis) is int for axis in axes):
+                raise InvalidParameter("sets", self.sets, "sets of numbers of axes")
         shape = tuple(cell_count("shape", axis) for axis in self.shape)
         if not 1 <= len(shape) <= _MOST_AXES or math.prod(shape) > MOST_CELLS:
             raise InvalidParameter("shape", self.shape, f"1 to {_MOST_AXES} axes with at most 2^60 cells together")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.least_squares import least_squares
-from dither.exact import whole
+from dither.exact import typed, whole
 from dither.mechanisms.public import PublicArray
 from dither.publish.workloads.symmetric import DenseSymmetric, Multiple, Symmetric
 
@@ -344,6 +344,7 @@ class Total(_OneAxis):
 
 
 @dataclass(frozen=True)
+@typed
 class Dense(Matrix):
     """Entries written out: whole numbers or floats, a row for each query."""
 
@@ -450,6 +451,7 @@ def _sums(absolute: Array, power: int) -> Array:
 
 
 @dataclass(frozen=True)
+@typed
 class Sparse(Matrix):
     """Entries at coordinates; all others are 0."""
 

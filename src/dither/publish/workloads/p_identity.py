@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.exact import typed
 from dither.mechanisms.public import PublicArray
 from dither.publish.workloads.matrices import Array, ColumnNorms, Floats, Matrix
 from dither.publish.workloads.symmetric import DenseSymmetric, Symmetric
@@ -17,6 +18,7 @@ _LARGEST_ENTRY = 2**26
 
 
 @dataclass(frozen=True)
+@typed
 class PIdentity(Matrix):
     """A diagonal of positive whole numbers above p rows of whole numbers of at least 0.
 

@@ -102,6 +102,8 @@ class Privelet(Composed[Any, Any]):
     noise: Geometric | DiscreteGaussian
 
     def __post_init__(self) -> None:
+        if not isinstance(self.axes, tuple | list) or not all(isinstance(axis, Matrix) for axis in self.axes):
+            raise InvalidParameter("axes", self.axes, "a transform for each axis")
         if not self.shape or math.prod(axis.cells for axis in self.axes) > MOST_ENTRIES:
             raise InvalidParameter("shape", self.shape, "one axis or more, with at most 2^26 cells after padding")
         object.__setattr__(self, "axes", tuple(self.axes))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import exact
+from dither.exact import exact, typed
 from dither.publish.workloads.matrices import (
     MOST_CELLS,
     MOST_ENTRIES,
@@ -25,6 +25,7 @@ from dither.publish.workloads.symmetric import KronSymmetric, Symmetric, along_a
 
 
 @dataclass(frozen=True)
+@typed
 class Kron(Matrix):
     """All products of a query of each factor: factors are multiplied axis by axis, never written out.
 
@@ -140,6 +141,7 @@ class Kron(Matrix):
 
 
 @dataclass(frozen=True)
+@typed
 class Union(Matrix):
     """The rows of several matrices over the same cells, one matrix after the other."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.exact import typed
 from dither.mechanisms.public import PublicArray
 from dither.publish.workloads.matrices import (
     MOST_ENTRIES,
@@ -150,6 +151,7 @@ class Prefixes(_Intervals, _OneAxis):
 
 
 @dataclass(frozen=True)
+@typed
 class Ranges(_Intervals):
     """Listed ranges, each by its first and last cell.
 

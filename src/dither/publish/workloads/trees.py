@@ -172,6 +172,8 @@ class Hierarchy(_OneAxis):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "branching", whole("branching", self.branching, least=2, most=2**20))
+        if not isinstance(self.weights, tuple | list):
+            raise InvalidParameter("weights", self.weights, "a tuple of whole numbers")
         weights = tuple(self.weights) or (1,) * len(self._widths)
         if len(weights) != len(self._widths) or not any(weights):
             raise InvalidParameter("weights", self.weights, f"{len(self._widths)} whole numbers, not all 0")

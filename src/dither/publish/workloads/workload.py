@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, exact, sqrt_up, whole
+from dither.exact import Number, exact, sqrt_up, typed, whole
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.spec import Codec, register_codec
 from dither.privacy import L1, L2, Metric
@@ -44,6 +44,7 @@ _MISSED = 1e-6
 
 
 @dataclass(frozen=True)
+@typed
 class _Wrapped:
     """What workloads and strategies share: a matrix, and its sensitivity."""
 

@@ -1,0 +1,161 @@
+"""What one private cell means: a number or missing, a declared class or none of them.
+
+The meaning of a cell is a function of that cell and of public parameters alone. It never depends on the type that the
+cells of an array have in common, on other cells of its row or column, or on how a container stores it: a text among
+numbers is missing, and the numbers stay what they were. Nothing here raises because of a cell.
+
+A number is a real number of any kind, true (1) or false (0), a complex number without imaginary part, or a text that
+spells a number as the tables of a data set read it. An integer too large for a float is an infinity of its sign, which
+means the bound of its column. Everything else is missing: NULL, dates, durations, lists, records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from decimal import Decimal
+from itertools import pairwise
+from numbers import Number, Real
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data.evaluation import cell as cell_of
+from dither.data.expressions import Kind
+from dither.errors import InvalidParameter
+
+#: The code of a label that is none of the declared classes.
+NO_CLASS: Final = -1
+# NumPy counts a duration as an integer.
+_NO_NUMBERS: Final = (np.timedelta64, np.datetime64, np.void)
+
+
+def number_of(cell: Any) -> float:
+    """Return the number that a cell stands for, NaN where it is none.
+
+    >>> [number_of(cell) for cell in (1, 0.5, True, "1e3", "x", None, (1, 2), 1j, -(10**400))]
+    [1.0, 0.5, 1.0, 1000.0, nan, nan, nan, nan, -inf]
+    """
+    if type(cell) is float:
+        return cell
+    try:
+        exact = _exact(cell)
+        return math.nan if exact is None else _nearest(exact)
+    except Exception:  # a number of a foreign kind that cannot say how large it is
+        return math.nan
+
+
+def numbers_in(cells: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the number of each cell."""
+    return np.fromiter(map(number_of, cells), dtype=np.float64, count=len(cells))
+
+
+def codes_of(labels: Sequence[Any]) -> Callable[[Any], int]:
+    """Return what gives the place of a cell among declared labels, ``NO_CLASS`` where it equals none.
+
+    Numbers are equal by their exact value: 1, 1.0 and true are one label, 2^53 and 2^53 + 1 are two. Texts are equal by
+    content. Where all labels are numbers, a text is the number that it spells.
+
+    Args:
+        labels: public and different, each as ``is_label`` says.
+
+    >>> code = codes_of([0, 2**53, 2**53 + 1])
+    >>> [code(cell) for cell in (False, 2.0**53, 2**53 + 1, "0", "x", None, (0, 1))]
+    [0, 1, 2, 0, -1, -1, -1]
+
+    """
+    places = {_label(label, are_numbers=False): place for place, label in enumerate(labels)}
+    are_numbers = not any(isinstance(label, str | bytes) for label in labels)
+
+    def code(cell: Any) -> int:
+        try:
+            return places.get(_label(cell, are_numbers=are_numbers), NO_CLASS)
+        except Exception:  # what cannot be compared is none of the labels
+            return NO_CLASS
+
+    return code
+
+
+def is_label(label: Any) -> bool:
+    """Whether something public can be a label: a text, bytes, true or false, a whole number or a finite float."""
+    if isinstance(label, str | bytes | int | np.bool_):
+        return True
+    is_number = isinstance(label, float | np.integer | np.floating) and not isinstance(label, _NO_NUMBERS)
+    return is_number and math.isfinite(label)
+
+
+def sorted_classes(classes: Any, parameter: str = "classes") -> NDArray[Any]:
+    """Return declared classes in order, in an array of their own kind, or say what is wrong with them.
+
+    Classes are all texts or all numbers. Numbers are bool, int64 or float64 where that keeps every one of them exactly,
+    else Python's own.
+
+    >>> sorted_classes([0.5, 2**53 + 1, 0]).tolist(), sorted_classes(["b", "a"]).tolist()
+    ([0, 0.5, 9007199254740993], ['a', 'b'])
+    """
+    if classes is None:
+        raise InvalidParameter(parameter, None, "declared: all labels that may occur; they are never taken from data")
+    rule = "two or more different labels, all texts or all numbers"
+    if isinstance(classes, str | bytes) or not hasattr(classes, "__len__") or getattr(classes, "ndim", 1) != 1:
+        raise InvalidParameter(parameter, classes, rule)
+    given = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    kinds = {str if isinstance(label, str) else bytes if isinstance(label, bytes) else Number for label in given}
+    if len(given) < 2 or not all(map(is_label, given)) or len(kinds) != 1:
+        raise InvalidParameter(parameter, classes, rule)
+    found = sorted(given)
+    if any(one == other for one, other in pairwise(found)):
+        raise InvalidParameter(parameter, classes, rule)
+    return _natural(found, kinds.pop())
+
+
+def _nearest(exact: Any) -> float:
+    """Return the nearest float, an infinity where the number is beyond all of them."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _natural(labels: list[Any], kind: type) -> NDArray[Any]:
+    """Return labels in the first kind of array that keeps every one of them."""
+    kept = np.empty(len(labels), dtype=object)
+    kept[:] = labels
+    types: tuple[Any, ...] = (np.bool_, np.int64, np.float64)
+    for wanted in (kind,) if kind is not Number else types:
+        try:
+            array = kept.astype(wanted)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        same = all(one == other for one, other in zip(array.tolist(), labels, strict=True))
+        if same and (wanted is not np.bool_ or all(isinstance(label, bool) for label in labels)):
+            return array
+    return kept
+
+
+def _label(cell: Any, *, are_numbers: bool) -> Hashable:
+    """Return what stands for a label in comparisons: an exact number, a text, bytes, or None."""
+    if isinstance(cell, str | bytes) and not are_numbers:
+        return str(cell) if isinstance(cell, str) else bytes(cell)
+    number: Hashable = _exact(cell, whole_first=True)
+    return number
+
+
+def _exact(cell: Any, *, whole_first: bool = False) -> Any:
+    """Return the number that a cell is, as it is written, or None."""
+    if type(cell) is int or type(cell) is float:
+        return cell
+    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+        cell = cell[()]
+    if cell is None or isinstance(cell, _NO_NUMBERS):
+        return None
+    if isinstance(cell, bytes):
+        cell = cell.decode("ascii", "replace")
+    if isinstance(cell, str):
+        whole = cell_of(str(cell), Kind.INTEGER) if whole_first else None
+        return cell_of(str(cell), Kind.REAL) if whole is None else whole
+    if isinstance(cell, complex | np.complexfloating):
+        return float(cell.real) if cell.imag == 0 else None
+    if isinstance(cell, np.generic):
+        cell = float(cell) if isinstance(cell, np.longdouble) else cell.item()
+    return cell if isinstance(cell, Real | Decimal) else None

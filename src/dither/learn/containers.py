@@ -1,0 +1,240 @@
+"""Private rows and columns as a caller has them: lists, arrays, sparse matrices, frames of pandas, Polars and Arrow.
+
+A container is refused by its type, its number of axes or its width, never by a cell. How many columns there are is
+public: it is the width that an array or a frame has of its own, or it was declared. A list of rows has no such width
+(one person's row could be of any length), so it is read with a declared one: what a row lacks is missing, what it has
+beyond is ignored, and what is no row is a row of missing cells. See ``cells`` for what a cell means.
+
+Arrays and columns of a numeric type are converted at once, because that gives each cell what it would have been given
+alone; every other cell is read by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidValue
+from dither.learn.cells import numbers_in
+
+Floats = NDArray[np.float64]
+_NUMERIC: Final = frozenset("biuf")
+_TIMES: Final = frozenset("mMV")
+_NO_ROWS: Final = (str, bytes, bytearray, memoryview)
+
+
+def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
+    """Return rows as floats, a column for each of ``columns`` or of the container's own.
+
+    Args:
+        X: rows in a container of any kind.
+        columns: how many columns are declared; needed for a list of rows.
+
+    """
+    table = _table(X, columns)
+    if isinstance(table, np.ndarray):
+        if table.dtype.kind in _NUMERIC:
+            return _typed(table)
+        flat = table.reshape(-1)
+        return numbers_in(array_cells(flat)).reshape(table.shape)
+    if not table:
+        raise InvalidValue("X", X, "at least one column wide")
+    return np.column_stack([column_as_numbers(column) for column in table])
+
+
+def rows_as_columns(X: Any, columns: int | None) -> list[list[Any]]:  # noqa: N803
+    """Return the cells of each column, as they are."""
+    table = _table(X, columns)
+    parts = table.T if isinstance(table, np.ndarray) else table
+    return [cells_in(part) for part in parts]
+
+
+def one_column(y: Any, parameter: str = "y") -> Any:
+    """Return a container of one cell for each row, or refuse it; its cells are not looked at."""
+    if y is None:
+        raise InvalidValue(parameter, y, "given: this estimator requires y to be passed, but the target y is None")
+    found = _as_known(y)
+    if _is_frame(found):
+        width, found = found.shape[1], found if found.shape[1] != 1 else _frame_columns(found)[0]
+        if width != 1:
+            raise InvalidValue(parameter, y, "one label for each row")
+    if isinstance(found, np.ndarray):
+        if not (found.ndim == 1 or (found.ndim == 2 and found.shape[1] == 1)):
+            raise InvalidValue(parameter, y, "one label for each row")
+        return found
+    if found is None:
+        raise InvalidValue(parameter, y, "a list, an array or a column: one label for each row")
+    return found
+
+
+def column_as_numbers(column: Any) -> Floats:
+    """Return the number of each cell of one column."""
+    if isinstance(column, np.ndarray):
+        flat = column.reshape(-1)
+        return _typed(flat) if flat.dtype.kind in _NUMERIC else numbers_in(array_cells(flat))
+    if _is_a(column, "pandas", "Series") and getattr(column.dtype, "kind", "O") in _NUMERIC:
+        return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if _is_a(column, "polars", "Series") and (column.dtype.is_float() or column.dtype.is_integer()):
+        wide = column.dtype in (sys.modules["polars"].Int128, getattr(sys.modules["polars"], "UInt128", None))
+        if not wide:
+            return np.array(column.cast(sys.modules["polars"].Float64).to_numpy())
+    return numbers_in(cells_in(column))
+
+
+def cells_in(column: Any) -> list[Any]:
+    """Return the cells of one column as Python has them; those of a type that holds no labels are None."""
+    if isinstance(column, np.ndarray):
+        return array_cells(column.reshape(-1))
+    if _is_a(column, "pandas", "Series"):
+        return _pandas_cells(column)
+    if _is_a(column, "polars", "Series"):
+        return _polars_cells(column)
+    if _is_a(column, "pyarrow", "ChunkedArray", "Array"):
+        return _arrow_cells(column)
+    return list(column)
+
+
+def array_cells(array: NDArray[Any]) -> list[Any]:
+    """Return the cells of a flat array; dates, durations and records are None, as are masked cells."""
+    if array.dtype.kind in _TIMES:
+        return [None] * array.size
+    found: list[Any] = array.tolist()
+    return found
+
+
+def is_named(X: Any) -> bool:  # noqa: N803
+    """Whether a container names its columns."""
+    return _is_frame(X)
+
+
+def _table(X: Any, columns: int | None) -> NDArray[Any] | list[Any]:  # noqa: N803
+    """Return an array with two axes or a list of columns."""
+    found = _as_known(X)
+    if _is_frame(found):
+        return _frame_columns(found)
+    if isinstance(found, np.ndarray) and not (found.ndim == 1 and found.dtype.kind == "O"):
+        if found.ndim != 2:
+            raise InvalidValue("X", X, "rows of columns. Reshape your data: X.reshape(-1, 1) or X.reshape(1, -1)")
+        if not found.shape[1]:
+            raise InvalidValue("X", X, "at least one column wide")
+        return found
+    if not isinstance(found, np.ndarray | list):
+        raise InvalidValue("X", X, "an array, a sparse matrix, a frame or a list: rows of columns. Reshape your data")
+    if columns is None:
+        rule = "a list of rows only where the number of columns is declared (columns=, or bounds for each column)"
+        raise InvalidValue("X", X, f"an array or a frame, which has a width of its own, or {rule}")
+    rows = np.full((len(found), columns), None, dtype=object)
+    for place, row in enumerate(found):
+        cells = _row_cells(row)[:columns]
+        for column, cell in enumerate(cells):
+            rows[place, column] = cell
+    return rows
+
+
+def _row_cells(row: Any) -> list[Any]:
+    """Return the cells of one row of a list; none where it is no row."""
+    if isinstance(row, np.ndarray):
+        return array_cells(row) if row.ndim == 1 else []
+    return list(row) if isinstance(row, list | tuple | range) else []
+
+
+def _as_known(given: Any) -> Any:
+    """Return an array, a list, a frame or a column of one of the libraries that are known, or None."""
+    if isinstance(given, np.ndarray):
+        return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
+    if _is_frame(given) or _is_a(given, "polars", "Series") or _is_a(given, "pyarrow", "ChunkedArray", "Array"):
+        return given
+    if _is_a(given, "pandas", "Series", "Index") or _is_a(given, "pandas.api.extensions", "ExtensionArray"):
+        return sys.modules["pandas"].Series(given)
+    if isinstance(given, Sequence) and not isinstance(given, _NO_ROWS):
+        return list(given)
+    try:
+        # A sparse matrix, or an array of another library: what it holds has the type that it says.
+        array = given.toarray() if hasattr(given, "toarray") else np.asarray(given) if _can_be(given) else None
+    except Exception:  # its own words might show a cell
+        return None
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _can_be(given: Any) -> bool:
+    return hasattr(given, "__array__") or hasattr(given, "__array_interface__")
+
+
+def _is_a(given: Any, module: str, *names: str) -> bool:
+    """Whether something is of a class of a library, which is then imported already."""
+    library = sys.modules.get(module)
+    return library is not None and isinstance(given, tuple(getattr(library, name) for name in names))
+
+
+def _is_frame(given: Any) -> bool:
+    return (
+        _is_a(given, "pandas", "DataFrame")
+        or _is_a(given, "polars", "DataFrame")
+        or _is_a(given, "pyarrow", "Table", "RecordBatch")
+    )
+
+
+def _frame_columns(frame: Any) -> list[Any]:
+    if _is_a(frame, "pandas", "DataFrame"):
+        return [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return list(frame.get_columns() if _is_a(frame, "polars", "DataFrame") else frame.columns)
+
+
+def _typed(array: NDArray[Any]) -> Floats:
+    """Return numbers of one type as floats: each rounded by itself. Masked cells are missing."""
+    with np.errstate(all="ignore"):
+        found: Floats = np.array(np.ma.getdata(array), dtype=np.float64)
+    if isinstance(array, np.ma.MaskedArray):
+        found[np.ma.getmaskarray(array)] = np.nan
+    return found
+
+
+def _pandas_cells(series: Any) -> list[Any]:
+    kind = type(series.dtype).__name__
+    if kind == "ArrowDtype":
+        return _arrow_cells(series.array.__arrow_array__())
+    if getattr(series.dtype, "kind", "O") in _TIMES:
+        return [None] * len(series)
+    if kind == "CategoricalDtype":
+        # Read by category: pandas would make whole categories floats where one cell is missing.
+        known = cells_in(sys.modules["pandas"].Series(series.cat.categories))
+        return [known[code] if code >= 0 else None for code in series.cat.codes.tolist()]
+    found: list[Any] = series.tolist()
+    return found
+
+
+def _polars_cells(series: Any) -> list[Any]:
+    polars, kind = sys.modules["polars"], series.dtype
+    texts = (polars.String, polars.Categorical, polars.Enum, polars.Binary)
+    if not (kind.is_numeric() or kind == polars.Boolean or kind == polars.Object or kind in texts):
+        return [None] * len(series)
+    found: list[Any] = series.to_list()
+    return found
+
+
+def _arrow_cells(column: Any) -> list[Any]:
+    arrow = sys.modules["pyarrow"]
+    types, kind = arrow.types, column.type
+    if types.is_dictionary(kind):
+        return _arrow_cells(
+            arrow.chunked_array([part.dictionary_decode() for part in column.chunks], kind.value_type)
+            if hasattr(column, "chunks")
+            else column.dictionary_decode()
+        )
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        # Bytes first: a text that is none would raise.
+        return [_text(cell) for cell in column.cast(arrow.large_binary()).to_pylist()]
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+    found: list[Any] = column.to_pylist() if numbers else [None] * len(column)
+    return found
+
+
+def _text(raw: bytes | None) -> str | None:
+    try:
+        return None if raw is None else raw.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,108 @@
+"""Every estimator takes rows in every container alike, and one odd row changes no other; each cure has its twin."""
+
+# scikit-learn calls rows X.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="estimators need the extra 'ml'")
+
+import dither.learn as learn
+from dither.checks import ContractViolation, check_estimator
+from dither.learn.base import PrivateClassifier
+
+X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [0.0, 2.0]])
+Y = np.array([0, 1, 1, 0])
+_BOUNDS: dict[str, Any] = {"bounds": (0, 3)}
+_CLASSES: dict[str, Any] = {"classes": [0, 1], **_BOUNDS}
+_TARGETS: dict[str, Any] = {"target_bounds": (-1, 1), **_BOUNDS}
+DECLARED: dict[str, dict[str, Any]] = {
+    "BernoulliNB": {"classes": [0, 1]},
+    "CategoricalNB": {"classes": [0, 1], "categories": 4},
+    "CompressedLogisticRegression": {"steps": 2, "dimensions": 1, **_CLASSES},
+    "DecisionTreeClassifier": _CLASSES,
+    "EmpiricalCovariance": _BOUNDS,
+    "GaussianMixture": {"n_components": 2, **_BOUNDS},
+    "GaussianNB": _CLASSES,
+    "GradientBoostingClassifier": {"rounds": 2, **_CLASSES},
+    "IncrementalLinearRegression": _TARGETS,
+    "KMeans": {"n_clusters": 2, **_BOUNDS},
+    "KernelLogisticRegression": {"steps": 2, "features": 6, **_CLASSES},
+    "KernelSVC": {"steps": 2, "features": 6, **_CLASSES},
+    "Lasso": _TARGETS,
+    "LinearRegression": _TARGETS,
+    "LinearSVC": {"steps": 5, **_CLASSES},
+    "LogisticRegression": {"steps": 5, "unit": "row_replaced", **_CLASSES},
+    "MinMaxScaler": _BOUNDS,
+    "OneHotEncoder": {"categories": [[0, 1, 2], [0, 1, 2, 3]]},
+    "PCA": _BOUNDS,
+    "PrivateSearch": {"grid": {"alpha": [0, 1]}},
+    "QuantileBinner": _BOUNDS,
+    "RandomForestClassifier": {"n_estimators": 2, "max_depth": 2, **_CLASSES},
+    "Ridge": _TARGETS,
+    "SparseLogisticRegression": _CLASSES,
+    "StandardScaler": _BOUNDS,
+    "UniformBinner": _BOUNDS,
+}
+#: Estimators that read no rows, and have no budget.
+PUBLIC = {"MinMaxScaler", "OneHotEncoder", "UniformBinner"}
+
+
+def made(name: str) -> Any:
+    declared = dict(DECLARED[name])
+    if name == "PrivateSearch":
+        declared["estimator"] = learn.Ridge(**_TARGETS)
+    return getattr(learn, name)(**({} if name in PUBLIC else {"rho": 10}), **declared)
+
+
+def test_every_estimator_is_checked() -> None:
+    assert set(DECLARED) == set(learn.ESTIMATORS)
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_the_door_of_every_estimator(name: str) -> None:
+    estimator = made(name)
+    takes_labels = isinstance(estimator, PrivateClassifier | learn.PrivateSearch) or hasattr(estimator, "target_bounds")
+    check_estimator(estimator, X, Y if takes_labels else None)
+
+
+class CommonType(learn.GaussianNB):  # type: ignore[misc]
+    """Labels through one common type."""
+
+    def _labels(self, y: Any) -> Any:
+        codes = {label: code for code, label in enumerate(self._declared_classes().tolist())}
+        return np.array([codes.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.float64)
+
+
+class RefusesTexts(learn.GaussianNB):  # type: ignore[misc]
+    """One text refuses everybody."""
+
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Any:
+        np.asarray(X).astype(np.float64)
+        return super()._values(X, reset=reset, columns=columns)
+
+
+class FirstRowDecides(learn.GaussianNB):  # type: ignore[misc]
+    """The first row says how many columns there are."""
+
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Any:
+        return super()._values(X, reset=reset, columns=len(X[0]) if isinstance(X, list) else None)
+
+
+class CentredByRows(learn.GaussianNB):  # type: ignore[misc]
+    """Numbers are moved by the mean of all rows."""
+
+    def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Any:
+        values = super()._values(X, reset=reset, columns=columns)
+        return values - np.nan_to_num(values, posinf=0, neginf=0).mean(axis=0)
+
+
+@pytest.mark.parametrize("broken", [CommonType, RefusesTexts, FirstRowDecides, CentredByRows])
+def test_a_door_that_looks_at_other_rows_is_found(broken: Any) -> None:
+    with pytest.raises(ContractViolation):
+        check_estimator(broken(rho=1, **_CLASSES), X, Y)
