@@ -52,6 +52,11 @@ class Expression:
         """Return the expressions directly below."""
         return ()
 
+    @cached_property
+    def size(self) -> int:
+        """How many nodes the tree has, each counted wherever it stands."""
+        return 1 + sum(child.size for child in self.children())
+
 
 @dataclass(frozen=True)
 class Name(Expression):
@@ -159,6 +164,11 @@ class OneOf(Expression):
     def children(self) -> tuple[Expression, ...]:
         """Return the value; options are constants."""
         return (self.value,)
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes the tree has, options included."""
+        return 1 + self.value.size + len(self.options)
 
 
 @dataclass(frozen=True)

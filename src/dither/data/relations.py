@@ -102,7 +102,7 @@ class Project(_Over):
     relation: Relation
     outputs: tuple[tuple[str, Expression], ...]
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The outputs."""
         below = self.relation.columns
@@ -133,7 +133,7 @@ class JoinPublic(_Over):
                 "keys", len(self.keys), f"as many as the key {', '.join(self.table.key)} has columns"
             )
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below, and those of the public table."""
         public = [(self.prefix + name, kind) for name, kind in self.table.kinds.items()]
@@ -159,7 +159,7 @@ class JoinPersons(Relation):
         if not (self.left.has_persons and self.right.has_persons):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns of the left side, then those of the right."""
         right = [(self.prefix + name, kind) for name, kind in self.right.columns.items()]
@@ -231,7 +231,7 @@ class PerPerson(_Over):
         """Refuse rows that belong to nobody."""
         _need_persons(self.relation, "grouping by person")
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The keys, then the measures."""
         below = self.relation.columns
@@ -272,7 +272,7 @@ class Window(_Over):
         if self.value is not None and self.function == "sum":
             kind_of_measure(Sum(self.value), below)
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below and the new one."""
         below = self.relation.columns

@@ -43,6 +43,7 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.work import step
 
 _MOST_ARGUMENTS = 256
 #: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
@@ -128,6 +129,7 @@ def projected(relation: Relation, outputs: Sequence[tuple[str, Expression]]) -> 
 def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
     """Return what to put before the names of a joined table: its alias and as many underscores as keep them apart."""
     taken = {name.lower() for name in left.columns}
+    step(len(taken))
     prefix, added = f"{alias}_", [name.lower() for name in names]
     while any(prefix.lower() + name in taken for name in added):
         prefix += "_"
@@ -250,8 +252,10 @@ def default_name(function: str, arguments: Sequence[Expression], share: Fraction
 def free_name(name: str, taken: Iterable[str]) -> str:
     """Return the name, with a number after it if it is taken; upper and lower case do not differ."""
     used = {other.lower() for other in taken}
+    step(len(used) // 8)
     free, number = name, 1
     while free.lower() in used:
+        step()
         number += 1
         free = f"{name}_{number}"
     return free

@@ -66,6 +66,7 @@ from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.terms import Expr, PersonMeasure, When, col, column_of, fitted, lit, rows, share_of, when
+from dither.publish.queries.work import planning
 
 
 class Rows:
@@ -461,7 +462,8 @@ class Groups:
 
     def build(self, dataset: DataSet) -> Query:
         """Return the query over a data set."""
-        return self._build(dataset, self._source.relation(dataset))
+        with planning():
+            return self._build(dataset, self._source.relation(dataset))
 
     def _build(self, dataset: DataSet, relation: Relation) -> Query:
         columns = relation.columns
