@@ -30,6 +30,7 @@ from dither.data.expressions import (
     kind_of,
 )
 from dither.data.expressions import Value as Value
+from dither.data.patterns import matches
 from dither.data.portable_reals import PORTABLE
 from dither.errors import InvalidParameter
 
@@ -301,19 +302,6 @@ def _of_reals(function: Callable[..., float | None]) -> Callable[..., float | No
     return lambda *values: function(*(float(value) for value in values))
 
 
-def _like(text: str, pattern: str) -> bool:
-    parts, place = [], 0
-    while place < len(pattern):
-        sign = pattern[place]
-        if sign == "\\":
-            place += 1
-            parts.append(re.escape(pattern[place]))
-        else:
-            parts.append({"%": ".*", "_": "."}.get(sign) or re.escape(sign))
-        place += 1
-    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
-
-
 def _letters(first: str, second: str) -> Callable[[str], str]:
     table = str.maketrans(first, second)
     return lambda text: text.translate(table)
@@ -398,7 +386,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "starts_with": lambda a, b: a.startswith(b),
     "ends_with": lambda a, b: a.endswith(b),
     "contains": lambda a, b: b in a,
-    "like": _like,
+    "like": matches,
     "year": lambda a: a.year,
     "quarter": lambda a: (a.month + 2) // 3,
     "month": lambda a: a.month,

@@ -21,6 +21,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
+from dither.data.patterns import LONGEST_PATTERN
 from dither.errors import InvalidParameter
 
 Value = bool | int | float | str | datetime.date | datetime.datetime | None
@@ -228,8 +229,12 @@ _RULES: Final[Mapping[str, Callable[[Value], bool]]] = MappingProxyType(
     {
         "a constant text": lambda value: isinstance(value, str),
         "a constant text, not empty": lambda value: isinstance(value, str) and value != "",
-        "a constant pattern, without a last backslash that escapes nothing": lambda value: (
-            isinstance(value, str) and (len(value) - len(value.rstrip("\\"))) % 2 == 0
+        f"a constant pattern of at most {LONGEST_PATTERN} characters, without a last backslash that escapes nothing": (
+            lambda value: (
+                isinstance(value, str)
+                and len(value) <= LONGEST_PATTERN
+                and (len(value) - len(value.rstrip("\\"))) % 2 == 0
+            )
         ),
         "a constant whole number from 1": lambda value: isinstance(value, int) and 1 <= value <= 2**31 - 1,
         "a constant whole number from 0": lambda value: isinstance(value, int) and 0 <= value <= 2**31 - 1,

@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from dither.data.engines.emitter import Emitter
 from dither.data.expressions import Kind, Value
+from dither.data.patterns import automaton
 from dither.data.schema import Table
 
 _YEAR: Final = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
@@ -100,6 +101,10 @@ class DuckDBEmitter(Emitter):
         super().__init__(portable=portable)
         self._sources = sources
         self._make_list = make_list
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Return whether a regular expression fits: in every release of DuckDB an automaton, which never goes back."""
+        return f"regexp_full_match({sql}, {self.text(automaton(pattern))})"
 
     def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return a list of one record."""
