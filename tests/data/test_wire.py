@@ -124,9 +124,8 @@ def relations(draw, depth=4):
         joined = JoinPublic(below, PUBLIC, (draw(expressions(Kind.TEXT)),), draw(st.booleans()), "p_")
         return Project(joined, identity)
     if shape == 3:
-        joined = JoinPersons(
-            below, Scan(OTHERS), draw(st.none() | expressions(Kind.BOOLEAN)), draw(st.booleans()), "o_"
-        )
+        left, right = (Bounded(side, (), Limits(9), tuple(side.columns)) for side in (below, Scan(OTHERS)))
+        joined = JoinPersons(left, right, draw(st.none() | expressions(Kind.BOOLEAN)), draw(st.booleans()), "o_")
         return Project(joined, identity)
     if shape == 4:
         measures = (

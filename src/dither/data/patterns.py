@@ -1,11 +1,11 @@
 r"""Patterns of LIKE: what they mean, matched in time proportional to text times pattern on every engine.
 
 A pattern is public and a text is not, so how long the matching takes must not hang on a cell. Matchers that try every
-place for every ``%`` do: of thirty ``%`` and a thousand letters they never end. Cut at its ``%``, a pattern is a list of
-*segments* of letters and ``_``, each of one length. A text fits if it begins with the first segment, ends with the last
-one, and has the others in between, each after the one before. It is enough to look for each at the first place where it
-is found: if any choice of places works, then so does the leftmost one, by induction, since it leaves the longest rest.
-Nothing is ever tried twice.
+place for every ``%`` do: of thirty ``%`` and a thousand letters they never end. Cut at its ``%``, a pattern is a list
+of *segments* of letters and ``_``, each of one length. A text fits if it begins with the first segment, ends with the
+last one, and has the others in between, each after the one before. It is enough to look for each at the first place
+where it is found: if any choice of places works, then so does the leftmost one, by induction, since it leaves the
+longest rest. Nothing is ever tried twice.
 
 DuckDB's regular expressions are automata, which read a text once. In Java's, an atomic group ``(?>.*?s)`` keeps the
 leftmost place for good. PostgreSQL's own LIKE gives up as soon as the rest of a text is too short for one
@@ -102,7 +102,7 @@ def automaton(pattern: str) -> str:
 
 
 def atomic(pattern: str) -> str:
-    r"""Return a regular expression to be found in a text, for engines that try and go back: here nothing is tried twice.
+    r"""Return a regular expression to be found in a text, for engines that try and go back: nothing is tried twice.
 
     >>> atomic("a%b%c")
     '(?s)\\Aa(?>.*?b).*c\\z'
@@ -112,7 +112,7 @@ def atomic(pattern: str) -> str:
         return rf"(?s)\A{_regular(first)}\z"
     last = between.pop()
     middle = "".join(f"(?>.*?{_regular(segment)})" for segment in between if segment)
-    # Only here it goes back, one letter at a time from the end: once through the text, as nothing before is tried again.
+    # Only here it goes back, by one letter at a time from the end: once through the text, as all before it is fixed.
     return rf"(?s)\A{_regular(first)}{middle}.*{_regular(last)}\z"
 
 

@@ -23,7 +23,7 @@ from dither.privacy import Relation, Unit, user
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
 LONGEST_LENGTH: Final = 65_536
-#: How many rows of a person enter a join of private tables where the data set does not say, and how many it may ask for.
+#: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
 USUAL_ROWS_PER_JOIN: Final = 100
 _MOST_ROWS_PER_JOIN: Final = 4096
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.

@@ -206,7 +206,10 @@ def one_more(draw: st.DrawFn, relation: Relation, step: int, operators: tuple[st
             other = [name for name, kind in right.columns.items() if kind is relation.columns[first]]
             if other:
                 condition = Call("at_most", (Name(first), Name(f"other{step}_{other[-1]}")))
-        return JoinPersons(relation, right, condition, draw(st.booleans()), f"other{step}_")
+        left, right = (
+            Bounded(side, (), Limits(draw(st.integers(1, 4))), tuple(side.columns)) for side in (relation, right)
+        )
+        return JoinPersons(left, right, condition, draw(st.booleans()), f"other{step}_")
     if what == "per":
         wanted = draw(keys(relation))
         own = draw(st.lists(measures(relation, own=True), min_size=1, max_size=2))

@@ -1,6 +1,9 @@
 """Pricing ends: whatever a query says, it is priced or refused within a public number of steps."""
 
+# ruff: noqa: S608 - statements are made up here
 from __future__ import annotations
+
+import contextlib
 
 import pytest
 from hypothesis import given, settings
@@ -18,11 +21,8 @@ NINES = "9" * 4500
 
 def steps_of(sql: str) -> int:
     """Return how many steps a query takes to be made or refused, which nothing but our errors does."""
-    with work.planning() as done:
-        try:
-            parse_sql(sql, CLINIC)
-        except DitherError:
-            pass
+    with work.planning() as done, contextlib.suppress(DitherError):
+        parse_sql(sql, CLINIC)
     return done.steps
 
 
@@ -120,7 +120,7 @@ def test_whatever_is_nested_is_priced_or_refused_within_the_ceiling(inner: str, 
         "sum": f"SELECT SUM({inner}) FROM ({rows})",
         "group": f"SELECT {inner} AS k, COUNT(*) FROM ({rows}) GROUP BY 1",
         "join": f"SELECT SUM(CLAMP(a.age, 0, 9)) FROM ({rows}) a JOIN ({rows}) b ON a.id = b.id AND a.age < b.age",
-        "with": f"WITH w AS ({rows}) SELECT SUM(CLAMP(age, 0, 9)) FROM w WHERE {inner} > 1 AND id IN (SELECT id FROM w)",
+        "with": f"WITH w AS ({rows}) SELECT COUNT(*) FROM w WHERE {inner} > 1 AND id IN (SELECT id FROM w)",
     }[shape]
     # The rule is the same for a lower ceiling, and the test is shorter.
     with pytest.MonkeyPatch.context() as patched:

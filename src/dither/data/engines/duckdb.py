@@ -2,11 +2,12 @@
 """DuckDB, in this process: CSV and Parquet files, pandas, Polars and Arrow frames.
 
 **Closed.** Before the first query the connection is locked: only the declared files can be read, nothing can be
-written but spilled intermediate results (in a folder of this engine's own, removed at the end), no extension can be
-loaded, no setting changed. Types are given to the readers, never guessed from values; undeclared columns are not read.
+written but spilled intermediate results (in a folder of this engine's own, see ``spill``), no extension can be loaded,
+no setting changed. Types are given to the readers, never guessed from values; undeclared columns are not read.
 
 **Silent.** Rows that a reader cannot parse do not exist, cells of another kind are NULL, and nothing is reported about
-either. A query that fails raises ``EngineFailure``, whose text is always the same and which carries no cause.
+either. A query that fails, or meets the data set's time limit, raises ``EngineFailure``, whose text is always the same
+and which carries no cause.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ import csv
 import difflib
 import glob
 import gzip
-import shutil
-import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_duckdb import DuckDBEmitter, family
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import Engine, can_hold
+from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
@@ -82,7 +83,7 @@ class DuckDBEngine(Engine):
         self._sources: dict[str, _Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
         self._numbers = iter(range(2**62))
-        self._spill: str | None = None
+        self._spill: SpillFolder | None = None
 
     def check(self) -> None:
         """Open every table and compare the declared columns with those that exist; no value is read."""
@@ -107,7 +108,8 @@ class DuckDBEngine(Engine):
         try:
             statement = self.statement(aggregation)
             # Never fetchnumpy or a frame: both turn 128-bit integers into doubles.
-            answer = statement.read(connection.execute(statement.text).fetchall())
+            with time_limit(self.dataset.seconds, connection.interrupt):
+                answer = statement.read(connection.execute(statement.text).fetchall())
         except DitherError:
             raise  # a request that cannot be printed: its text is public
         except Exception:  # noqa: S110 - what DuckDB says may quote a private cell, so it goes nowhere
@@ -123,7 +125,7 @@ class DuckDBEngine(Engine):
             self._connection.close()
         self._connection, self._sources, self._lists = None, {}, {}
         if self._spill is not None:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            self._spill.close()
         self._spill = None
 
     # Opening.
@@ -140,7 +142,7 @@ class DuckDBEngine(Engine):
     def _open(self) -> DuckDBPyConnection:
         import duckdb
 
-        self._spill = tempfile.mkdtemp(prefix="dither-")  # readable by nobody else
+        self._spill = SpillFolder()  # readable by nobody else
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -148,7 +150,7 @@ class DuckDBEngine(Engine):
             "ieee_floating_point_ops": "true",
             "default_collation": "",
             "preserve_insertion_order": "false",
-            "temp_directory": self._spill,
+            "temp_directory": str(self._spill.path),
         }
         if self._memory is not None:
             settings["memory_limit"] = self._memory

@@ -42,8 +42,8 @@ from dither.errors import InvalidParameter
 
 #: Longer SQL for one expression is refused: tests repeat their operand, and nesting them multiplies the length.
 LONGEST_EXPRESSION: Final = 400_000
-#: No text that is computed may become longer, whatever the cells hold: what fills the memory of an engine, and so fails,
-#: would otherwise depend on a cell.
+#: No text that is computed may become longer, whatever the cells hold: what fills the memory of an engine, and so
+#: fails, would otherwise depend on a cell.
 LONGEST_TEXT: Final = 2**20
 #: The least integer, written out.
 _LONGEST_INTEGER: Final = 20

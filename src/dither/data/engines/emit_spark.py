@@ -27,8 +27,8 @@ _TWO_63: Final = "9.223372036854775808E18D"
 _FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 _FIRST_MOMENT = "TIMESTAMP_NTZ '0001-01-01 00:00:00'"
 _LAST_MOMENT = "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
-#: Java tries other lengths for a part that repeats, unless it is possessive (``++``): of a million digits and a letter it
-#: would make a million times a million tries. No part here may begin with what the part before it repeats.
+#: Java tries other lengths for a part that repeats, unless it is possessive (``++``): of a million digits and a letter
+#: it would make a million times a million tries. No part here may begin with what the part before it repeats.
 _INTEGER: Final = " *+[+-]?[0-9]++([.]0++)? *+"
 _REAL: Final = " *+[+-]?([0-9]++[.]?[0-9]*+|[.][0-9]++)([eE][+-]?[0-9]++)? *+"
 #: Spark plans for minutes over what other engines read at once: longer SQL for one expression is refused.

@@ -5,8 +5,8 @@ Spark runs in a process and is shared by all engines of it; each engine has a se
 and views. Types are given to the readers or declared by files and tables, never guessed from values.
 
 **Silent.** Cells of another kind are NULL, rows that a reader cannot parse do not exist, and nothing is reported about
-either. Spark's log is off, in the process and in the Java machine, because its errors quote cells. A query that fails
-raises ``EngineFailure``, whose text is always the same and which carries no cause.
+either. Spark's log is off, in the process and in the Java machine, because its errors quote cells. A query that fails,
+or meets the data set's time limit, raises ``EngineFailure``, whose text is always the same and which carries no cause.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import difflib
+import functools
 import itertools
 import logging
 import os
@@ -25,10 +26,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand
+from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_spark import Source, SparkEmitter, family, quoted
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import Engine, can_hold
+from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
@@ -121,7 +124,7 @@ class SparkEngine(Engine):
         statement, session = self.statement(aggregation), self._opened()
         answer: Aggregated | None = None
         # Raised outside the handler, so that no cause and no context hangs on it: either may quote a private cell.
-        with contextlib.suppress(Exception), _quietly():
+        with contextlib.suppress(Exception), _quietly(), self._time_limit(session.sparkContext):
             answer = statement.read(session.sql(statement.text).collect())
         if answer is None:
             if _is_dead():
@@ -135,6 +138,14 @@ class SparkEngine(Engine):
             with contextlib.suppress(Exception):
                 self._session.catalog.dropTempView(view)
         self._session, self._sources, self._lists = None, {}, {}
+
+    @contextlib.contextmanager
+    def _time_limit(self, context: Any) -> Iterator[None]:
+        """Run Spark's jobs as one group, which is cancelled when the time is over."""
+        group = f"dither_{os.getpid()}_{next(_numbers)}"
+        context.setJobGroup(group, "dither", interruptOnCancel=True)
+        with time_limit(self.dataset.seconds, lambda: context.cancelJobGroup(group)):
+            yield
 
     # Opening.
 
@@ -349,6 +360,8 @@ def _start(maker: Any, master: str) -> Any:
             options = f"-Dlog4j2.configurationFile={settings} -Xss16m"
             builder = builder.config("spark.driver.extraJavaOptions", options)
             if master.startswith("local"):
+                # Removed by the Java machine at its end; what is left when it was killed is swept by the next engine.
+                builder = builder.config("spark.local.dir", str(_spill().path))
                 cores = os.cpu_count() or 1
                 builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
                     "spark.driver.host", "127.0.0.1"
@@ -359,6 +372,12 @@ def _start(maker: Any, master: str) -> Any:
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return session
+
+
+@functools.cache
+def _spill() -> SpillFolder:
+    """Return the folder of what Spark spills on this machine, the same for the whole process."""
+    return SpillFolder()
 
 
 @contextlib.contextmanager

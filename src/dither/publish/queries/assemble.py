@@ -22,8 +22,6 @@ from dither.data import (
     Filter,
     Grid,
     JoinPersons,
-    JoinPublic,
-    Keep,
     Kind,
     Largest,
     Limits,
@@ -33,12 +31,11 @@ from dither.data import (
     PerPerson,
     Project,
     Relation,
-    Scan,
     Smallest,
     Sum,
-    Window,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.relations import person_columns, rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
@@ -136,20 +133,25 @@ def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
     return prefix
 
 
-def person_columns(relation: Relation) -> frozenset[str]:
-    """Return the visible columns that hold the privacy id in every row."""
-    if isinstance(relation, Scan):
-        return frozenset(() if relation.table.person is None else (relation.table.person,))
-    if isinstance(relation, Project | PerPerson):
-        below = person_columns(relation.relation)
-        named = relation.outputs if isinstance(relation, Project) else relation.keys
-        return frozenset(name for name, value in named if isinstance(value, Name) and value.name in below)
-    if isinstance(relation, JoinPersons):
-        right = frozenset() if relation.keep_unmatched else person_columns(relation.right)
-        return person_columns(relation.left) | {relation.prefix + name for name in right}
-    if isinstance(relation, Filter | JoinPublic | Window | Keep | Bounded):
-        return person_columns(relation.relation)
-    return frozenset()
+def joined(
+    dataset: DataSet, left: Relation, right: Relation, condition: Expression | None, keep_unmatched: bool, prefix: str
+) -> JoinPersons:
+    """Return the join of a person's rows on both sides.
+
+    Where neither side has one row a person, at most ``rows per join`` of a person's rows enter on each side, chosen by
+    a hash of that person's own rows. So no result has more than its square of rows a person, whatever a person's rows
+    are; and since the choice is a function of that person's rows alone, nothing changes in what a person can move.
+    """
+    if left.has_persons and right.has_persons and 1 not in (rows_per_person(left), rows_per_person(right)):
+        left, right = (_entering(side, dataset.join_rows) for side in (left, right))
+    return JoinPersons(left, right, condition, keep_unmatched, prefix)
+
+
+def _entering(relation: Relation, most: int) -> Relation:
+    size = rows_per_person(relation)
+    if size is not None and size <= most:
+        return relation
+    return Bounded(relation, (), Limits(rows=most), tuple(relation.columns))
 
 
 class PersonGrouping:

@@ -1,9 +1,9 @@
 """The work of planning: counted in public nodes, remembered, and given up at a public ceiling.
 
-A request is priced before anything is charged, by anybody and as often as they like. So planning must end soon, whatever
-is asked: every node of a tree that is translated, bounded or evaluated counts as one step, what was found for a column
-of a relation is found once, and a request that needs more than ``MOST_STEPS`` is refused. The number of steps is a
-function of schema and request alone.
+A request is priced before anything is charged, by anybody and as often as they like. So planning must end soon,
+whatever is asked: every node of a tree that is translated, bounded or evaluated counts as one step, what was found for
+a column of a relation is found once, and a request that needs more than ``MOST_STEPS`` is refused. The number of steps
+is a function of schema and request alone.
 """
 
 from __future__ import annotations
