@@ -181,7 +181,9 @@ def cell(value: Any, kind: Kind) -> Value:
     if isinstance(value, np.generic):
         value = (value.astype("datetime64[us]") if isinstance(value, np.datetime64) else value).item()
     if isinstance(value, Decimal):
-        value = float(value) if value.is_finite() else None
+        # An integer is taken as it is: two long numbers may be one double.
+        exact = kind is Kind.INTEGER and abs(value) < 2**64 if value.is_finite() else None
+        value = None if exact is None else math.floor(value) if exact else float(value)
     if isinstance(value, str) and _SURROGATE.search(value):
         return None
     if isinstance(value, datetime.datetime):

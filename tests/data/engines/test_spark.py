@@ -66,7 +66,8 @@ def sibling(name: str) -> ModuleType:
     return module
 
 
-hostile, random_relations, limits_suite = (sibling(f"test_{name}") for name in ("expressions", "relations", "limits"))
+hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
+extremes, limits_suite = sibling("test_extremes"), sibling("test_limits")
 arrow_table = sibling("conftest").arrow_table
 
 
@@ -102,6 +103,11 @@ def test_functions_and_casts_mean_the_same_over_hostile_cells(cells: Engine) -> 
     for start in range(0, len(exact), COLUMNS_A_QUERY):
         wrong += hostile.mismatches(cells, exact[start : start + COLUMNS_A_QUERY])
     assert wrong[:5] == []
+
+
+@pytest.mark.usefixtures("cells")  # Spark runs, or the test is skipped
+def test_forms_over_extremes_of_stored_types_mean_the_same() -> None:
+    extremes.check_spark()
 
 
 def test_every_pattern_means_the_same_and_none_takes_long(cells: Engine) -> None:

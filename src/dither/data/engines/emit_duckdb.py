@@ -128,7 +128,11 @@ class DuckDBEmitter(Emitter):
         sql = self.quote(raw)
         if stored == "TIMESTAMP_NS":
             # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
-            sql = f"make_timestamp((epoch_ns({sql}) - ((epoch_ns({sql}) % 1000) + 1000) % 1000) // 1000)"
+            # No step of this can overflow: division is towards zero, and then one less below 1970.
+            below = f"(CASE WHEN epoch_ns({sql}) % 1000 < 0 THEN 1 ELSE 0 END)"
+            sql = f"make_timestamp(epoch_ns({sql}) // 1000 - {below})"
+        if stored.startswith("DECIMAL") and kind is Kind.INTEGER:
+            return f"TRY_CAST(floor({sql}) AS BIGINT)"  # a double would make one of two long numbers
         return self.clean(sql, family(stored), kind)
 
     def clean(self, sql: str, stored: Kind | None, kind: Kind) -> str:

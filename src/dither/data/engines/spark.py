@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand
+from dither.data.engines import moments
 from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_spark import Source, SparkEmitter, family, quoted
 from dither.data.engines.emitter import Statement
@@ -307,14 +308,14 @@ def _arrow(frame: Any) -> Any:
             kind = kind.value_type
             column = column.cast(kind)
         if pyarrow.types.is_uint64(kind):
-            small = pyarrow.compute.less_equal(column, 2**63 - 1)
+            small = pyarrow.compute.less_equal(column, pyarrow.scalar(2**63 - 1, pyarrow.uint64()))
             column = pyarrow.compute.if_else(small, column, None).cast(pyarrow.int64())
         elif pyarrow.types.is_unsigned_integer(kind):
             column = column.cast(pyarrow.int64())
         elif pyarrow.types.is_timestamp(kind):
-            column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+            column = moments.timestamps(column)
         elif pyarrow.types.is_date64(kind):
-            column = column.cast(pyarrow.date32(), safe=False)
+            column = moments.dates(column)
         elif pyarrow.types.is_large_string(kind) or pyarrow.types.is_string_view(kind):
             column = column.cast(pyarrow.string())
         columns.append(column)
