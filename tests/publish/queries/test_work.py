@@ -48,6 +48,7 @@ def assert_ends(sql: str) -> None:
         f"SELECT COUNT(*) FROM visits GROUP BY {NINES}",
         f"SELECT COUNT(*) FROM visits LIMIT {NINES}",
         f"SELECT COUNT(*) FROM visits WHERE day < DATE '2024-01-01' + INTERVAL '{NINES}' DAY",
+        f"SELECT COUNT(*) FROM visits WHERE day < DATE '2024-01-01' + INTERVAL '{NINES * 20}'",
         f"SELECT COUNT(*) FROM visits WHERE age < CAST('{NINES}' AS INTEGER)",
         "SELECT QUANTILE(age, 1e999999999) FROM visits",
     ],
@@ -137,10 +138,10 @@ def test_whatever_is_nested_is_priced_or_refused_within_the_ceiling(inner: str, 
         "SELECT COUNT(*) FROM visits GROUP BY {}".format(", ".join(f"age + {i}" for i in range(500))),
         "SELECT SUM(CASE {} END) FROM visits".format(" ".join(f"WHEN age > {i} THEN age" for i in range(250))),
         "SELECT age, COUNT(*) FROM visits WHERE age IN ({}) GROUP BY age".format(", ".join(map(str, range(5000)))),
-        "SELECT SUM({}) FROM visits".format("SQUARE(" * 60 + "age" + ")" * 60),
-        "SELECT SUM({}) FROM visits".format("CLAMP(" * 60 + "age" + ", 0, 9)" * 60),
-        "SELECT SUM(CAST({} AS INTEGER)) FROM visits".format("(" * 60 + "smoker" + " IS NOT DISTINCT FROM TRUE)" * 60),
-        "SELECT SUM({}) FROM visits".format("CASE " * 60 + "age" + " WHEN 1 THEN 1 WHEN 2 THEN 2 END" * 60),
+        "SELECT SUM({}) FROM visits".format("SQUARE(" * 45 + "age" + ")" * 45),
+        "SELECT SUM({}) FROM visits".format("CLAMP(" * 45 + "age" + ", 0, 9)" * 45),
+        "SELECT SUM(CAST({} AS INTEGER)) FROM visits".format("(" * 45 + "smoker" + " IS NOT DISTINCT FROM TRUE)" * 45),
+        "SELECT SUM({}) FROM visits".format("CASE " * 45 + "age" + " WHEN 1 THEN 1 WHEN 2 THEN 2 END" * 45),
         "WITH {} SELECT SUM(age) FROM c9".format(
             ", ".join(
                 f"c{i} AS (SELECT a.id, b.age FROM c{i - 1} a JOIN c{i - 1} b ON a.id = b.id)"
@@ -153,6 +154,15 @@ def test_whatever_is_nested_is_priced_or_refused_within_the_ceiling(inner: str, 
 )
 def test_wide_long_and_doubling_queries_end_within_the_ceiling(sql: str) -> None:
     assert_ends(sql)
+
+
+@pytest.mark.parametrize("form", ["SQUARE({})", "CLAMP({}, 0, 9)", "CAST({} BETWEEN 0 AND 1 AS INTEGER)"])
+def test_what_is_read_twice_at_every_level_is_refused_before_it_is_written_out(form: str) -> None:
+    value = "age"
+    for _ in range(25):
+        value = form.format(value)
+    with pytest.raises(Unanswerable, match=r"parts, written out|steps to price"):
+        parse_sql(f"SELECT SUM({value}) FROM visits", CLINIC)
 
 
 def test_the_builder_counts_the_same_steps_and_refuses_the_same_trees() -> None:
