@@ -48,7 +48,7 @@ from dither.errors import InvalidParameter
 from dither.exact import whole
 from dither.publish.histograms.common import MOST_CELLS
 from dither.publish.queries.groups import canonical, first_number
-from dither.publish.queries.query import check_joins
+from dither.publish.queries.joins import check_joins
 from dither.publish.queries.sensitivity import (
     Contribution,
     Sensitivity,

@@ -18,9 +18,8 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
-from dither.publish.queries.assemble import joined
 from dither.publish.queries.builder import col, table
-from dither.publish.queries.query import MOST_TABLES
+from dither.publish.queries.joins import MOST_TABLES, joined
 from dither.publish.queries.sql import parse_sql
 
 VISITS = Table("visits", (Column("id", Kind.INTEGER), Column("cost", Kind.INTEGER)), "visits.csv", person="id")

@@ -165,6 +165,16 @@ def test_what_is_read_twice_at_every_level_is_refused_before_it_is_written_out(f
         parse_sql(f"SELECT SUM({value}) FROM visits", CLINIC)
 
 
+def test_what_is_shown_of_many_groups_is_refused_before_the_charge_if_it_takes_too_long() -> None:
+    """A million groups, and a condition of thousands of parts on each of them."""
+    having = " AND ".join(f"n > {number}" for number in range(2000))
+    sql = f"SELECT a, b, COUNT(*) AS n FROM visits GROUP BY a, b HAVING {having}".replace(
+        "a, b", "age, age * 100 + change"
+    )
+    with pytest.raises(Unanswerable, match=r"steps to price|combinations"):
+        parse_sql(sql, CLINIC)
+
+
 def test_the_builder_counts_the_same_steps_and_refuses_the_same_trees() -> None:
     value = col("age")
     for _ in range(60):

@@ -384,7 +384,7 @@ def _spill() -> SpillFolder:
 @contextlib.contextmanager
 def _log_settings() -> Iterator[str]:
     """Give the settings that keep the Java machine silent from its first line."""
-    handle, path = tempfile.mkstemp(prefix="dither-", suffix=".properties")
+    handle, path = tempfile.mkstemp(suffix=".properties", dir=_spill().path)
     try:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(_LOG_SETTINGS)

@@ -36,7 +36,7 @@ from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter
 from dither.mechanisms.spec import Codec, register_codec
 from dither.publish.queries.groups import first_number
-from dither.publish.queries.query import check_joins
+from dither.publish.queries.joins import check_joins
 from dither.publish.tables import Axis
 
 #: Items of one whole number.

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from dither.data import (
-    Bounded,
     Call,
     Case,
     Cast,
@@ -21,7 +20,6 @@ from dither.data import (
     Expression,
     Filter,
     Grid,
-    JoinPersons,
     Kind,
     Largest,
     Limits,
@@ -35,12 +33,12 @@ from dither.data import (
     Sum,
 )
 from dither.data.expressions import Value, kind_of
-from dither.data.relations import person_columns, rows_per_person
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
-from dither.publish.queries.work import step
+from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
 #: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
@@ -131,27 +129,6 @@ def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
     while any(prefix.lower() + name in taken for name in added):
         prefix += "_"
     return prefix
-
-
-def joined(
-    dataset: DataSet, left: Relation, right: Relation, condition: Expression | None, keep_unmatched: bool, prefix: str
-) -> JoinPersons:
-    """Return the join of a person's rows on both sides.
-
-    Where neither side has one row a person, at most ``rows per join`` of a person's rows enter on each side, chosen by
-    a hash of that person's own rows. So no result has more than its square of rows a person, whatever a person's rows
-    are; and since the choice is a function of that person's rows alone, nothing changes in what a person can move.
-    """
-    if left.has_persons and right.has_persons and 1 not in (rows_per_person(left), rows_per_person(right)):
-        left, right = (_entering(side, dataset.join_rows) for side in (left, right))
-    return JoinPersons(left, right, condition, keep_unmatched, prefix)
-
-
-def _entering(relation: Relation, most: int) -> Relation:
-    size = rows_per_person(relation)
-    if size is not None and size <= most:
-        return relation
-    return Bounded(relation, (), Limits(rows=most), tuple(relation.columns))
 
 
 class PersonGrouping:
@@ -397,6 +374,11 @@ def make_query(
         )
     if key_values is None:
         check_number_of_groups([key.values for key in keys])
+    # What is shown is computed for every group, after the charge: a long time there is refused here.
+    shown = [*(value for _, value in outputs), *(value for value, _ in order), *([] if having is None else [having])]
+    groups = math.prod(len(key.values or ()) for key in keys) if key_values is None else len(key_values)
+    with planning():
+        step(groups * sum(value.size for value in shown) // 256)
     query = Query(
         dataset,
         relation,

@@ -53,7 +53,6 @@ from dither.publish.queries.assemble import (
     filtered,
     free_name,
     free_prefix,
-    joined,
     key_may_be_null,
     make_aggregate,
     make_key,
@@ -63,6 +62,7 @@ from dither.publish.queries.assemble import (
     projected,
     sorted_by,
 )
+from dither.publish.queries.joins import joined
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.query import Aggregate, Query

@@ -25,14 +25,10 @@ from dither.data import (
     Literal,
     OneOf,
     Relation,
-    Scan,
 )
 from dither.data.expressions import Value, kind_of
-from dither.data.relations import rows_per_person
-from dither.errors import InvalidParameter, Unanswerable
-
-#: A query that reads more private tables is refused; a subquery counts as often as it is read.
-MOST_TABLES: Final = 8
+from dither.errors import InvalidParameter
+from dither.publish.queries.joins import check_joins
 
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {
@@ -166,27 +162,6 @@ class Query:
     def is_discovered(self) -> bool:
         """Whether the groups are not known beforehand: then a threshold decides, and delta is paid."""
         return self.key_values is None and any(key.values is None for key in self.keys)
-
-
-def check_joins(relation: Relation, dataset: DataSet) -> None:
-    """Refuse joins of more private tables, or of more rows of one person, than are allowed."""
-    tables, stack = 0, [relation]
-    while stack:
-        one = stack.pop()
-        tables += isinstance(one, Scan)
-        if isinstance(one, JoinPersons):
-            stack += [one.left, one.right]
-            sizes = [rows_per_person(side) for side in (one.left, one.right)]
-            if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
-                rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"
-                raise InvalidParameter("join", sizes, rule)
-        elif not isinstance(one, Scan):
-            stack.append(one.relation)  # type: ignore[attr-defined]  # all the others stand over one relation
-    if tables > MOST_TABLES:
-        raise Unanswerable(
-            f"the query joins {tables} private tables, more than {MOST_TABLES}",
-            "ask for less at once; WITH and subqueries count as often as they are read",
-        )
 
 
 @dataclass(frozen=True)

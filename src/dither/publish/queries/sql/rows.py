@@ -28,8 +28,8 @@ from dither.publish.queries.assemble import (
     filtered,
     free_name,
     free_prefix,
-    joined,
 )
+from dither.publish.queries.joins import joined
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.scope import Scope, Source, check_different, plain_alias
