@@ -207,6 +207,25 @@ def test_one_request_has_one_text():
     assert dumps(loads(loose)) == first
 
 
+def test_what_came_later_is_written_only_where_something_is_said():
+    """A request of before has the same text and the same digest, and is read as before."""
+    table = Table("t", (Column("word", Kind.TEXT), Column("whole", Kind.INTEGER)), "t.csv", person="whole")
+    plain = DataSet("all", (table,), person_unit("whole"), rows=3)
+    for name in ("length", "rows_per_join", "time_limit"):
+        assert name not in dumps(plain)
+    said = dataclasses.replace(plain, rows_per_join=7, time_limit=60)
+    said = dataclasses.replace(
+        said, tables=(dataclasses.replace(table, columns=(Column("word", Kind.TEXT, length=5), table.columns[1])),)
+    )
+    assert loads(dumps(plain)) == plain
+    assert loads(dumps(said)) == said
+    written = encode(plain)
+    with pytest.raises(InvalidParameter, match="left out where nothing is said"):
+        decode({**written, "time_limit": None})
+    with pytest.raises(InvalidParameter, match="time_limit"):
+        decode({**written, "time_limit": "soon"})
+
+
 def test_a_password_is_never_written():
     secret = DataSet("all", DATASET.tables, DATASET.unit, rows=3, engine="postgresql://ana:hunter2@db/clinic")
     text = dumps(secret)
