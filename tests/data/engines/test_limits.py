@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from dither.data import (
     Aggregation,
@@ -33,6 +35,7 @@ from dither.data import (
     Table,
 )
 from dither.data.engines import deadline, spill
+from dither.data.patterns import matches
 from dither.data.reference import aggregate
 from dither.data.schema import person_unit
 from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter
@@ -265,6 +268,36 @@ def test_a_cell_of_a_million_letters_makes_no_query_fail(factories: dict[str, An
             engine.prepare(Aggregation(Scan(letters), (doubled,), (CountRows(),)))
         cut = Call("substring", (grown, one(1), one(500)))
         engine.prepare(Aggregation(Scan(letters), (Call("concatenate", (cut, cut)),), (CountRows(),)))
+
+
+# Patterns.
+
+#: Few letters, so that patterns often fit: of one to four bytes, a line break, and all that patterns make special.
+LETTERS = ["a", "b", "\n", "🙂", "\u0301", ".", "%", "_", "\\", "("]
+SIGNS = ["a", "b", "%", "%", "_", "\\%", "\\_", "\\\\", "\\a", "\n", "🙂", "\u0301", ".", "("]
+
+
+def test_random_patterns_mean_the_same(factories: dict[str, Any], engine_name: str) -> None:
+    check_patterns(factories[engine_name], 4)
+
+
+def check_patterns(factory: Any, examples: int) -> None:
+    """Compare random patterns over random texts with their meaning, many in a statement."""
+    table = Table("words", (Column("row", Kind.INTEGER), Column("text", Kind.TEXT)), "words.csv")
+    words = st.lists(st.lists(st.sampled_from(LETTERS), max_size=8).map("".join), min_size=40, max_size=60)
+    patterns = st.lists(st.lists(st.sampled_from(SIGNS), max_size=7).map("".join), min_size=40, max_size=40)
+
+    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+    @given(words, patterns)
+    def check(texts: list[str], asked: list[str]) -> None:
+        rows = [{"row": row, "text": text} for row, text in enumerate(texts)]
+        tests = tuple(Call("like", (Name("text"), Literal(pattern, Kind.TEXT))) for pattern in asked)
+        with factory(DataSet("words", (table,), ROW), {"words": rows}) as engine:
+            answer = engine.aggregate(Aggregation(Scan(table), (Name("row"), *tests), (CountRows(),)))
+        found = {key[0]: key[1:] for key in answer.keys}
+        assert found == {row: tuple(matches(text, pattern) for pattern in asked) for row, text in enumerate(texts)}
+
+    check()
 
 
 @pytest.mark.parametrize(

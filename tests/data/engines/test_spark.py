@@ -117,6 +117,10 @@ def test_every_pattern_means_the_same_and_none_takes_long(cells: Engine) -> None
     assert hostile.mismatches(cells, asked)[:5] == []
 
 
+def test_random_patterns_mean_the_same(open_spark: Callable[..., Engine]) -> None:
+    limits_suite.check_patterns(open_spark, 2)
+
+
 def test_a_statement_that_meets_the_time_limit_fails_as_any_other_and_the_next_one_is_answered(
     open_spark: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
