@@ -62,12 +62,13 @@ def pairs(rows: int) -> Aggregation:
 def test_a_statement_that_meets_the_time_limit_fails_as_any_other_and_the_next_one_is_answered(
     factories: dict[str, Any], engine_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_time_limit(factories[engine_name], monkeypatch)
+    # PostgreSQL also looks its tables up within the limit.
+    check_time_limit(factories[engine_name], monkeypatch, 0.5 if engine_name == "postgresql" else 0.05)
 
 
-def check_time_limit(factory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask for what takes seconds on any machine, sixteen times 2^24 pairs, with a limit of a twentieth of one."""
-    monkeypatch.setattr(DataSet, "seconds", 0.05)
+def check_time_limit(factory: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Ask for what takes many times as long on any machine: sixteen times 2^24 pairs."""
+    monkeypatch.setattr(DataSet, "seconds", seconds)
     with factory(LONG, MANY) as engine:
         failure = EngineFailure()
         with pytest.raises(EngineFailure) as met:
@@ -99,11 +100,10 @@ def test_no_interruption_is_under_way_once_the_statement_has_ended() -> None:
     """The watcher has ended before the next statement begins, however late it wakes up."""
     for _ in range(50):
         calls: list[int] = []
-        before = threading.active_count()
         with deadline.time_limit(0, lambda calls=calls: calls.append(1)):
             pass
         many = len(calls)
-        assert threading.active_count() <= before
+        assert not [thread for thread in threading.enumerate() if thread.name == "dither time limit"]
         assert len(calls) == many
 
 
