@@ -32,6 +32,7 @@ from dither.data.expressions import (
 from dither.data.expressions import Value as Value
 from dither.data.patterns import matches
 from dither.data.portable_reals import PORTABLE
+from dither.data.texts import concatenated, replaced
 from dither.errors import InvalidParameter
 
 _INTEGER: Final = re.compile(r" *([+-]?[0-9]+)(?:\.0+)? *")
@@ -382,9 +383,9 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "upper": _letters(_SMALL, _CAPITAL),
     "trim": lambda a: a.strip(" "),
     "length": len,
-    "concatenate": lambda *texts: "".join(texts),
+    "concatenate": concatenated,
     "substring": lambda a, b, c: a[b - 1 : b - 1 + c],
-    "replace": lambda a, b, c: a.replace(b, c),
+    "replace": replaced,
     "starts_with": lambda a, b: a.startswith(b),
     "ends_with": lambda a, b: a.endswith(b),
     "contains": lambda a, b: b in a,

@@ -175,6 +175,31 @@ def test_what_is_shown_of_many_groups_is_refused_before_the_charge_if_it_takes_t
         parse_sql(sql, CLINIC)
 
 
+GROWING = "REPLACE(" * 12 + "{}" + ", 'n', 'nnnnnnnnnn')" * 12
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT {GROWING.format('region')} AS k, COUNT(*) FROM visits GROUP BY 1",
+        f"SELECT COUNT(*) FROM visits WHERE note LIKE {GROWING.format(repr('n'))}",
+        f"SELECT region, COUNT(*) FROM visits WHERE LENGTH({GROWING.format('region')}) > 3 GROUP BY region",
+    ],
+)
+def test_no_text_of_the_request_outgrows_the_memory_while_it_is_priced(sql: str) -> None:
+    """Ten times as long twelve times over: a region of one letter would have 10^12."""
+    with pytest.raises(Unanswerable):
+        parse_sql(sql, CLINIC)
+
+
+def test_long_texts_of_many_groups_are_refused_before_the_charge() -> None:
+    """A text of a million letters for each of thousands of groups would not fit into memory."""
+    grown = "REPLACE(" * 5 + "region" + ", 'n', 'nnnnnnnnnn')" * 5
+    sql = f"SELECT region, day, {grown} AS long, COUNT(*) FROM visits GROUP BY region, day"
+    with pytest.raises(Unanswerable, match="steps to price"):
+        parse_sql(sql, CLINIC)
+
+
 def test_the_builder_counts_the_same_steps_and_refuses_the_same_trees() -> None:
     value = col("age")
     for _ in range(60):

@@ -35,18 +35,13 @@ from dither.data.expressions import (
     Value,
     kind_of,
 )
+from dither.data.lengths import LONGEST_TEXT, longest
 from dither.data.patterns import plain_texts
 from dither.data.portable_reals import PORTABLE
-from dither.data.schema import USUAL_LENGTH
 from dither.errors import InvalidParameter
 
 #: Longer SQL for one expression is refused: tests repeat their operand, and nesting them multiplies the length.
 LONGEST_EXPRESSION: Final = 400_000
-#: No text that is computed may become longer, whatever the cells hold: what fills the memory of an engine, and so
-#: fails, would otherwise depend on a cell.
-LONGEST_TEXT: Final = 2**20
-#: The least integer, written out.
-_LONGEST_INTEGER: Final = 20
 #: Doubles hold every integer up to this one.
 _EXACT_IN_DOUBLE: Final = 2**53
 _COMPARISONS: Final = ("equal", "unequal", "less", "at_most", "more", "at_least")
@@ -391,25 +386,7 @@ class ExpressionEmitter(Levels):
 
     def longest(self, expression: Expression, scope: Scope) -> int:
         """Return how many characters a text may have, by what is declared of columns; 0 for what is no text."""
-        if kind_of(expression, scope.columns) is not Kind.TEXT:
-            return 0
-        if isinstance(expression, Name):
-            return scope.lengths.get(expression.name, USUAL_LENGTH)
-        if isinstance(expression, Literal):
-            return len(str(expression.value or ""))
-        if isinstance(expression, Cast) and kind_of(expression.value, scope.columns) is Kind.INTEGER:
-            return _LONGEST_INTEGER
-        below = [self.longest(child, scope) for child in expression.children()]
-        if isinstance(expression, Call) and expression.function == "concatenate":
-            return sum(below)
-        if isinstance(expression, Call) and expression.function == "replace":
-            # Every old text that is found is longer than nothing, and they do not overlap.
-            old, new = below[1:]
-            return below[0] + below[0] // old * max(new - old, 0)
-        if isinstance(expression, Call) and expression.function == "substring":
-            size = expression.arguments[2]
-            return min(below[0], int(str(size.value)) if isinstance(size, Literal) else below[0])
-        return max(below)
+        return longest(expression, scope.columns, scope.lengths)
 
     def span(self, expression: Expression, scope: Scope) -> Span | None:
         """Return a range that holds every value of an integer expression, if one follows from its form."""

@@ -33,6 +33,7 @@ from dither.data import (
     Sum,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.lengths import largest_text
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
@@ -374,11 +375,6 @@ def make_query(
         )
     if key_values is None:
         check_number_of_groups([key.values for key in keys])
-    # What is shown is computed for every group, after the charge: a long time there is refused here.
-    shown = [*(value for _, value in outputs), *(value for value, _ in order), *([] if having is None else [having])]
-    groups = math.prod(len(key.values or ()) for key in keys) if key_values is None else len(key_values)
-    with planning():
-        step(groups * sum(value.size for value in shown) // 256)
     query = Query(
         dataset,
         relation,
@@ -398,7 +394,22 @@ def make_query(
         kind_of(expression, released)
     if having is not None and kind_of(having, released) is not Kind.BOOLEAN:
         raise InvalidParameter("HAVING", described(having), "true or false")
+    _check_shown(query)
     return query
+
+
+def _check_shown(query: Query) -> None:
+    """Refuse what would take long to show: it is computed for every group, after the charge."""
+    shown = [*(value for _, value in query.outputs), *(value for value, _ in query.order)]
+    shown += [] if query.having is None else [query.having]
+    values = [key.values for key in query.keys] if query.key_values is None else [query.key_values]
+    many = math.prod(1 if part is None else len(part) for part in values)
+    named: list[Key | Aggregate] = [*query.keys, *query.aggregates]
+    listed = {part.name: part.values for part in named if part.values is not None}
+    texts = {name: max((len(one) for one in part if isinstance(one, str)), default=0) for name, part in listed.items()}
+    letters = sum(largest_text(value, query.released, texts) for value in shown)
+    with planning():
+        step(many * (sum(value.size for value in shown) + letters // 4) // 256)
 
 
 def make_key(name: str, value: Expression, relation: Relation, values: Sequence[Value] | None = None) -> Key:

@@ -35,6 +35,7 @@ from dither.data import (
 )
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import Value, kind_of, names_in
+from dither.data.lengths import largest_text
 from dither.errors import Unanswerable
 from dither.publish.queries.bounds import bounds_of, date_bounds_of, first_day
 from dither.publish.queries.work import once, planning, step
@@ -187,15 +188,18 @@ def _evaluated(
     known = [part for part in values if part is not None]
     if len(known) < len(values) or math.prod(len(part) for part in known) > _MOST_TRIED:
         return None
-    _evaluating(math.prod(len(part) for part in known), expression)
-    labels, value_of = [name.name for name in names], evaluator(expression, columns)
+    labels = [name.name for name in names]
+    _evaluating(expression, dict(zip(labels, known, strict=True)), columns)
+    value_of = evaluator(expression, columns)
     found = {value_of(dict(zip(labels, row, strict=True))) for row in itertools.product(*known)}
     return tuple(sorted(found, key=lambda value: (value is None, sort_key(value))))
 
 
-def _evaluating(many: int, expression: Expression) -> None:
-    """Count what it takes to evaluate an expression that often: a node is quickly evaluated."""
-    step(1 + many * expression.size // 16)
+def _evaluating(expression: Expression, values: Mapping[str, _Values], columns: Mapping[str, Kind]) -> None:
+    """Count what it takes to evaluate an expression over all combinations of values: long texts take longer."""
+    texts = {name: max((len(one) for one in part if isinstance(one, str)), default=0) for name, part in values.items()}
+    many = math.prod(map(len, values.values()))
+    step(1 + many * (expression.size + largest_text(expression, columns, texts) // 64) // 16)
 
 
 def _evaluated_call(
@@ -295,7 +299,7 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
         between = _between(name, relation)
         return values if between is None or len(between) >= len(values) else between
     for part in mine:
-        _evaluating(len(values), part)
+        _evaluating(part, {name: values}, relation.columns)
     tests = [evaluator(part, relation.columns) for part in mine]
     return tuple(value for value in values if all(is_met({name: value}) is True for is_met in tests))
 
