@@ -19,7 +19,9 @@ from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
-from dither.publish.queries.joins import MOST_TABLES, joined
+from dither.publish.queries.joins import MOST_TABLES, join_limit, joined
+from dither.publish.queries.present import estimand_of
+from dither.publish.queries.quote import quote_of
 from dither.publish.queries.sql import parse_sql
 
 VISITS = Table("visits", (Column("id", Kind.INTEGER), Column("cost", Kind.INTEGER)), "visits.csv", person="id")
@@ -61,6 +63,13 @@ def test_sql_and_the_builder_bound_the_same_rows() -> None:
     assert [type(side) for side in (built.relation.left, written.relation.right)] == [Bounded, Bounded]
     assert built.relation.left == written.relation.left
     assert built.relation.left.limits == Limits(rows=3)
+
+
+def test_a_quote_and_a_result_name_the_limit_of_joins() -> None:
+    plan = plan_query(parse_sql(chain(2), CLINIC), PureDP(1))
+    assert "3 rows on each side of a join" in str(quote_of(plan))
+    assert "3 rows a person on each side of a join" in estimand_of(plan.design, plan.query.aggregates[0])[0]
+    assert join_limit(parse_sql("SELECT COUNT(*) FROM visits", CLINIC).relation) is None
 
 
 def test_totals_of_persons_are_joined_as_they_are() -> None:

@@ -7,6 +7,7 @@ person, and a query a public number of tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
@@ -38,22 +39,39 @@ def _entering(relation: Relation, most: int) -> Relation:
     return Bounded(relation, (), Limits(rows=most), tuple(relation.columns))
 
 
+def join_limit(relation: Relation) -> int | None:
+    """Return how many rows of a person enter a side of a join, None if no join leaves any out."""
+    found = [
+        side.limits.rows
+        for join in _parts(relation)
+        if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
+        for side in (join.left, join.right)
+        if isinstance(side, Bounded) and side.limits.rows is not None
+    ]
+    return max(found, default=None)
+
+
 def check_joins(relation: Relation, dataset: DataSet) -> None:
     """Refuse joins of more private tables, or of more rows of one person, than are allowed."""
-    tables, stack = 0, [relation]
-    while stack:
-        one = stack.pop()
-        tables += isinstance(one, Scan)
-        if isinstance(one, JoinPersons):
-            stack += [one.left, one.right]
-            sizes = [rows_per_person(side) for side in (one.left, one.right)]
+    parts = list(_parts(relation))
+    for join in parts:
+        if isinstance(join, JoinPersons):
+            sizes = [rows_per_person(side) for side in (join.left, join.right)]
             if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
                 rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"
                 raise InvalidParameter("join", sizes, rule)
-        elif not isinstance(one, Scan):
-            stack.append(one.relation)  # type: ignore[attr-defined]  # all the others stand over one relation
+    tables = sum(isinstance(part, Scan) for part in parts)
     if tables > MOST_TABLES:
         raise Unanswerable(
             f"the query joins {tables} private tables, more than {MOST_TABLES}",
             "ask for less at once; WITH and subqueries count as often as they are read",
         )
+
+
+def _parts(relation: Relation) -> Iterator[Relation]:
+    """Yield a relation and all that it is made of."""
+    stack = [relation]
+    while stack:
+        part = stack.pop()
+        yield part
+        stack += [getattr(part, name) for name in ("relation", "left", "right") if hasattr(part, name)]
