@@ -112,7 +112,7 @@ def test_a_million_categories_are_refused_when_they_are_declared(tmp_path: Path)
     with pytest.raises(InvalidParameter, match="schema must be at most 4194304 bytes"):
         curator.add(tmp_path / "odd.yaml", budget=PureDP(1))
     long = tuple(f"{number:04}{'v' * 2000}" for number in range(2500))
-    table = Table("rows", (Column("note", Kind.TEXT, categories=long),), "rows.csv")
+    table = Table("rows", (Column("note", Kind.TEXT, categories=long, length=3000),), "rows.csv")
     with pytest.raises(InvalidParameter, match="note has 2500 categories, declare fewer"):
         curator.add(DataSet("long", (table,), ROW), budget=PureDP(1))
     assert curator.datasets() == ()

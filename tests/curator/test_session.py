@@ -16,6 +16,7 @@ import pytest
 from dither import learn
 from dither.curator.folder import Curator
 from dither.curator.session import Session
+from dither.data import DataSet
 from dither.data.engines import Engine
 from dither.errors import (
     BudgetExceeded,
@@ -232,6 +233,33 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
         session.sql(COUNT, epsilon=1, key="k")
     assert session.balance().spent.pure == 1
     assert session.balance().sealed == 1
+
+
+def test_a_query_that_meets_the_time_limit_stays_charged_and_counts_as_an_attempt(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixteen people of 4,096 rows each, every row with every other, in a twentieth of a second."""
+    lines = "".join(f"{number % 16},heart,1,n\n" for number in range(16 * 4096))
+    (folder / "visits.csv").write_text(f"patient,ward,waited,note\n{lines}")
+    schema = (folder / "clinic.yaml").read_text()
+    (folder / "clinic.yaml").write_text(schema.replace("rows per group: 2}", "rows per group: 2, rows per join: 4096}"))
+    monkeypatch.setattr(DataSet, "seconds", 0.05)
+    pairs = "SELECT COUNT(*) AS n FROM visits a JOIN visits b ON a.patient = b.patient AND a.waited + b.waited > 3"
+    with contextlib.closing(Curator.create(folder / "home", anchors=folder / "anchors")) as curator:
+        curator.add(folder / "clinic.yaml", budget=PureDP(10))
+        with contextlib.closing(curator.session("clinic", analyst="ana")) as session:
+            texts = set()
+            for _ in range(3):
+                with pytest.raises(EngineFailure) as caught:
+                    session.sql(pairs, epsilon=1, key="k")
+                texts.add(str(caught.value))
+            assert texts == {str(EngineFailure())}
+            with pytest.raises(RequestSealed):
+                session.sql(pairs, epsilon=1, key="k")
+            assert (session.balance().spent.pure, session.balance().sealed) == (1, 1)
+            monkeypatch.setattr(DataSet, "seconds", 3600)
+            assert asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1).column("n")
+            assert session.balance().spent.pure == 2
 
 
 def test_a_retry_after_a_failure_is_answered_for_the_same_debit(

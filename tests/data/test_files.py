@@ -136,6 +136,20 @@ MISTAKES = {
     "no limit": ("contribution: {rows: 20, groups: 5, rows per group: 4}\n", "", r"contribution\.rows .*given"),
     "limit zero": ("{rows: 20,", "{rows: 0,", r"contribution\.rows"),
     "limit in words": ("{rows: 20,", "{rows: many,", r"contribution\.rows .*an integer"),
+    "limit for joins": ("rows per group: 4}", "rows per join: 9999}", r"contribution\.rows per join .*at most 4096"),
+    "time limit zero": ("engine: duckdb", "time limit: 0", r"^time limit \(line 4\) .*at least 1"),
+    "time limit in words": ("engine: duckdb", "time limit: soon", r"^time limit .*an integer, got 'soon'"),
+    "length of a number": (
+        "kind: integer, bounds",
+        "kind: integer, length: 5, bounds",
+        r"columns\.age\.length .*absent",
+    ),
+    "length too large": ("kind: text, cat", "kind: text, length: 100000, cat", r"columns\.region\.length .*65536"),
+    "category too long": (
+        "kind: text, cat",
+        "kind: text, length: 4, cat",
+        r"columns\.region\.categories .*4 characters",
+    ),
     "undecided": ("smokes: boolean", "smokes: ???", r"columns\.smokes .*decided by the curator"),
     "undecided in brackets": ("[0, 120]", "[0, ???]", r"line 11\) .*decided by the curator"),
     "undecided unit": ("unit: person ", "unit: ??? ", r"^unit .*decided by the curator"),
@@ -222,7 +236,8 @@ def columns(draw, name, kind=None):
     if kind not in (Kind.TEXT, Kind.BOOLEAN) and draw(st.booleans()):
         lower, upper = sorted((draw(_values[kind]), draw(_values[kind])))
     categories = draw(st.none() | st.lists(_values[kind], min_size=1, max_size=4, unique=True).map(tuple))
-    return Column(name, kind, lower, upper, categories, draw(st.booleans()), draw(_texts))
+    length = draw(st.none() | st.integers(6, 65_536)) if kind is Kind.TEXT else None
+    return Column(name, kind, lower, upper, categories, draw(st.booleans()), draw(_texts), length)
 
 
 @st.composite
@@ -240,12 +255,14 @@ def datasets(draw):
         key = (labels[0],) if is_public and draw(st.booleans()) else ()
         source = draw(_texts.filter(lambda text: text != ""))
         tables.append(Table(name, parts, source, person, is_public, key))
+    seconds = draw(st.none() | st.integers(1, 604_800))
     if not by_person:
-        return DataSet(draw(_names), tuple(tables), ROW_REPLACED if replaced else ROW)
+        return DataSet(draw(_names), tuple(tables), ROW_REPLACED if replaced else ROW, time_limit=seconds)
     limits = {"rows": draw(st.integers(1, 9)), "groups": draw(st.none() | st.integers(1, 9))}
     unit = person_unit(draw(st.sampled_from([tables[0].person, "citizen"])), replaced=replaced)
     engine = draw(st.sampled_from(["duckdb", "spark", "postgresql://ana:${SECRET}@db:5432/clinic?sslmode=require"]))
-    return DataSet(draw(_names), tuple(tables), unit, engine=engine, **limits)
+    limits["rows_per_join"] = draw(st.none() | st.integers(1, 4096))
+    return DataSet(draw(_names), tuple(tables), unit, engine=engine, time_limit=seconds, **limits)
 
 
 @settings(deadline=None, max_examples=50)

@@ -124,7 +124,8 @@ def test_public_join_keeps_one_row_a_key():
 
 
 def test_join_of_persons_pairs_rows_of_one_person_only():
-    joined = JoinPersons(Scan(VISITS), Scan(DRUGS), None, keep_unmatched=True, prefix="d_")
+    visits, drugs = (Bounded(Scan(table), (), Limits(rows=9), tuple(table.kinds)) for table in (VISITS, DRUGS))
+    joined = JoinPersons(visits, drugs, None, keep_unmatched=True, prefix="d_")
     assert brief(rows_of(joined, ROWS), PERSON, "cost", "d_dose") == sorted(
         [
             (1, 10.0, 5),
@@ -138,9 +139,7 @@ def test_join_of_persons_pairs_rows_of_one_person_only():
         ],
         key=repr,
     )
-    strict = JoinPersons(
-        Scan(VISITS), Scan(DRUGS), Call("less", (Name("d_dose"), Name("cost"))), keep_unmatched=False, prefix="d_"
-    )
+    strict = JoinPersons(visits, drugs, Call("less", (Name("d_dose"), Name("cost"))), keep_unmatched=False, prefix="d_")
     assert brief(rows_of(strict, ROWS), PERSON, "d_dose") == [(1, 5), (1, 5)]
 
 

@@ -30,7 +30,9 @@ from dither.data.expressions import (
     kind_of,
 )
 from dither.data.expressions import Value as Value
+from dither.data.patterns import matches
 from dither.data.portable_reals import PORTABLE
+from dither.data.texts import concatenated, replaced
 from dither.errors import InvalidParameter
 
 _INTEGER: Final = re.compile(r" *([+-]?[0-9]+)(?:\.0+)? *")
@@ -180,7 +182,9 @@ def cell(value: Any, kind: Kind) -> Value:
     if isinstance(value, np.generic):
         value = (value.astype("datetime64[us]") if isinstance(value, np.datetime64) else value).item()
     if isinstance(value, Decimal):
-        value = float(value) if value.is_finite() else None
+        # An integer is taken as it is: two long numbers may be one double.
+        exact = kind is Kind.INTEGER and abs(value) < 2**64 if value.is_finite() else None
+        value = None if exact is None else math.floor(value) if exact else float(value)
     if isinstance(value, str) and _SURROGATE.search(value):
         return None
     if isinstance(value, datetime.datetime):
@@ -301,19 +305,6 @@ def _of_reals(function: Callable[..., float | None]) -> Callable[..., float | No
     return lambda *values: function(*(float(value) for value in values))
 
 
-def _like(text: str, pattern: str) -> bool:
-    parts, place = [], 0
-    while place < len(pattern):
-        sign = pattern[place]
-        if sign == "\\":
-            place += 1
-            parts.append(re.escape(pattern[place]))
-        else:
-            parts.append({"%": ".*", "_": "."}.get(sign) or re.escape(sign))
-        place += 1
-    return re.fullmatch("".join(parts), text, re.DOTALL) is not None
-
-
 def _letters(first: str, second: str) -> Callable[[str], str]:
     table = str.maketrans(first, second)
     return lambda text: text.translate(table)
@@ -392,13 +383,13 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "upper": _letters(_SMALL, _CAPITAL),
     "trim": lambda a: a.strip(" "),
     "length": len,
-    "concatenate": lambda *texts: "".join(texts),
+    "concatenate": concatenated,
     "substring": lambda a, b, c: a[b - 1 : b - 1 + c],
-    "replace": lambda a, b, c: a.replace(b, c),
+    "replace": replaced,
     "starts_with": lambda a, b: a.startswith(b),
     "ends_with": lambda a, b: a.endswith(b),
     "contains": lambda a, b: b in a,
-    "like": _like,
+    "like": matches,
     "year": lambda a: a.year,
     "quarter": lambda a: (a.month + 2) // 3,
     "month": lambda a: a.month,

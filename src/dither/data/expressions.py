@@ -21,6 +21,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
+from dither.data.patterns import LONGEST_PATTERN
 from dither.errors import InvalidParameter
 from dither.exact import typed
 
@@ -52,6 +53,11 @@ class Expression:
     def children(self) -> tuple[Expression, ...]:
         """Return the expressions directly below."""
         return ()
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes the tree has, each counted wherever it stands."""
+        return 1 + sum(child.size for child in self.children())
 
 
 @dataclass(frozen=True)
@@ -167,6 +173,11 @@ class OneOf(Expression):
         """Return the value; options are constants."""
         return (self.value,)
 
+    @cached_property
+    def size(self) -> int:
+        """How many nodes the tree has, options included."""
+        return 1 + self.value.size + len(self.options)
+
 
 @dataclass(frozen=True)
 @typed
@@ -226,8 +237,12 @@ _RULES: Final[Mapping[str, Callable[[Value], bool]]] = MappingProxyType(
     {
         "a constant text": lambda value: isinstance(value, str),
         "a constant text, not empty": lambda value: isinstance(value, str) and value != "",
-        "a constant pattern, without a last backslash that escapes nothing": lambda value: (
-            isinstance(value, str) and (len(value) - len(value.rstrip("\\"))) % 2 == 0
+        f"a constant pattern of at most {LONGEST_PATTERN} characters, without a last backslash that escapes nothing": (
+            lambda value: (
+                isinstance(value, str)
+                and len(value) <= LONGEST_PATTERN
+                and (len(value) - len(value.rstrip("\\"))) % 2 == 0
+            )
         ),
         "a constant whole number from 1": lambda value: isinstance(value, int) and 1 <= value <= 2**31 - 1,
         "a constant whole number from 0": lambda value: isinstance(value, int) and 0 <= value <= 2**31 - 1,

@@ -22,7 +22,12 @@ from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
 
 _UNITS: Final = ("person", "row", "row replaced", "person replaced")
-_LIMITS: Final = {"rows": "rows", "groups": "groups", "rows per group": "rows_per_group"}
+_LIMITS: Final = {
+    "rows": "rows",
+    "groups": "groups",
+    "rows per group": "rows_per_group",
+    "rows per join": "rows_per_join",
+}
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*( [A-Za-z0-9_]+)*")
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
@@ -56,7 +61,7 @@ def loads(text: str) -> DataSet:
     120
     """
     root = read(text)
-    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "tables"))
+    parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
     name = parts["dataset"].text("the name of the data set")
@@ -69,6 +74,9 @@ def loads(text: str) -> DataSet:
         for key, part in node.mapping("limits by name", _LIMITS).items():
             limit = _value(part, Kind.INTEGER)
             limits[_LIMITS[key]] = limit if isinstance(limit, int) else None
+    if "time limit" in parts:
+        seconds = _value(parts["time limit"], Kind.INTEGER)
+        limits["time_limit"] = seconds if isinstance(seconds, int) else None
     engine = _engine(parts["engine"]) if "engine" in parts else "duckdb"
     try:
         return DataSet(name, tables, unit, engine=engine, **limits)
@@ -163,7 +171,7 @@ def _column(name: str, node: Node) -> Column:
     if not isinstance(node.value, dict):
         kind, parts = _kind(node), {}
     else:
-        parts = node.mapping("a column", ("kind", "bounds", "categories", "nullable", "description"))
+        parts = node.mapping("a column", ("kind", "bounds", "categories", "length", "nullable", "description"))
         kind = _kind(_need(node, parts, "kind"))
     lower = upper = None
     if "bounds" in parts:
@@ -176,8 +184,10 @@ def _column(name: str, node: Node) -> Column:
         categories = tuple(_value(part, kind) for part in parts["categories"].items("a list of values"))
     nullable = "nullable" in parts and _value(parts["nullable"], Kind.BOOLEAN) is True
     description = parts["description"].text("one line") if "description" in parts else ""
+    said = _value(parts["length"], Kind.INTEGER) if "length" in parts else None
+    length = said if isinstance(said, int) else None
     try:
-        return Column(name, kind, lower, upper, categories, nullable, description)
+        return Column(name, kind, lower, upper, categories, nullable, description, length)
     except InvalidParameter as error:
         place = error.parameter.split(" of ")[0]
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
@@ -237,7 +247,8 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
             place = key if "contribution" in parts else f"contribution.{key}"
             rule = error.rule.replace("rows_per_group", "rows per group")
             return below.refuse(error.offender or "nothing", rule, place)
-    node = parts.get("tables" if what == "privacy ids" else what, root)
+    what = {"privacy ids": "tables", "time_limit": "time limit"}.get(what, what)
+    node = parts.get(what, root)
     return node.refuse(error.offender, error.rule)
 
 
@@ -248,6 +259,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
     if limits:
         yield "contribution: {" + ", ".join(f"{key}: {limit}" for key, limit in limits) + "}"
     yield f"engine: {scalar(dataset.engine)}"
+    if dataset.time_limit is not None:
+        yield f"time limit: {dataset.time_limit}"
     yield "tables:"
     for table in dataset.tables:
         yield f"  {scalar(table.name)}:"
@@ -283,6 +296,8 @@ def _column_text(column: Column) -> str:
         parts.append(f"bounds: [{_value_text(column.lower)}, {_value_text(column.upper)}]")
     if column.categories is not None:
         parts.append(f"categories: [{', '.join(map(_value_text, column.categories))}]")
+    if column.length is not None:
+        parts.append(f"length: {column.length}")
     if column.nullable:
         parts.append("nullable: true")
     if column.description:

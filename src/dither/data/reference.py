@@ -192,10 +192,18 @@ def _scan(relation: Scan, reading: _Reading) -> list[_Row]:
 def _typed(table: Table, reading: _Reading) -> list[_Row]:
     if table.name not in reading.tables:
         raise EngineUnavailable(f"no rows were given for table {table.name}")
-    return [
+    lengths = {column.name: column.longest for column in table.columns if column.kind is Kind.TEXT}
+    typed = [
         {name: cell(row.get(name), kind) if isinstance(row, Mapping) else None for name, kind in table.kinds.items()}
         for row in reading.tables[table.name]
     ]
+    for name, longest in lengths.items():
+        for row in typed:
+            text = row[name]
+            if isinstance(text, str) and len(text) > longest:
+                # Two privacy ids that differ later on would become one person's.
+                row[name] = None if name == table.person else text[:longest]
+    return typed
 
 
 def _filter(relation: Filter, reading: _Reading) -> list[_Row]:

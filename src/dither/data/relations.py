@@ -105,7 +105,7 @@ class Project(_Over):
     relation: Relation
     outputs: tuple[tuple[str, Expression], ...]
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The outputs."""
         below = self.relation.columns
@@ -137,7 +137,7 @@ class JoinPublic(_Over):
                 "keys", len(self.keys), f"as many as the key {', '.join(self.table.key)} has columns"
             )
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below, and those of the public table."""
         public = [(self.prefix + name, kind) for name, kind in self.table.kinds.items()]
@@ -149,8 +149,10 @@ class JoinPublic(_Over):
 class JoinPersons(Relation):
     """Every row of a person on the left with every row of the same person on the right.
 
-    ``condition`` is over the columns of both sides, ``keep_unmatched`` keeps left rows without a match. Columns of the
-    right side appear as ``prefix`` + name.
+    Rows multiply, so one of the sides has at most one row a person, or both have at most a public number of them
+    (``rows_per_person``): how large a result becomes is no secret of one person's. ``condition`` is over the columns of
+    both sides, ``keep_unmatched`` keeps left rows without a match. Columns of the right side appear as ``prefix`` +
+    name.
     """
 
     left: Relation
@@ -163,8 +165,12 @@ class JoinPersons(Relation):
         """Refuse relations without persons: a row is not joined to other units."""
         if not (self.left.has_persons and self.right.has_persons):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
+        sizes = [rows_per_person(side) for side in (self.left, self.right)]
+        if 1 not in sizes and None in sizes:
+            rule = "of sides with a public number of rows a person each (Bounded), or one row on either side"
+            raise InvalidParameter("join", "rows without a limit", rule)
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns of the left side, then those of the right."""
         right = [(self.prefix + name, kind) for name, kind in self.right.columns.items()]
@@ -241,7 +247,7 @@ class PerPerson(_Over):
         """Refuse rows that belong to nobody."""
         _need_persons(self.relation, "grouping by person")
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The keys, then the measures."""
         below = self.relation.columns
@@ -283,7 +289,7 @@ class Window(_Over):
         if self.value is not None and self.function == "sum":
             kind_of_measure(Sum(self.value), below)
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, Kind]:
         """The columns below and the new one."""
         below = self.relation.columns
@@ -412,6 +418,47 @@ def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
     if isinstance(measure, CountOf):
         kind_of(measure.value, columns)
     return Kind.INTEGER
+
+
+def rows_per_person(relation: Relation) -> int | None:
+    """Return how many rows of one person a relation has at most, by its form alone; None if that is no public number.
+
+    >>> from dither.data import Column, Scan, Table
+    >>> visits = Scan(Table("visits", (Column("id", Kind.TEXT),), "visits.csv", person="id"))
+    >>> rows_per_person(visits), rows_per_person(Bounded(visits, (), Limits(rows=5), ("id",)))
+    (None, 5)
+    """
+    if isinstance(relation, JoinPersons):
+        sizes = [rows_per_person(side) for side in (relation.left, relation.right)]
+        return None if sizes[0] is None or sizes[1] is None else sizes[0] * sizes[1]
+    if isinstance(relation, PerPerson) and all(
+        isinstance(value, Name) and value.name in person_columns(relation.relation) for _, value in relation.keys
+    ):
+        return 1
+    if not isinstance(relation, _Over):
+        return None
+    below = rows_per_person(relation.relation)
+    if not isinstance(relation, Bounded):
+        return below  # a row becomes one row or none, and groups are no more than rows
+    limits = relation.limits
+    in_groups = None
+    if limits.rows_per_group is not None and (limits.groups is not None or not relation.keys):
+        in_groups = limits.rows_per_group * (limits.groups or 1 if relation.keys else 1)
+    return min((size for size in (below, limits.rows, in_groups) if size is not None), default=None)
+
+
+def person_columns(relation: Relation) -> frozenset[str]:
+    """Return the visible columns that hold the privacy id in every row."""
+    if isinstance(relation, Scan):
+        return frozenset(() if relation.table.person is None else (relation.table.person,))
+    if isinstance(relation, Project | PerPerson):
+        below = person_columns(relation.relation)
+        named = relation.outputs if isinstance(relation, Project) else relation.keys
+        return frozenset(name for name, value in named if isinstance(value, Name) and value.name in below)
+    if isinstance(relation, JoinPersons):
+        right = frozenset() if relation.keep_unmatched else person_columns(relation.right)
+        return person_columns(relation.left) | {relation.prefix + name for name in right}
+    return person_columns(relation.relation) if isinstance(relation, _Over) else frozenset()
 
 
 def _columns(pairs: list[tuple[str, Kind]]) -> Mapping[str, Kind]:

@@ -20,6 +20,15 @@ from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.privacy import Relation, Unit, user
 
+#: How many characters of a text are read where its column does not say, and how many a column may ask for.
+USUAL_LENGTH: Final = 1024
+LONGEST_LENGTH: Final = 65_536
+#: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
+USUAL_ROWS_PER_JOIN: Final = 100
+_MOST_ROWS_PER_JOIN: Final = 4096
+#: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
+USUAL_TIME_LIMIT: Final = 3600
+_LONGEST_TIME_LIMIT: Final = 7 * 86_400
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
@@ -36,6 +45,8 @@ class Column:
         categories: all values that may be published; a row with another value belongs to no group.
         nullable: whether NULL is a value that may be published.
         description: one line for people.
+        length: of a text, how many characters (code points) are read of it: the rest is cut off. 1,024 if nothing is
+            said. A privacy id that is longer is NULL instead, because two people's could become one.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
     True
@@ -49,6 +60,7 @@ class Column:
     categories: tuple[Value, ...] | None = None
     nullable: bool = False
     description: str = ""
+    length: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -69,6 +81,19 @@ class Column:
             if not self.categories or len(set(self.categories)) != len(self.categories) or None in self.categories:
                 rule = "different values, at least one, without NULL (see nullable)"
                 raise InvalidParameter(f"categories of {self.name}", self.categories, rule)
+        if self.length is not None:
+            if self.kind is not Kind.TEXT:
+                raise InvalidParameter(f"length of {self.name}", self.length, f"absent for a {self.kind.value}")
+            whole(f"length of {self.name}", self.length, least=1, most=LONGEST_LENGTH)
+        for category in self.categories or ():
+            if isinstance(category, str) and len(category) > self.longest:
+                rule = f"of at most {self.longest} characters: more are not read, unless length says so"
+                raise InvalidParameter(f"categories of {self.name}", category, rule)
+
+    @property
+    def longest(self) -> int:
+        """How many characters a text of the column has at most."""
+        return USUAL_LENGTH if self.length is None else self.length
 
     @property
     def is_bounded(self) -> bool:
@@ -152,6 +177,9 @@ class DataSet:
         rows_per_group: how many rows of one person count in one group.
         engine: where the rows are: "duckdb" (files), "postgresql://...", "spark", "spark://...". What is written as
             ``${NAME}`` in an address is read from the environment when a connection is opened: see ``addresses``.
+        rows_per_join: how many rows of one person enter each side of a join of private tables (persons only); 100 if
+            nothing is said.
+        time_limit: after how many seconds an engine gives a query up; an hour if nothing is said.
 
     """
 
@@ -162,6 +190,8 @@ class DataSet:
     groups: int | None = None
     rows_per_group: int | None = None
     engine: str = field(default="duckdb", repr=False)  # an address may hold a password
+    rows_per_join: int | None = None
+    time_limit: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse a unit that the tables do not have, and persons without limits."""
@@ -179,10 +209,12 @@ class DataSet:
         kinds = {table.column(table.person).kind for table in self.tables if table.person is not None}
         if len(kinds) > 1:
             raise InvalidParameter("privacy ids", sorted(kind.value for kind in kinds), "of one kind in all tables")
-        limits = {"rows": self.rows, "groups": self.groups, "rows_per_group": self.rows_per_group}
-        for name, limit in limits.items():
+        if self.time_limit is not None:
+            whole("time_limit", self.time_limit, least=1, most=_LONGEST_TIME_LIMIT)
+        for name in ("rows", "groups", "rows_per_group", "rows_per_join"):
+            limit = getattr(self, name)
             if limit is not None:
-                whole(name, limit, least=1, most=2**31)
+                whole(name, limit, least=1, most=_MOST_ROWS_PER_JOIN if name == "rows_per_join" else 2**31)
                 if not self.protects_persons:
                     raise InvalidParameter(name, limit, "left out when every row is a unit of its own")
         if self.protects_persons and self.rows is None and (self.groups is None or self.rows_per_group is None):
@@ -192,6 +224,16 @@ class DataSet:
     def protects_persons(self) -> bool:
         """Whether the unit is a person with all their rows."""
         return self.unit.protects == "user"
+
+    @property
+    def join_rows(self) -> int:
+        """How many rows of one person enter each side of a join of private tables."""
+        return USUAL_ROWS_PER_JOIN if self.rows_per_join is None else self.rows_per_join
+
+    @property
+    def seconds(self) -> int:
+        """After how many seconds a query is given up."""
+        return USUAL_TIME_LIMIT if self.time_limit is None else self.time_limit
 
     @property
     def is_replaced(self) -> bool:

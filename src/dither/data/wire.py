@@ -5,7 +5,7 @@ record has one encoding, so that equal texts mean equal requests and a digest of
 Whatever is wrong with a text, the error is ``InvalidParameter`` and names the place in it.
 
 ========================  =====================================================================================
-a record                  ``{"is": "Filter", ...}`` with every field of the class
+a record                  ``{"is": "Filter", ...}`` with every field of the class, but for a few that came later
 a choice (Enum)           ``{"is": "Kind", "value": "integer"}``
 a tuple                   a list
 a whole number            a JSON number, of at most 64 bits
@@ -43,6 +43,10 @@ VERSION: Final = 1
 LARGEST_TEXT: Final = 32 * 2**20
 DEEPEST: Final = 200
 
+#: Fields that came later and are NULL where nothing is said: left out then, so that older texts mean what they meant.
+_LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
+    {"Column": ("length",), "DataSet": ("rows_per_join", "time_limit")}
+)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _registry: dict[str, type] = {}
 _Test = Callable[[Any], bool]
@@ -131,6 +135,9 @@ def _encode(value: Any, depth: int) -> Any:
         return {"is": type(value).__name__, "value": value.value}
     if known:
         fields = {name: getattr(value, name) for name in _fields(type(value))}
+        for name in _LATER.get(type(value).__name__, ()):
+            if fields[name] is None:
+                del fields[name]
         if isinstance(value, schema.DataSet):
             fields["engine"] = redact(value.engine)
         return {"is": type(value).__name__, **{name: _encode(part, depth + 1) for name, part in fields.items()}}
@@ -174,11 +181,16 @@ def _decode(value: Any, place: str, depth: int) -> Any:
         raise InvalidParameter(f"{place}.is", value["is"], f"one of {', '.join(sorted(_registry))}")
     wanted = ("value",) if issubclass(record, Enum) else tuple(_fields(record))
     given = set(value) - {"is"}
-    if given != set(wanted):
+    unsaid = [name for name in _LATER.get(record.__name__, ()) if name not in given]
+    if given != set(wanted) - set(unsaid):
         raise InvalidParameter(
             f"{place}", sorted(map(str, given)), f"a {record.__name__} of {', '.join(wanted) or 'nothing'}"
         )
-    parts = {name: _decode(value[name], f"{place}.{name}", depth + 1) for name in wanted}
+    for name in set(_LATER.get(record.__name__, ())) & given:
+        if value[name] is None:
+            raise InvalidParameter(f"{place}.{name}", None, "left out where nothing is said")
+    parts = {name: _decode(value[name], f"{place}.{name}", depth + 1) for name in wanted if name in given}
+    parts |= dict.fromkeys(unsaid)
     return _made(record, parts, place)
 
 

@@ -48,6 +48,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.publish.histograms.common import MOST_CELLS
 from dither.publish.queries.groups import canonical, first_number
+from dither.publish.queries.joins import check_joins
 from dither.publish.queries.sensitivity import (
     Contribution,
     Sensitivity,
@@ -129,6 +130,7 @@ class Cells:
         names = [axis.name for axis in self.axes]
         if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
             raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
+        check_joins(self.relation, self.dataset)
         for axis in self.axes:
             kind_of(axis.value, self.relation.columns)
 

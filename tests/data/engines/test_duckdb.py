@@ -114,11 +114,11 @@ def test_a_file_is_taken_whole_or_refused_with_line_and_reason_and_without_a_cel
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_long_text_in_a_csv_file_is_a_text(tmp_path: Path) -> None:
+def test_a_long_text_in_a_csv_file_is_a_text_of_the_declared_length(tmp_path: Path) -> None:
     (tmp_path / "odd.csv").write_text(f"row,t\n1,{'x' * 3_000_000}\n2,y\n")
-    columns = (Column("row", Kind.INTEGER), Column("t", Kind.TEXT))
+    columns = (Column("row", Kind.INTEGER), Column("t", Kind.TEXT, length=50_000))
     with DuckDBEngine(dataset("odd.csv", columns), folder=tmp_path) as engine:
-        assert {key: len(texts[0]) for key, texts in cells_of(engine).items()} == {1: 3_000_000, 2: 1}
+        assert {key: len(texts[0]) for key, texts in cells_of(engine).items()} == {1: 50_000, 2: 1}
 
 
 def odd_values() -> dict[str, list[Any]]:
@@ -323,7 +323,7 @@ def test_the_connection_can_read_the_declared_files_and_do_nothing_else(tmp_path
         ):
             with pytest.raises(Exception, match=r"(Permission|Invalid Input|Catalog|Binder|IO) Error"):
                 inside.execute(statement).fetchall()
-        spill = Path(str(engine._spill))
+        spill = engine._spill.path
         assert spill.stat().st_mode & 0o077 == 0
         assert count(engine) == 1
     assert not spill.exists()

@@ -44,9 +44,11 @@ from dither.data import (
     Sum,
     Table,
     Window,
+    reference,
 )
 from dither.data.engines.bounding import effective_limits, preaggregates
 from dither.data.reference import aggregate
+from dither.data.relations import PERSON, rows_per_person
 from dither.data.schema import person_unit
 
 VISITS = Table(
@@ -206,7 +208,10 @@ def one_more(draw: st.DrawFn, relation: Relation, step: int, operators: tuple[st
             other = [name for name, kind in right.columns.items() if kind is relation.columns[first]]
             if other:
                 condition = Call("at_most", (Name(first), Name(f"other{step}_{other[-1]}")))
-        return JoinPersons(relation, right, condition, draw(st.booleans()), f"other{step}_")
+        left, right = (
+            Bounded(side, (), Limits(draw(st.integers(1, 4))), tuple(side.columns)) for side in (relation, right)
+        )
+        return JoinPersons(left, right, condition, draw(st.booleans()), f"other{step}_")
     if what == "per":
         wanted = draw(keys(relation))
         own = draw(st.lists(measures(relation, own=True), min_size=1, max_size=2))
@@ -272,6 +277,14 @@ def test_every_operator_gives_the_rows_of_the_reference(
             for relation in asked:
                 rows = Aggregation(relation, tuple(Name(name) for name in relation.columns), (CountRows(),))
                 assert as_counter(aggregate(rows, tables)) == as_counter(engine.aggregate(rows)), relation
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(tables=TABLES, relation=relations())
+def test_no_person_has_more_rows_than_the_form_of_a_relation_allows(tables: dict[str, Any], relation: Relation) -> None:
+    most = rows_per_person(relation)
+    found = Counter(row[PERSON] for row in reference.rows_of(relation, tables))
+    assert most is None or max(found.values(), default=0) <= most
 
 
 def test_portable_answers_are_those_of_the_reference(factories: dict[str, Any], engine_name: str) -> None:

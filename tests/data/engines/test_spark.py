@@ -67,6 +67,7 @@ def sibling(name: str) -> ModuleType:
 
 
 hostile, random_relations = sibling("test_expressions"), sibling("test_relations")
+extremes, limits_suite = sibling("test_extremes"), sibling("test_limits")
 arrow_table = sibling("conftest").arrow_table
 
 
@@ -102,6 +103,32 @@ def test_functions_and_casts_mean_the_same_over_hostile_cells(cells: Engine) -> 
     for start in range(0, len(exact), COLUMNS_A_QUERY):
         wrong += hostile.mismatches(cells, exact[start : start + COLUMNS_A_QUERY])
     assert wrong[:5] == []
+
+
+@pytest.mark.usefixtures("cells")  # Spark runs, or the test is skipped
+def test_forms_over_extremes_of_stored_types_mean_the_same() -> None:
+    extremes.check_spark()
+
+
+def test_every_pattern_means_the_same_and_none_takes_long(cells: Engine) -> None:
+    """Spark's own LIKE goes back: of a cell with thousands of one letter the last pattern would never be done."""
+    patterns = [*hostile.PATTERNS, "_%_b", "%a_", "%🙂", "%_🙂_%", "%x" * 30 + "%y", "%x_" * 30 + "%y%"]
+    asked = [Call("like", (Name("t"), hostile.text(pattern))) for pattern in patterns]
+    assert hostile.mismatches(cells, asked)[:5] == []
+
+
+def test_random_patterns_mean_the_same(open_spark: Callable[..., Engine]) -> None:
+    limits_suite.check_patterns(open_spark, 1)
+
+
+def test_a_statement_that_meets_the_time_limit_fails_as_any_other_and_the_next_one_is_answered(
+    open_spark: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits_suite.check_time_limit(open_spark, monkeypatch, 0.05)
+
+
+def test_texts_are_cut_at_code_points_and_longer_privacy_ids_are_none(open_spark: Callable[..., Engine]) -> None:
+    limits_suite.check_texts(open_spark)
 
 
 def test_elementary_functions_agree_to_the_last_bit_in_portable_mode(open_spark: Callable[..., Engine]) -> None:

@@ -1,30 +1,30 @@
 """DuckDB, in this process: CSV and Parquet files, pandas, Polars and Arrow frames.
 
 **Closed.** Before the first query the connection is locked: only the declared files can be read, nothing can be
-written but spilled intermediate results (in a folder of this engine's own, removed at the end), no extension can be
-loaded, no setting changed. Undeclared columns are not read.
+written but spilled intermediate results (in a folder of this engine's own, see ``spill``), no extension can be loaded,
+no setting changed. Undeclared columns are not read.
 
 **No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
 see ``importing``. Queries read the Parquet that was made of it. Before and after each statement every file that is read
 must still be the one that was opened.
 
-**Silent.** Cells of another kind are NULL, and nothing is reported about them. A query that fails raises
-``EngineFailure``, whose text is always the same and which carries no cause.
+**Silent.** Cells of another kind are NULL, and nothing is reported about them. A query that fails, or meets the data
+set's time limit, raises ``EngineFailure``, whose text is always the same and which carries no cause.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_duckdb import DuckDBEmitter
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import FILES_CHANGED, Engine
+from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
 from dither.data.importing.conversion import convert
 from dither.data.importing.duckdb_tables import Source, parquet_reader, text_constant, typed_source
@@ -75,7 +75,7 @@ class DuckDBEngine(Engine):
         self._sources: dict[str, Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
         self._numbers = iter(range(2**62))
-        self._spill: str | None = None
+        self._spill: SpillFolder | None = None
         self._read: tuple[KnownFile, ...] = ()
 
     def check(self) -> None:
@@ -104,7 +104,8 @@ class DuckDBEngine(Engine):
             statement = self.statement(aggregation)
             if are_unchanged(self._read):
                 # Never fetchnumpy or a frame: both turn 128-bit integers into doubles.
-                answer = statement.read(connection.execute(statement.text).fetchall())
+                with time_limit(self.dataset.seconds, connection.interrupt):
+                    answer = statement.read(connection.execute(statement.text).fetchall())
         except DitherError:
             raise  # a request that cannot be printed: its text is public
         except Exception:  # noqa: S110 - what DuckDB says may quote a private cell, so it goes nowhere
@@ -120,7 +121,7 @@ class DuckDBEngine(Engine):
             self._connection.close()
         self._connection, self._sources, self._lists, self._read = None, {}, {}, ()
         if self._spill is not None:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            self._spill.close()
         self._spill = None
 
     # Opening.
@@ -137,7 +138,7 @@ class DuckDBEngine(Engine):
     def _open(self) -> DuckDBPyConnection:
         import duckdb
 
-        self._spill = tempfile.mkdtemp(prefix="dither-")  # readable by nobody else
+        self._spill = SpillFolder()  # readable by nobody else
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -145,7 +146,7 @@ class DuckDBEngine(Engine):
             "ieee_floating_point_ops": "true",
             "default_collation": "",
             "preserve_insertion_order": "false",
-            "temp_directory": self._spill,
+            "temp_directory": str(self._spill.path),
         }
         if self._memory is not None:
             settings["memory_limit"] = self._memory
@@ -172,9 +173,9 @@ class DuckDBEngine(Engine):
     def _files(self, table: Table) -> list[str]:
         """Return the Parquet files to read: those of the source, or the one that its CSV was converted to."""
         files = files_of(table, self.folder)
-        if all(map(is_parquet, files)):
+        if self._spill is None or all(map(is_parquet, files)):
             return files
-        copy = Path(str(self._spill)) / f"{table.name}.parquet"
+        copy = self._spill.path / f"{table.name}.parquet"
         convert(table, files, copy)
         return [str(copy.resolve())]
 

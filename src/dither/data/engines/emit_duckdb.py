@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 
 from dither.data.engines.emitter import Emitter
 from dither.data.expressions import Kind, Value
+from dither.data.patterns import automaton
 from dither.data.schema import Table
 
 _YEAR: Final = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
@@ -101,6 +102,10 @@ class DuckDBEmitter(Emitter):
         self._sources = sources
         self._make_list = make_list
 
+    def like(self, sql: str, pattern: str) -> str:
+        """Return whether a regular expression fits: in every release of DuckDB an automaton, which never goes back."""
+        return f"regexp_full_match({sql}, {self.text(automaton(pattern))})"
+
     def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
         """Return a list of one record."""
         return f"[{_record(columns)}]"
@@ -123,7 +128,11 @@ class DuckDBEmitter(Emitter):
         sql = self.quote(raw)
         if stored == "TIMESTAMP_NS":
             # A cast would round to the nearest microsecond; a moment belongs to the one in which it lies.
-            sql = f"make_timestamp((epoch_ns({sql}) - ((epoch_ns({sql}) % 1000) + 1000) % 1000) // 1000)"
+            # No step of this can overflow: division is towards zero, and then one less below 1970.
+            below = f"(CASE WHEN epoch_ns({sql}) % 1000 < 0 THEN 1 ELSE 0 END)"
+            sql = f"make_timestamp(epoch_ns({sql}) // 1000 - {below})"
+        if stored.startswith("DECIMAL") and kind is Kind.INTEGER:
+            return f"TRY_CAST(floor({sql}) AS BIGINT)"  # a double would make one of two long numbers
         return self.clean(sql, family(stored), kind)
 
     def clean(self, sql: str, stored: Kind | None, kind: Kind) -> str:

@@ -19,6 +19,7 @@ from dither.data.engines import postgresql_forms as forms
 from dither.data.engines import postgresql_texts as texts
 from dither.data.engines.emitter import Emitter
 from dither.data.expressions import Grid, Kind, Value
+from dither.data.patterns import escaped
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.schema import Table
 
@@ -151,6 +152,10 @@ class PostgreSQLEmitter(Emitter):
         ]
         computed = ", ".join(f"{sql} AS x{place}" for place, sql in enumerate(operands) if long[place])
         return f"(SELECT {form(names)} FROM (SELECT {computed} OFFSET 0) AS {alias})"  # noqa: S608 - printed here
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Return PostgreSQL's own LIKE, which tries each place of a text once for each ``%``."""
+        return f"({sql} LIKE {self.text(escaped(pattern))} ESCAPE {self.text(chr(92))})"
 
     def clamped(self, sql: str, lower: str, upper: str) -> str:
         """Return the value moved into a range; NULL stays NULL."""

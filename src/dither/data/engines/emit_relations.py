@@ -38,7 +38,7 @@ from dither.data.relations import (
     Sum,
     Window,
 )
-from dither.data.schema import Table
+from dither.data.schema import Column, Table
 from dither.errors import InvalidParameter
 
 _WINDOW_MEASURES: Final[Mapping[str, type[CountOf | Sum | Smallest | Largest]]] = MappingProxyType(
@@ -198,24 +198,34 @@ class RelationEmitter(ExpressionEmitter):
 
     def _scan(self, table: Table, person: str | None) -> Printed:
         names = {name: self.fresh("c") for name in table.kinds}
-        outputs = [f"{self.cell(table, name, kind)} AS {names[name]}" for name, kind in table.kinds.items()]
+        outputs = [f"{self._entering_cell(table, column)} AS {names[column.name]}" for column in table.columns]
         text = f"SELECT {', '.join(outputs)} FROM {self.source(table)}"
+        scope = Scope(table.kinds, names, lengths={column.name: column.longest for column in table.columns})
         if person is None:
-            return Printed(text, Scope(table.kinds, names), None, None)
+            return Printed(text, scope, None, None)
         held = self.fresh("p")
         outer = ", ".join([*names.values(), f"{names[person]} AS {held}"])
         text = f"SELECT {outer} FROM ({text}) AS {self.fresh('t')} WHERE {names[person]} IS NOT NULL"
-        return Printed(text, Scope(table.kinds, names), held, table.kinds[person])
+        return Printed(text, scope, held, table.kinds[person])
+
+    def _entering_cell(self, table: Table, column: Column) -> str:
+        """Return a cell of its kind, a text cut at its declared length; a privacy id that is longer is NULL."""
+        sql = self.cell(table, column.name, column.kind)
+        if column.kind is not Kind.TEXT:
+            return sql
+        if column.name == table.person:
+            return f"(CASE WHEN {self.filled('length', [sql])} <= {column.longest} THEN {sql} END)"
+        return self.substring(sql, 1, column.longest)
 
     def _project(self, project: Project) -> Printed:
         below = self.relation(project.relation)
         names = {name: self.fresh("c") for name, _ in project.outputs}
         outputs = [(names[name], self.expression(value, below.scope)) for name, value in project.outputs]
         spans = {name: span for name, value in project.outputs if (span := self.span(value, below.scope))}
-        growths = {name: self.growth(value, below.scope) for name, value in project.outputs}
+        lengths = {name: self.longest(value, below.scope) for name, value in project.outputs}
         if below.person:
             outputs.append((below.person, below.person))
-        scope = Scope(project.columns, names, spans, growths)
+        scope = Scope(project.columns, names, spans, lengths)
         return replace(below, text=self.select(outputs, below), scope=scope)
 
     def _join_public(self, join: JoinPublic) -> Printed:
@@ -235,21 +245,12 @@ class RelationEmitter(ExpressionEmitter):
         unique = replace(ranked, text=self.where(ranked, f"{rank} = 1").text)
         condition = " AND ".join(f"{mine} = {theirs}" for mine, theirs, _ in pairs)
         joined = self._joined(below, unique, "LEFT" if join.keep_unmatched else "INNER", condition)
-        names = {join.prefix + name: sql for name, sql in public.scope.names.items()}
-        scope = replace(below.scope, columns=join.columns, names={**below.scope.names, **names})
+        scope = _beside(below.scope, public.scope, join.columns, join.prefix)
         return replace(below, text=joined, scope=scope)
 
     def _join_persons(self, join: JoinPersons) -> Printed:
         left, right = self.relation(join.left), self.relation(join.right)
-        names = {join.prefix + name: sql for name, sql in right.scope.names.items()}
-        spans = {join.prefix + name: span for name, span in right.scope.spans.items()}
-        growths = {join.prefix + name: growth for name, growth in right.scope.growths.items()}
-        scope = Scope(
-            join.columns,
-            {**left.scope.names, **names},
-            {**left.scope.spans, **spans},
-            {**left.scope.growths, **growths},
-        )
+        scope = _beside(left.scope, right.scope, join.columns, join.prefix)
         condition = f"{left.person} = {right.person}"
         if join.condition is not None:
             condition += f" AND {self.expression(join.condition, scope)}"
@@ -282,8 +283,8 @@ class RelationEmitter(ExpressionEmitter):
         listed = ", ".join([*keys, *measures, person])
         text = f"SELECT {listed} FROM ({text}) AS {self.fresh('t')} GROUP BY {', '.join([person, *keys])}"
         read = [*grouped.keys, *((name, one.value) for name, one in grouped.measures if hasattr(one, "value"))]
-        growths = {name: self.growth(value, below.scope) for name, value in read}
-        return replace(below, text=text, scope=Scope(grouped.columns, names, {}, growths))
+        lengths = {name: self.longest(value, below.scope) for name, value in read}
+        return replace(below, text=text, scope=Scope(grouped.columns, names, {}, lengths))
 
     def _measured_value(self, measure: CountOf | Sum | Smallest | Largest, scope: Scope) -> str:
         sql = self.expression(measure.value, scope)
@@ -337,9 +338,9 @@ class RelationEmitter(ExpressionEmitter):
             sql = self._own_measure(measure, self._measured_value(measure, scope), scope, over)
         name = self.fresh("c")
         text = self.with_columns(below, [(name, sql)]).text
-        growth = 1 if window.value is None else self.growth(window.value, scope)
-        names, growths = {**scope.names, window.name: name}, {**scope.growths, window.name: growth}
-        return replace(below, text=text, scope=Scope(window.columns, names, scope.spans, growths))
+        longest = 0 if window.value is None else self.longest(window.value, scope)
+        names, lengths = {**scope.names, window.name: name}, {**scope.lengths, window.name: longest}
+        return replace(below, text=text, scope=Scope(window.columns, names, scope.spans, lengths))
 
     def _by_all_columns(self, rows: Printed) -> str:
         keys = [self.order_key(rows.scope.names[name], kind) for name, kind in rows.scope.columns.items()]
@@ -458,3 +459,13 @@ class RelationEmitter(ExpressionEmitter):
         """Return the rows for which a condition is true, with their hidden columns."""
         listed = ", ".join([rows.listed, *hidden])
         return replace(rows, text=f"SELECT {listed} FROM ({rows.text}) AS {self.fresh('t')} WHERE {condition}")
+
+
+def _beside(left: Scope, right: Scope, columns: Mapping[str, Kind], prefix: str) -> Scope:
+    """Return the columns of both sides of a join, those of the right side under longer names."""
+    return Scope(
+        columns,
+        {**left.names, **{prefix + name: sql for name, sql in right.names.items()}},
+        {**left.spans, **{prefix + name: span for name, span in right.spans.items()}},
+        {**left.lengths, **{prefix + name: length for name, length in right.lengths.items()}},
+    )

@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from dither.data.engines.emitter import Emitter
-from dither.data.engines.postgresql_texts import DAY_PATTERN, INTEGER_PATTERN, REAL_PATTERN, TIME_PATTERN
+from dither.data.engines.postgresql_texts import DAY_PATTERN, TIME_PATTERN
 from dither.data.expressions import Grid, Kind, Value
+from dither.data.patterns import atomic
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 
@@ -26,6 +27,10 @@ _TWO_63: Final = "9.223372036854775808E18D"
 _FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 _FIRST_MOMENT = "TIMESTAMP_NTZ '0001-01-01 00:00:00'"
 _LAST_MOMENT = "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"
+#: Java tries other lengths for a part that repeats, unless it is possessive (``++``): of a million digits and a letter
+#: it would make a million times a million tries. No part here may begin with what the part before it repeats.
+_INTEGER: Final = " *+[+-]?[0-9]++([.]0++)? *+"
+_REAL: Final = " *+[+-]?([0-9]++[.]?[0-9]*+|[.][0-9]++)([eE][+-]?[0-9]++)? *+"
 #: Spark plans for minutes over what other engines read at once: longer SQL for one expression is refused.
 _LONGEST_EXPRESSION: Final = 30_000
 #: What a column may be called: read twice, it costs nothing.
@@ -100,11 +105,9 @@ class SparkEmitter(Emitter):
             ),
             "cast:integer:text": "CAST({0} AS STRING)",
             "cast:date:timestamp": "CAST({0} AS TIMESTAMP_NTZ)",
-            "cast:text:integer": _matching(
-                INTEGER_PATTERN, r"try_cast(regexp_extract({0}, r'([+-]?[0-9]+)', 1) AS BIGINT)"
-            ),
+            "cast:text:integer": _matching(_INTEGER, r"try_cast(regexp_extract({0}, r'([+-]?[0-9]+)', 1) AS BIGINT)"),
             "cast:text:real": _matching(
-                REAL_PATTERN,
+                _REAL,
                 "nanvl(mod(try_cast({0} AS DOUBLE), CAST('Infinity' AS DOUBLE)), CAST(NULL AS DOUBLE))",
             ),
             "cast:text:date": _matching(DAY_PATTERN, "try_cast({0} AS DATE)"),
@@ -187,6 +190,10 @@ class SparkEmitter(Emitter):
             return f"if({names[0]} IS NULL, NULL, {steps})" if grid.origin else steps
 
         return self._bound([sql], [True], form)
+
+    def like(self, sql: str, pattern: str) -> str:
+        """Return whether a regular expression fits that never goes back; Spark's LIKE does."""
+        return f"({sql} RLIKE {self.text(atomic(pattern))})"
 
     def truncate_date(self, sql: str, unit: str, kind: Kind) -> str:
         """Return the first day of the unit, as a date."""

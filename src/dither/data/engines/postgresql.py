@@ -2,8 +2,8 @@
 
 **Closed.** Every query runs in a transaction that may only read and sees one snapshot; nothing is created, not even
 temporarily, so that a role with SELECT on the declared tables is enough. The settings that change what a query means
-(time zone, formats, quoting) are set by the engine; a query that takes longer than ``statement_timeout`` (an hour,
-unless the URL or the role says otherwise) is given up.
+(time zone, formats, quoting) are set by the engine; a query that takes longer than the data set's time limit is given
+up, or sooner where the role's or the URL's ``statement_timeout`` is shorter.
 
 **Silent.** Cells of another kind are NULL and nothing is reported about them. A query that fails raises
 ``EngineFailure``, whose text is always the same and which carries no cause.
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 #: ``hash_record_extended`` came with this release.
 _OLDEST_SERVER: Final = 140_000
-_TIMEOUT_MILLISECONDS: Final = 3_600_000
 _CONNECT_SECONDS: Final = 15
 _SETTINGS: Final = (
     "SET TIME ZONE 'UTC'",
@@ -154,8 +153,11 @@ class PostgreSQLEngine(Engine):
             raise EngineUnavailable("PostgreSQL 14 or newer is needed, and a database whose encoding is UTF8")
         for setting in _SETTINGS:
             connection.execute(setting)
-        if self._setting("statement_timeout") == "0":
-            connection.execute(f"SET statement_timeout = {_TIMEOUT_MILLISECONDS}")
+        connection.execute(
+            "SELECT set_config('statement_timeout', least(nullif(setting::bigint, 0), %s)::text, false)"
+            " FROM pg_settings WHERE name = 'statement_timeout'",
+            (1000 * self.dataset.seconds,),
+        )
         for table in self.dataset.tables:
             self._sources[table.name] = self._source(connection, table)
         # Tables are found and go by their full names: nobody's function can stand in for one of PostgreSQL's own.

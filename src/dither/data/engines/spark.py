@@ -9,13 +9,14 @@ see ``importing``. Spark reads the Parquet that was made of it. Before and after
 machine that is read must still be the one that was opened.
 
 **Silent.** Cells of another kind are NULL, and nothing is reported about them. Spark's log is off, in the process and
-in the Java machine, because its errors quote cells. A query that fails raises ``EngineFailure``, whose text is always
-the same and which carries no cause.
+in the Java machine, because its errors quote cells. A query that fails, or meets the data set's time limit, raises
+``EngineFailure``, whose text is always the same and which carries no cause.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import logging
 import os
@@ -27,10 +28,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand
+from dither.data.engines import moments
+from dither.data.engines.deadline import time_limit
 from dither.data.engines.emit_spark import Source, SparkEmitter, family, quoted
 from dither.data.engines.emitter import Statement
 from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import FILES_CHANGED, Engine, can_hold
+from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
 from dither.data.importing.conversion import convert
 from dither.data.importing.sources import (
@@ -107,7 +111,7 @@ class SparkEngine(Engine):
         self._session: Any = None
         self._sources: dict[str, Source] = {}
         self._lists: dict[tuple[Any, ...], str] = {}
-        self._copies: str | None = None
+        self._copies: SpillFolder | None = None
         self._read: tuple[KnownFile, ...] = ()
         #: What was read before Spark died: another Spark goes on with the same files or not at all.
         self._before: dict[str, KnownFile] = {}
@@ -137,7 +141,7 @@ class SparkEngine(Engine):
         statement, session = self.statement(aggregation), self._opened()
         answer: Aggregated | None = None
         # Raised outside the handler, so that no cause and no context hangs on it: either may quote a private cell.
-        with contextlib.suppress(Exception), _quietly():
+        with contextlib.suppress(Exception), _quietly(), self._time_limit(session.sparkContext):
             if are_unchanged(self._read):
                 answer = statement.read(session.sql(statement.text).collect())
         if answer is None and _is_dead():
@@ -174,8 +178,16 @@ class SparkEngine(Engine):
                 self._session.catalog.dropTempView(view)
         self._session, self._sources, self._lists, self._read = None, {}, {}, ()
         if self._copies is not None:
-            shutil.rmtree(self._copies, ignore_errors=True)
+            self._copies.close()
         self._copies = None
+
+    @contextlib.contextmanager
+    def _time_limit(self, context: Any) -> Iterator[None]:
+        """Run Spark's jobs as one group, which is cancelled when the time is over."""
+        group = f"dither_{os.getpid()}_{next(_numbers)}"
+        context.setJobGroup(group, "dither", interruptOnCancel=True)
+        with time_limit(self.dataset.seconds, lambda: context.cancelJobGroup(group)):
+            yield
 
     # Opening.
 
@@ -245,8 +257,8 @@ class SparkEngine(Engine):
             if not files:
                 fix = "write Parquet there, or read it from a disk of this machine"
                 raise EngineUnavailable(f"table {table.name}: {table.source} is CSV and far away; {fix}")
-            self._copies = self._copies or tempfile.mkdtemp(prefix="dither-")  # readable by nobody else
-            copy = Path(self._copies) / f"{table.name}.parquet"
+            self._copies = self._copies or SpillFolder()  # readable by nobody else
+            copy = self._copies.path / f"{table.name}.parquet"
             convert(table, files, copy)
             files = paths = [str(copy)]
         elif files and not Path(paths[0]).is_dir():
@@ -305,14 +317,14 @@ def _arrow(frame: Any) -> Any:
             kind = kind.value_type
             column = column.cast(kind)
         if pyarrow.types.is_uint64(kind):
-            small = pyarrow.compute.less_equal(column, 2**63 - 1)
+            small = pyarrow.compute.less_equal(column, pyarrow.scalar(2**63 - 1, pyarrow.uint64()))
             column = pyarrow.compute.if_else(small, column, None).cast(pyarrow.int64())
         elif pyarrow.types.is_unsigned_integer(kind):
             column = column.cast(pyarrow.int64())
         elif pyarrow.types.is_timestamp(kind):
-            column = column.cast(pyarrow.timestamp("us", kind.tz), safe=False)
+            column = moments.timestamps(column)
         elif pyarrow.types.is_date64(kind):
-            column = column.cast(pyarrow.date32(), safe=False)
+            column = moments.dates(column)
         elif pyarrow.types.is_large_string(kind) or pyarrow.types.is_string_view(kind):
             column = column.cast(pyarrow.string())
         columns.append(column)
@@ -358,6 +370,8 @@ def _start(maker: Any, master: str) -> Any:
             options = f"-Dlog4j2.configurationFile={settings} -Xss16m"
             builder = builder.config("spark.driver.extraJavaOptions", options)
             if master.startswith("local"):
+                # Removed by the Java machine at its end; what is left when it was killed is swept by the next engine.
+                builder = builder.config("spark.local.dir", str(_spill().path))
                 cores = os.cpu_count() or 1
                 builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config(
                     "spark.driver.host", "127.0.0.1"
@@ -370,10 +384,16 @@ def _start(maker: Any, master: str) -> Any:
     return session
 
 
+@functools.cache
+def _spill() -> SpillFolder:
+    """Return the folder of what Spark spills on this machine, the same for the whole process."""
+    return SpillFolder()
+
+
 @contextlib.contextmanager
 def _log_settings() -> Iterator[str]:
     """Give the settings that keep the Java machine silent from its first line."""
-    handle, path = tempfile.mkstemp(prefix="dither-", suffix=".properties")
+    handle, path = tempfile.mkstemp(suffix=".properties", dir=_spill().path)
     try:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(_LOG_SETTINGS)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from dither.data import (
-    Bounded,
     Call,
     Case,
     Cast,
@@ -21,9 +20,6 @@ from dither.data import (
     Expression,
     Filter,
     Grid,
-    JoinPersons,
-    JoinPublic,
-    Keep,
     Kind,
     Largest,
     Limits,
@@ -33,16 +29,17 @@ from dither.data import (
     PerPerson,
     Project,
     Relation,
-    Scan,
     Smallest,
     Sum,
-    Window,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.lengths import largest_text
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
 #: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
@@ -128,26 +125,11 @@ def projected(relation: Relation, outputs: Sequence[tuple[str, Expression]]) -> 
 def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
     """Return what to put before the names of a joined table: its alias and as many underscores as keep them apart."""
     taken = {name.lower() for name in left.columns}
+    step(len(taken))
     prefix, added = f"{alias}_", [name.lower() for name in names]
     while any(prefix.lower() + name in taken for name in added):
         prefix += "_"
     return prefix
-
-
-def person_columns(relation: Relation) -> frozenset[str]:
-    """Return the visible columns that hold the privacy id in every row."""
-    if isinstance(relation, Scan):
-        return frozenset(() if relation.table.person is None else (relation.table.person,))
-    if isinstance(relation, Project | PerPerson):
-        below = person_columns(relation.relation)
-        named = relation.outputs if isinstance(relation, Project) else relation.keys
-        return frozenset(name for name, value in named if isinstance(value, Name) and value.name in below)
-    if isinstance(relation, JoinPersons):
-        right = frozenset() if relation.keep_unmatched else person_columns(relation.right)
-        return person_columns(relation.left) | {relation.prefix + name for name in right}
-    if isinstance(relation, Filter | JoinPublic | Window | Keep | Bounded):
-        return person_columns(relation.relation)
-    return frozenset()
 
 
 class PersonGrouping:
@@ -250,8 +232,10 @@ def default_name(function: str, arguments: Sequence[Expression], share: Fraction
 def free_name(name: str, taken: Iterable[str]) -> str:
     """Return the name, with a number after it if it is taken; upper and lower case do not differ."""
     used = {other.lower() for other in taken}
+    step(len(used) // 8)
     free, number = name, 1
     while free.lower() in used:
+        step()
         number += 1
         free = f"{name}_{number}"
     return free
@@ -410,7 +394,22 @@ def make_query(
         kind_of(expression, released)
     if having is not None and kind_of(having, released) is not Kind.BOOLEAN:
         raise InvalidParameter("HAVING", described(having), "true or false")
+    _check_shown(query)
     return query
+
+
+def _check_shown(query: Query) -> None:
+    """Refuse what would take long to show: it is computed for every group, after the charge."""
+    shown = [*(value for _, value in query.outputs), *(value for value, _ in query.order)]
+    shown += [] if query.having is None else [query.having]
+    values = [key.values for key in query.keys] if query.key_values is None else [query.key_values]
+    many = math.prod(1 if part is None else len(part) for part in values)
+    named: list[Key | Aggregate] = [*query.keys, *query.aggregates]
+    listed = {part.name: part.values for part in named if part.values is not None}
+    texts = {name: max((len(one) for one in part if isinstance(one, str)), default=0) for name, part in listed.items()}
+    letters = sum(largest_text(value, query.released, texts) for value in shown)
+    with planning():
+        step(many * (sum(value.size for value in shown) + letters // 4) // 256)
 
 
 def make_key(name: str, value: Expression, relation: Relation, values: Sequence[Value] | None = None) -> Key:

@@ -43,6 +43,7 @@ from dither.data import (
 )
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
+from dither.publish.queries.work import once, planning, step
 
 #: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
 _End = Fraction | float
@@ -70,7 +71,8 @@ def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float]
     kind = kind_of(expression, relation.columns)
     if not (kind.is_number or kind is Kind.BOOLEAN):
         return None
-    interval = _bounds(expression, relation, {})
+    with planning():
+        interval = _bounds(expression, relation, {})
     if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
         return None
     low, high = float(interval[0]), float(interval[1])
@@ -82,7 +84,8 @@ def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime
     kind = kind_of(expression, relation.columns)
     if kind not in (Kind.DATE, Kind.TIMESTAMP):
         return None
-    interval = _bounds(Cast(expression, Kind.DATE), relation, {})
+    with planning():
+        interval = _bounds(Cast(expression, Kind.DATE), relation, {})
     if interval is None or not (_is_finite(interval[0]) and _is_finite(interval[1])):
         return None
     first, last = (min(max(int(end), 1), datetime.date.max.toordinal()) for end in interval)
@@ -91,6 +94,7 @@ def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime
 
 def _bounds(expression: Expression, relation: Relation, known: _Known) -> _Interval | None:
     """Return the interval of the values that are not NULL, None if there are none."""
+    step()
     interval = _interval(expression, relation, known)
     if interval is not None and expression in known:
         interval = _meet(interval, known[expression])
@@ -214,6 +218,11 @@ def _of_function(expression: Call, given: list[_Interval], relation: Relation) -
 
 
 def _of_column(name: str, relation: Relation) -> _Interval | None:
+    return once("bounds", name, relation, lambda: _of_new_column(name, relation))
+
+
+def _of_new_column(name: str, relation: Relation) -> _Interval | None:
+    step()
     if isinstance(relation, Scan):
         return _of_declared(relation.table.column(name))
     if isinstance(relation, Filter):
@@ -290,6 +299,7 @@ def _of_declared(column: Column) -> _Interval:
 
 
 def _when_true(condition: Expression) -> dict[Expression, _Interval]:
+    step()
     if isinstance(condition, OneOf):
         places = [_place(option.value) for option in condition.options]
         known = [place for place in places if place is not None]
@@ -309,6 +319,7 @@ _NEGATED = {"less": "at_least", "at_most": "more", "more": "at_most", "at_least"
 
 def _when_not_true(condition: Expression) -> dict[Expression, _Interval]:
     """Return what holds, or else the expression is NULL, where the condition is false or NULL."""
+    step()
     if not isinstance(condition, Call):
         return {}
     if condition.function == "or":
@@ -336,6 +347,7 @@ def _compared(function: str, arguments: tuple[Expression, ...]) -> dict[Expressi
 
 
 def _both(first: _Known, second: _Known) -> dict[Expression, _Interval]:
+    step(len(first) + len(second))
     joined = dict(first)
     for expression, interval in second.items():
         joined[expression] = _meet(joined[expression], interval) if expression in joined else interval

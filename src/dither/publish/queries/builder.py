@@ -7,8 +7,9 @@ a method returns a new one, so that a common beginning can be shared.
 How far the rows move when one person (or one row) is added or removed is the *stability* of an operator. Choosing and
 computing rows leave it as it is: each row becomes at most one. A public table has a unique key, so that each row meets
 at most one of its rows. A join of private tables makes each of a person's rows on the left meet each of the same
-person's rows on the right, which may be many: they all belong to that one person, so that the limits of the data set,
-which are applied above it, bound what counts. Nothing here can make rows of different people meet.
+person's rows on the right, of which a public number enters on each side: they all belong to that one person, so that
+the limits of the data set, which are applied above it, bound what counts. Nothing here can make rows of
+different people meet.
 
 >>> from dither.data import Column, DataSet, Kind, Table
 >>> from dither.privacy import ROW
@@ -31,7 +32,6 @@ from dither.data import (
     Case,
     DataSet,
     Expression,
-    JoinPersons,
     JoinPublic,
     Kind,
     Limits,
@@ -43,6 +43,7 @@ from dither.data import (
     Window,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.exact import whole
 from dither.publish.queries.assemble import (
@@ -57,15 +58,16 @@ from dither.publish.queries.assemble import (
     make_key,
     make_query,
     own_limits,
-    person_columns,
     person_sum,
     projected,
     sorted_by,
 )
+from dither.publish.queries.joins import joined
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.terms import Expr, PersonMeasure, When, col, column_of, fitted, lit, rows, share_of, when
+from dither.publish.queries.work import planning
 
 
 class Rows:
@@ -146,7 +148,8 @@ class Rows:
         """Join rows of the same person; columns of the other side are called alias_column.
 
         Stability: each of a person's rows meets each of that person's rows on the other side, so that m and n rows
-        give up to m * n; all of them are the same person's, and the limits above bound them.
+        give up to m * n; all of them are the same person's, and the limits above bound them. Where either side may have
+        several rows a person, the data set's ``rows per join`` of them enter on each side.
 
         Args:
             other: the other rows, or a table.
@@ -166,7 +169,7 @@ class Rows:
             prefix = free_prefix(left, label, right.columns)
             kinds = {**left.columns, **{prefix + name: kind for name, kind in right.columns.items()}}
             condition = None if on is None else conjunction((fitted(on.expression, kinds),))
-            return JoinPersons(left, right, condition, keep_unmatched, prefix)
+            return joined(dataset, left, right, condition, keep_unmatched, prefix)
 
         return Rows(made)
 
@@ -187,8 +190,8 @@ class Rows:
             if not (isinstance(right, PerPerson) and not right.measures and tuple(right.columns) == (name,)):
                 right = PerPerson(projected(right, [(name, Name(name))]), ((name, Name(name)),), ())
             prefix = free_prefix(left, "among", [name])
-            joined = JoinPersons(left, right, None, negated, prefix)
-            return filtered(joined, Call("is_null", (Name(prefix + name),))) if negated else joined
+            both = joined(dataset, left, right, None, negated, prefix)
+            return filtered(both, Call("is_null", (Name(prefix + name),))) if negated else both
 
         return Rows(made)
 
@@ -461,7 +464,8 @@ class Groups:
 
     def build(self, dataset: DataSet) -> Query:
         """Return the query over a data set."""
-        return self._build(dataset, self._source.relation(dataset))
+        with planning():
+            return self._build(dataset, self._source.relation(dataset))
 
     def _build(self, dataset: DataSet, relation: Relation) -> Query:
         columns = relation.columns

@@ -35,8 +35,10 @@ from dither.data import (
 )
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import Value, kind_of, names_in
+from dither.data.lengths import largest_text
 from dither.errors import Unanswerable
 from dither.publish.queries.bounds import bounds_of, date_bounds_of, first_day
+from dither.publish.queries.work import once, planning, step
 
 #: More groups than this are refused.
 MOST_GROUPS: Final = 10**6
@@ -56,13 +58,19 @@ _Values = tuple[Value, ...]
 
 def public_values(expression: Expression, relation: Relation) -> tuple[Value, ...] | None:
     """Return all values that the expression may have in a group that is published, NULL last, or None if unknown."""
+    with planning():
+        return _public_values(expression, relation)
+
+
+def _public_values(expression: Expression, relation: Relation) -> _Values | None:
+    step(expression.size)
     if isinstance(expression, Name):
         return _of_column(expression.name, relation)
     if isinstance(expression, Literal):
         return (expression.value,)
     if isinstance(expression, Call) and expression.function in ("truncate_date", "year", "month", "quarter"):
         # Thousands of days are common here, and few of their months: no need to evaluate each by the book.
-        days = public_values(expression.arguments[0], relation)
+        days = _public_values(expression.arguments[0], relation)
         if days is not None and kind_of(expression.arguments[0], relation.columns) is Kind.DATE:
             return _parts_of_days(expression, days)
     columns = {name: _of_column(name, relation) for name in sorted(names_in(expression))}
@@ -84,14 +92,20 @@ def check_number_of_groups(values: Sequence[Sequence[Value] | None]) -> None:
 
 def may_be_null(expression: Expression, relation: Relation) -> bool:
     """Return whether NULL is a value that the expression may publish."""
+    with planning():
+        return _may_be_null(expression, relation)
+
+
+def _may_be_null(expression: Expression, relation: Relation) -> bool:
+    step()
     if isinstance(expression, Name):
         return _is_nullable(expression.name, relation)
     if isinstance(expression, Literal):
         return expression.value is None
     if isinstance(expression, Case):
         values = [value for _, value in expression.branches]
-        return any(may_be_null(value, relation) for value in (*values, expression.otherwise))
-    below = [may_be_null(child, relation) for child in expression.children()]
+        return any(_may_be_null(value, relation) for value in (*values, expression.otherwise))
+    below = [_may_be_null(child, relation) for child in expression.children()]
     if isinstance(expression, Cast):
         return below[0] or kind_of(expression.value, relation.columns) is Kind.TEXT is not expression.kind
     if isinstance(expression, Call):
@@ -109,14 +123,14 @@ def may_be_null(expression: Expression, relation: Relation) -> bool:
 
 def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
     if isinstance(expression, Case):
-        parts = [public_values(value, relation) for _, value in expression.branches]
-        return _union([*parts, public_values(expression.otherwise, relation)])
+        parts = [_public_values(value, relation) for _, value in expression.branches]
+        return _union([*parts, _public_values(expression.otherwise, relation)])
     kind = kind_of(expression, relation.columns)
     found: Iterable[Value] | None = None
     if kind is Kind.BOOLEAN:
         found = (False, True)
     elif isinstance(expression, Call):
-        children = [public_values(child, relation) for child in expression.children()]
+        children = [_public_values(child, relation) for child in expression.children()]
         if expression.function == "coalesce":
             return _union(children)
         tried = _evaluated_call(expression, children, relation.columns)
@@ -131,7 +145,7 @@ def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
         found = _days(expression, relation)
     if found is None:
         return None
-    return (*found, None) if may_be_null(expression, relation) else tuple(found)
+    return (*found, None) if _may_be_null(expression, relation) else tuple(found)
 
 
 def _of_call(expression: Call, relation: Relation) -> Iterable[Value] | None:
@@ -174,9 +188,18 @@ def _evaluated(
     known = [part for part in values if part is not None]
     if len(known) < len(values) or math.prod(len(part) for part in known) > _MOST_TRIED:
         return None
-    labels, value_of = [name.name for name in names], evaluator(expression, columns)
+    labels = [name.name for name in names]
+    _evaluating(expression, dict(zip(labels, known, strict=True)), columns)
+    value_of = evaluator(expression, columns)
     found = {value_of(dict(zip(labels, row, strict=True))) for row in itertools.product(*known)}
     return tuple(sorted(found, key=lambda value: (value is None, sort_key(value))))
+
+
+def _evaluating(expression: Expression, values: Mapping[str, _Values], columns: Mapping[str, Kind]) -> None:
+    """Count what it takes to evaluate an expression over all combinations of values: long texts take longer."""
+    texts = {name: max((len(one) for one in part if isinstance(one, str)), default=0) for name, part in values.items()}
+    many = math.prod(map(len, values.values()))
+    step(1 + many * (expression.size + largest_text(expression, columns, texts) // 64) // 16)
 
 
 def _evaluated_call(
@@ -201,6 +224,7 @@ def _union(parts: Sequence[_Values | None]) -> _Values | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
+    step(sum(map(len, known)) // 16)
     values = dict.fromkeys(itertools.chain.from_iterable(known))
     return (*(value for value in values if value is not None), *((None,) if None in values else ()))
 
@@ -209,12 +233,17 @@ def _union(parts: Sequence[_Values | None]) -> _Values | None:
 
 
 def _of_column(name: str, relation: Relation) -> _Values | None:
+    return once("values", name, relation, lambda: _of_new_column(name, relation))
+
+
+def _of_new_column(name: str, relation: Relation) -> _Values | None:
+    step()
     if isinstance(relation, Scan):
         return relation.table.column(name).public_values
     if isinstance(relation, Filter):
         return _restricted(name, _of_column(name, relation.relation), relation)
     if isinstance(relation, Project):
-        return public_values(dict(relation.outputs)[name], relation.relation)
+        return _public_values(dict(relation.outputs)[name], relation.relation)
     if isinstance(relation, JoinPublic):
         if name in relation.relation.columns:
             return _of_column(name, relation.relation)
@@ -228,17 +257,17 @@ def _of_column(name: str, relation: Relation) -> _Values | None:
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         if name in keys:
-            return public_values(keys[name], relation.relation)
+            return _public_values(keys[name], relation.relation)
         measure = measures[name]
         return (
-            public_values(measure.value, relation.relation)
+            _public_values(measure.value, relation.relation)
             if isinstance(measure, Smallest | Largest)
             else _of_integer(name, relation)
         )
     if isinstance(relation, Window) and name == relation.name:
         if relation.value is None or relation.function in ("count", "sum"):
             return _of_integer(name, relation)
-        values = public_values(relation.value, relation.relation)
+        values = _public_values(relation.value, relation.relation)
         return values if relation.function in ("smallest", "largest") else _with_null(values)
     return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
 
@@ -259,6 +288,7 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     condition = relation.condition
     is_and = isinstance(condition, Call) and condition.function == "and"
     parts = condition.children() if is_and else (condition,)
+    step(condition.size)
     mine = [part for part in parts if names_in(part) == {name}]
     if values is None:
         listed = [options for options in (_listed(part, Name(name)) for part in mine) if options is not None]
@@ -268,6 +298,8 @@ def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values 
     if len(values) > _MOST_TRIED:  # too many to try each: what bounds say is a superset, which is harmless
         between = _between(name, relation)
         return values if between is None or len(between) >= len(values) else between
+    for part in mine:
+        _evaluating(part, {name: values}, relation.columns)
     tests = [evaluator(part, relation.columns) for part in mine]
     return tuple(value for value in values if all(is_met({name: value}) is True for is_met in tests))
 
@@ -290,13 +322,18 @@ def _listed(condition: Expression, column: Name) -> _Values | None:
 
 
 def _is_nullable(name: str, relation: Relation) -> bool:
+    return once("nullable", name, relation, lambda: _is_new_nullable(name, relation))
+
+
+def _is_new_nullable(name: str, relation: Relation) -> bool:
+    step()
     values = _of_column(name, relation)
     if values is not None:
         return None in values
     if isinstance(relation, Scan):
         return relation.table.column(name).nullable
     if isinstance(relation, Project):
-        return may_be_null(dict(relation.outputs)[name], relation.relation)
+        return _may_be_null(dict(relation.outputs)[name], relation.relation)
     if isinstance(relation, JoinPublic | JoinPersons):
         below = relation.relation if isinstance(relation, JoinPublic) else relation.left
         if name in below.columns:
@@ -310,11 +347,11 @@ def _is_nullable(name: str, relation: Relation) -> bool:
     if isinstance(relation, PerPerson):
         keys, measures = dict(relation.keys), dict(relation.measures)
         if name in keys:
-            return may_be_null(keys[name], relation.relation)
+            return _may_be_null(keys[name], relation.relation)
         measure = measures[name]
-        return isinstance(measure, Smallest | Largest) and may_be_null(measure.value, relation.relation)
+        return isinstance(measure, Smallest | Largest) and _may_be_null(measure.value, relation.relation)
     if isinstance(relation, Window) and name == relation.name:
         return relation.function in ("lag", "lead") or (
-            relation.value is not None and may_be_null(relation.value, relation.relation)
+            relation.value is not None and _may_be_null(relation.value, relation.relation)
         )
     return _is_nullable(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation

@@ -27,6 +27,7 @@ from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.design import Design
 from dither.publish.queries.groups import Group
 from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.joins import join_limit
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
 from dither.publish.queries.statistics import describe
@@ -298,4 +299,7 @@ def _limits(design: Design) -> tuple[str, str]:
         texts.append(f"{'at most ' if not texts else ''}{limits.groups} groups a person")
     if limits.rows_per_group is not None:
         texts.append(f"{'at most ' if not texts else ''}{limits.rows_per_group} rows a person and group")
+    entering = join_limit(design.query.relation)
+    if entering is not None:
+        texts.append(f"{entering} rows a person on each side of a join")
     return ", " + ", ".join(texts), "further rows of a person do not count"

@@ -29,6 +29,7 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.exact import typed
+from dither.publish.queries.joins import check_joins
 
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {
@@ -147,6 +148,7 @@ class Query:
         shown = [name for name, _ in self.outputs]
         if len(set(shown)) != len(shown) or not shown:
             raise InvalidParameter("outputs", shown, "different names, at least one")
+        check_joins(self.relation, self.dataset)
         below = self.relation.columns
         for expression in (*(key.value for key in self.keys), *(a for agg in self.aggregates for a in agg.arguments)):
             kind_of(expression, below)

@@ -17,6 +17,7 @@ from dither.exact import Number, positive, round_up
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
+from dither.publish.queries.joins import join_limit
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.query import Aggregate, Query
 
@@ -257,4 +258,5 @@ def _limits(design: Design) -> str:
         return "every row counts by itself"
     limits = design.limits
     named = {"rows": limits.rows, "groups": limits.groups, "rows in a group": limits.rows_per_group}
+    named["rows on each side of a join"] = join_limit(design.query.relation)
     return "of one person at most " + ", ".join(f"{count} {name}" for name, count in named.items() if count is not None)

@@ -12,7 +12,9 @@ from typing import Any
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
+from dither.exact import exact
 from dither.publish.queries.assemble import clamp, conjunction, disjunction
+from dither.publish.queries.work import check_size, step
 
 
 class _Null(Literal):
@@ -288,6 +290,8 @@ def column_of(value: Any) -> Expression:
 
 def fitted(expression: Expression, columns: Mapping[str, Kind]) -> Expression:
     """Return the expression with every loose NULL of the kind that stands beside it."""
+    step()
+    check_size(expression)
     if isinstance(expression, Case):
         branches = [(fitted(condition, columns), fitted(value, columns)) for condition, value in expression.branches]
         last = fitted(expression.otherwise, columns)
@@ -312,7 +316,7 @@ def _alike(values: Sequence[Expression], columns: Mapping[str, Kind]) -> list[Ex
 
 def share_of(share: float | str | Fraction) -> Fraction:
     """Return the share of a quantile, exactly; a float is its shortest decimal."""
-    exact = Fraction(str(share)) if isinstance(share, float) else Fraction(share)
-    if not 0 <= exact <= 1:
-        raise InvalidParameter("share", share, "from 0 to 1")
-    return exact
+    found = exact("share", share, rule="a number from 0 to 1")
+    if not 0 <= found <= 1:
+        raise InvalidParameter("share", share, "a number from 0 to 1")
+    return found

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from dither.data import Call, Expression, Kind, Literal, Name, Relation
-from dither.publish.queries.assemble import person_columns
+from dither.data.relations import person_columns
 from dither.publish.queries.sql.expressions import Scalars
 
 if TYPE_CHECKING:

@@ -9,15 +9,16 @@ ROUND go by ``floor`` and that LOWER, UPPER and ILIKE know the 26 Latin letters 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf
 from dither.data.evaluation import cast, evaluate
-from dither.data.expressions import LARGEST_INTEGER, Value, kind_of
+from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, disjunction
+from dither.publish.queries.sql.numbers import RULE, number, whole_number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.work import check_size, step
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -66,7 +67,13 @@ class Scalars:
     # Entry points.
 
     def value(self, node: exp.Expression | None) -> Typed:
-        """Return what a node means."""
+        """Return what a node means; what would be too large to be looked at is refused."""
+        step()
+        found = self._value(node)
+        check_size(found.expression)
+        return found
+
+    def _value(self, node: exp.Expression | None) -> Typed:
         if node is None:  # what the reader lets be absent, such as the argument of SUM()
             raise InvalidParameter("sql", "nothing", "complete: an argument is missing")
         found = self._special(node)
@@ -210,18 +217,10 @@ class Scalars:
             if "\x00" in text:
                 self.refuse(node, "a text with a character of value 0", "leave it out")
             return Typed(Literal(text, Kind.TEXT), Kind.TEXT)
-        try:
-            whole = int(text)
-        except ValueError:
-            whole = None
-        if whole is not None and abs(whole) <= LARGEST_INTEGER:
-            return Typed(Literal(whole, Kind.INTEGER), Kind.INTEGER)
-        try:
-            return Typed(Literal(float(Fraction(text)), Kind.REAL), Kind.REAL)
-        except (ValueError, OverflowError, InvalidParameter):
-            raise InvalidParameter(
-                f"number at {self.parsed.place(node)}", text, "a number within a double's range"
-            ) from None
+        found = number(text)
+        if found is None:
+            raise InvalidParameter(f"number at {self.parsed.place(node)}", text, RULE)
+        return literal(found, Kind.INTEGER if isinstance(found, int) else Kind.REAL)
 
     def _boolean(self, node: exp.Boolean) -> Typed:
         return Typed(Literal(bool(node.this), Kind.BOOLEAN), Kind.BOOLEAN)
@@ -309,11 +308,12 @@ class Scalars:
         tested = node.args.get("this")
         conditions: list[Expression] = []
         values: list[Typed] = []
+        given = None if tested is None else self.value(tested)
         for branch in node.args["ifs"]:
-            if tested is None:
+            if given is None:
                 conditions.append(self.condition(branch.this))
             else:
-                found = self.compared(branch, "equal", self.value(tested), self.value(branch.this))
+                found = self.compared(branch, "equal", given, self.value(branch.this))
                 conditions.append(found.expression)
             values.append(self.value(branch.args.get("true")))
         default = node.args.get("default")
@@ -395,12 +395,11 @@ class Scalars:
 
     def _days(self, node: exp.Expression, sign: int) -> Typed:
         unit = str(node.args.get("unit") or "").upper().removesuffix("S")
-        try:
-            many = int(str(node.this.name if node.this is not None else ""))
-        except ValueError:
-            many = None
-        if many is None or unit not in ("DAY", "WEEK") or abs(many) > 10**7:
+        said = str(node.this.name if node.this is not None else "")
+        many = whole_number(said.removeprefix("-"), 10**7)
+        if many is None or unit not in ("DAY", "WEEK"):
             self.refuse(node, "an interval other than whole days or weeks", "write INTERVAL 30 DAY, or use DATE_TRUNC")
+        sign = -sign if said.startswith("-") else sign
         return Typed(Literal(sign * many * (7 if unit == "WEEK" else 1), Kind.INTEGER), Kind.INTEGER)
 
 

@@ -11,6 +11,7 @@ from dither.errors import DitherError, InvalidParameter
 from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.aggregates import aggregates_in, is_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
+from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.rows import Rows, shown_names
 from dither.publish.queries.sql.scope import Scope
 
@@ -51,8 +52,8 @@ def group_nodes(rows: Rows, select: exp.Expression, scope: Scope) -> list[exp.Ex
 
 
 def _at_position(rows: Rows, select: exp.Expression, node: exp.Expression) -> exp.Expression:
-    position = int(node.this) if not node.is_string and str(node.this).isdigit() else 0
-    if not 1 <= position <= len(select.expressions):
+    position = 0 if node.is_string else whole_number(str(node.this), len(select.expressions)) or 0
+    if position < 1:
         rule = f"a position from 1 to {len(select.expressions)}, or a column"
         raise InvalidParameter(f"position at {rows.parsed.place(node)}", str(node.this), rule)
     return _bare(select.expressions[position - 1])
@@ -80,14 +81,16 @@ def group_keys(rows: Rows, select: exp.Expression, scope: Scope) -> list[tuple[s
         if found is not None and (item.key == "alias" or item.key == "column"):
             selected.setdefault(found, item.alias if item.key == "alias" else shown_names(scope, item, item.name))
     keys: list[tuple[str, Expression]] = []
+    known: set[Expression] = set()
     for index, node in enumerate(group_nodes(rows, select, scope), start=1):
         value = scalars.settled(scalars.value(node), Kind.TEXT).expression
-        if any(value == known for _, known in keys):
+        if value in known:
             continue
+        known.add(value)
         name = selected.get(value)
         if name is None:
             name = shown_names(scope, node, node.name) if node.key == "column" else f"key_{index}"
-        keys.append((free_name(name, [known for known, _ in keys]), value))
+        keys.append((free_name(name, [taken for taken, _ in keys]), value))
     return keys
 
 

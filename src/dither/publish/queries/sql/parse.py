@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 100_000
 DEEPEST: Final = 100
+LONGEST_INTERVAL: Final = 40
 _DIALECT: Final = "duckdb"
 _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
@@ -117,8 +118,12 @@ class Parsed:
 
     def _check_tokens(self, tokens: list[Any]) -> None:
         """Refuse depth before the recursive reader starts, and everything but one query."""
-        depth, ended = 0, False
+        depth, ended, before = 0, False, ""
         for token in tokens:
+            if before == "INTERVAL" and len(token.text) > LONGEST_INTERVAL:
+                # The reader looks for numbers in it from every place of it, in time that grows with its square.
+                raise Unanswerable("an interval other than whole days or weeks", "write INTERVAL 30 DAY")
+            before = token.token_type.name
             if ended and token.text != ";":
                 raise Unanswerable("the text has several statements", "send them one by one")
             ended = ended or token.token_type.name == "SEMICOLON"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dither.data import Call, Cast, Expression, Kind, Literal, Name, PerPerson, Relation, Window
 from dither.data.expressions import kind_of
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import (
     PersonGrouping,
@@ -17,7 +18,6 @@ from dither.publish.queries.assemble import (
     filtered,
     free_name,
     only_where,
-    person_columns,
     person_sum,
     projected,
     sorted_by,

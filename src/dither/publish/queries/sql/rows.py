@@ -10,7 +10,6 @@ from dither.data import (
     Call,
     DataSet,
     Expression,
-    JoinPersons,
     JoinPublic,
     Kind,
     Literal,
@@ -21,6 +20,7 @@ from dither.data import (
     Table,
 )
 from dither.data.expressions import names_in
+from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import (
     conjunction,
@@ -28,8 +28,8 @@ from dither.publish.queries.assemble import (
     filtered,
     free_name,
     free_prefix,
-    person_columns,
 )
+from dither.publish.queries.joins import joined
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.scope import Scope, Source, check_different, plain_alias
@@ -254,7 +254,7 @@ class Rows:
                 f"write ON a.id = b.id with the id of each side ({ids}), AND what else must hold",
             )
         condition = conjunction(rest) if rest else None
-        relation = JoinPersons(first.relation, second.relation, condition, keep, prefix)
+        relation = joined(self.dataset, first.relation, second.relation, condition, keep, prefix)
         return Scope(self.parsed, relation, both.sources, both.merged | first.merged | second.merged)
 
     def _conditions(
@@ -335,8 +335,8 @@ class Rows:
         if not (isinstance(found, PerPerson) and not found.measures):
             found = PerPerson(found, ((name, Name(name)),), ())
         prefix = free_prefix(scope.relation, "among", [name])
-        joined = JoinPersons(scope.relation, found, None, negated, prefix)
-        return filtered(joined, Call("is_null", (Name(prefix + name),))) if negated else joined
+        both = joined(self.dataset, scope.relation, found, None, negated, prefix)
+        return filtered(both, Call("is_null", (Name(prefix + name),))) if negated else both
 
     def _public_source(
         self, select: exp.Expression, environment: Environment

@@ -23,9 +23,11 @@ from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sql.aggregates import is_aggregate, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
+from dither.publish.queries.work import planning
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -52,7 +54,8 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     """
     parsed = Parsed(text)
     try:
-        return _Outermost(parsed, dataset).query(parsed.tree, {})
+        with planning():
+            return _Outermost(parsed, dataset).query(parsed.tree, {})
     except AcrossPersons as error:
         raise Unanswerable(error.reason, error.instead) from None
     except RecursionError:
@@ -176,8 +179,8 @@ class _Outermost:
                 self.parsed.refuse(part, "NULLS FIRST is not understood", "leave it out, or order by COALESCE")
             node = part.this
             if node.key == "literal" and not node.is_string:
-                position = int(node.this) if str(node.this).isdigit() else 0
-                if not 1 <= position <= len(outputs):
+                position = whole_number(str(node.this), len(outputs)) or 0
+                if position < 1:
                     rule = f"a position from 1 to {len(outputs)}"
                     raise InvalidParameter(f"ORDER BY at {self.parsed.place(node)}", str(node.this), rule)
                 value = outputs[position - 1][1]
@@ -286,6 +289,7 @@ class _Measured:
         self.rows = rows
         self.scope = scope
         self.aggregates: list[Aggregate] = []
+        self._known: dict[Aggregate, Aggregate] = {}  # without their names
         self._taken = taken
         self._scalars = rows.scalars(scope)
 
@@ -323,11 +327,12 @@ class _Measured:
         except InvalidParameter as error:
             place = self.rows.parsed.place(node)
             raise InvalidParameter(f"{error.parameter} at {place}", error.offender, error.rule) from None
-        for known in self.aggregates:
-            if replace(known, name=made.name) == made:
-                return known
+        bare = replace(made, name="")
+        if bare in self._known:
+            return self._known[bare]
         taken = [*self._taken, *(known.name for known in self.aggregates)]
         label = name or default_name(made.function, made.arguments, made.share)
         made = replace(made, name=free_name(label, taken))
         self.aggregates.append(made)
+        self._known[bare] = made
         return made
