@@ -95,7 +95,7 @@ class CountedCells(Composed[Engine, Any]):
     """
 
     name: ClassVar[str] = "counted-cells"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "the method on the counts states none"
     no_interval_because: ClassVar[str] = no_error_because

@@ -92,7 +92,7 @@ class CountedMarginals(Composed[Engine, Floats]):
     """
 
     name: ClassVar[str] = "counted-marginals"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     cells: CellsField = CellsField()

@@ -77,7 +77,7 @@ class CountedSparse(Composed[Engine, dict[int, int]]):
     """
 
     name: ClassVar[str] = "counted-sparse"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     cells: CellsField = CellsField()

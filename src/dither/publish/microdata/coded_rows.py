@@ -103,7 +103,7 @@ class CodedRows(Composed[Engine, Any]):
     """
 
     name: ClassVar[str] = "coded-rows"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "what the method makes of the rows depends on the rows"
     no_interval_because: ClassVar[str] = no_error_because

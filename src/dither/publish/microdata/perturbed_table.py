@@ -75,7 +75,7 @@ class PerturbedTable(Composed[Engine, Codes]):
     """
 
     name: ClassVar[str] = "perturbed-table"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "a row is told rightly or wrongly; only many of them estimate a frequency"
     no_interval_because: ClassVar[str] = "a row lies in no interval; only many of them estimate a frequency"

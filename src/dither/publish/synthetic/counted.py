@@ -115,7 +115,7 @@ class CountedRecords(Composed[Engine, Model]):
     """
 
     name: ClassVar[str] = "counted-records"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well a model describes the records depends on the records"
     no_interval_because: ClassVar[str] = no_error_because

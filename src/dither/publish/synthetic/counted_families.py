@@ -109,7 +109,7 @@ class CountedFamilies(Composed[Engine, FamilyModel]):
     """
 
     name: ClassVar[str] = "counted-families"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how well two models describe the families depends on the families"
     no_interval_because: ClassVar[str] = "what siblings have in common beyond their parent is not modelled"
