@@ -159,8 +159,13 @@ class Concepts:
             raise InvalidParameter("rows", self.rows, "given for a table, and for nothing else")
         most = MOST_BITS if self.family == "conjunctions" else MOST_POINTS
         whole("size", self.size, least=1, most=most)
-        if self.rows is not None and (self.rows.values.ndim != 2 or self.rows.values.shape[1] != self.size):
+        if self.rows is None:
+            return
+        if not isinstance(self.rows, PublicArray) or self.rows.values.shape[1:] != (self.size,):
             raise InvalidParameter("rows", self.rows, "a row for each concept, a column for each point")
+        # One row of data moves an error by at most 1 only where predictions are zeros and ones.
+        if self.rows.values.dtype.kind not in "iu" or not np.isin(self.rows.values, (0, 1)).all():
+            raise InvalidParameter("rows", self.rows, "rows of zeros and ones, one for each concept")
 
     @classmethod
     def points(cls, size: int) -> Concepts:
