@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import inspect
 import pkgutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -223,7 +222,7 @@ def test_no_seed_in_a_public_signature() -> None:
             assert not set(parameters) & {"seed", "random_state", "rng", "generator"}, name
 
 
-def test_public_surface_is_pinned() -> None:
+def test_public_surface_is_pinned(load_tool: Callable[[str], ModuleType]) -> None:
     """Adding or losing a public name is a decision: run tools/surface.py with it."""
     tool = load_tool("surface")
     assert tool.public_names() == tool.PINNED.read_text(encoding="utf-8").split()
@@ -233,28 +232,6 @@ def test_public_names_are_sorted_and_exist() -> None:
     for module in public_modules():
         for name in getattr(module, "__all__", ()):
             assert hasattr(module, name), f"{module.__name__} promises {name}"
-
-
-def load_tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_no_proof_is_stale() -> None:
-    """A page proves the code whose hash it carries; a change of the code asks for the proof to be read again."""
-    assert load_tool("proofs").stale_pages() == []
-
-
-@pytest.mark.parametrize("name", sorted(registered()))
-def test_every_mechanism_has_a_page(name: str) -> None:
-    text = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text(encoding="utf-8")
-    for heading in ("What it promises", "Why", "Assumptions", "When to use it"):
-        assert heading in text, f"{name}.md lacks '{heading}'"
 
 
 def test_import_is_light() -> None:

@@ -1,11 +1,19 @@
-"""Keep proofs and code together: every page of an algorithm carries a hash of the code that it proves.
+"""Keep proofs and code together: every page of a proof carries a hash of the module that it proves, and of no other.
 
-``python tools/proofs.py`` names the pages whose code has changed since the proof was read against it, and exits 1 if
-there are any. ``python tools/proofs.py --update NAME...`` writes the present hash into pages: to be run after the proof
-was read again, never instead of that.
+``python tools/proofs.py`` names what is not in order, and exits 1 if anything is:
 
-The hash covers the mechanism's module and the modules that it stands on of the rooms that hold mechanisms, without
-comments, docstrings and layout. The core and the registry are left out: they carry no step of a proof.
+- a page of a mechanism (``docs/algorithms``) or of a lemma (``docs/lemmas``) whose module has changed since the proof
+  was read against it;
+- a page whose line "Rests on" does not name the lemmas and mechanisms whose modules its own module imports;
+- a module that a proof rests on and that no page proves, that ``docs/lemmas/post-processing.md`` does not list, and
+  that is not plumbing (below);
+- a listed module that is not there, or is listed twice; a module of post-processing that can draw.
+
+``--update NAME...`` writes the present hash into pages: to be run after the proof was read again, never instead of
+that. ``--links`` writes the lines "Rests on", which are a fact about imports and need no reading. ``--users NAME``
+names the pages that rest on a lemma or a mechanism.
+
+A hash is that of the module's syntax tree without comments, docstrings and layout.
 """
 
 from __future__ import annotations
@@ -13,102 +21,267 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-import importlib.util
 import re
 import sys
-from functools import cache
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 from dither.mechanisms import registered
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "algorithms"
-_ROOMS = ("dither.mechanisms.", "dither.publish.", "dither.learn.", "dither.local.", "dither.federate.")
-_PLUMBING = frozenset({"dither.mechanisms.core", "dither.mechanisms.registry"})
-_DIGITS = 16
-_FRONT = re.compile(
-    r"<!-- proves: (?P<module>[\w.]+) code: (?P<hash>[0-9a-f]+) -->\n\nProves: `[\w.]+` · code hash: `[0-9a-f]+`"
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src"
+PAGES = ROOT / "docs" / "algorithms"
+LEMMAS = ROOT / "docs" / "lemmas"
+POST_PROCESSING = "post-processing"
+#: Where mechanisms and what they share live. What stands below them (exact, noise, privacy, data) is proved on the
+#: pages of the theory; what stands above never touches a proof.
+ROOMS = (
+    "dither.mechanisms",
+    "dither.publish",
+    "dither.learn",
+    "dither.local",
+    "dither.federate",
+    "dither.lift",
+    "dither.data.contribution",
 )
+#: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
+PLUMBING: Mapping[str, str] = MappingProxyType(
+    {
+        "dither.mechanisms.core": "abstract classes and records: what a mechanism is, without a line that runs on data",
+        "dither.mechanisms.registry": "a table of names, and the examples that checks run on",
+        "dither.mechanisms.spec": "public parameters as JSON and back",
+        "dither.mechanisms.public": "a read-only array of public parameters",
+        "dither.publish.queries.examples": "small invented data sets for checks; no release reads it",
+    }
+)
+#: What draws, or hands out draws: no module of post-processing may import these names.
+_DRAWS = frozenset({"Runner", "Handle", "Noise", "system_noise"})
+_DIGITS = 16
+
+_PROVES = re.compile(r"<!-- proves: (?P<module>[\w.]+) code: (?P<hash>[0-9a-f]+) -->")
+_FRONT = re.compile(r"(?:<!-- proves: [\w.]+ code: [0-9a-f]+ -->\n)+(?:\nProves: [^\n]*\n)?(?:\nRests on: [^\n]*\n)?")
+_RESTS = re.compile(r"^Rests on: [^\n]*$", re.MULTILINE)
+_LISTED = re.compile(r"^\| `(?P<module>dither[\w.]+)` \| (?P<handed>[^|]*\S[^|]*) \|$", re.MULTILINE)
 
 
-def code_hash(module_name: str) -> str:
-    """Return 16 hexadecimal digits that change whenever the code that a proof speaks about changes.
+@dataclass(frozen=True)
+class Library:
+    """All pages of proofs, and the code that they speak about, as texts: so that a test can plant a violation.
 
-    >>> len(code_hash("dither.mechanisms.laplace"))
-    16
+    Args:
+        mechanisms: the module of every registered mechanism, by the mechanism's name.
+        pages: the pages of mechanisms, by name.
+        lemmas: the pages of lemmas, by name.
+        post_processing: the page that lists the modules which see public parameters and released values alone.
+        sources: the text of every module of the rooms.
+        plumbing: modules without a step of a proof, each with the reason.
+
     """
-    text = "\n".join(f"{name} {_own_hash(name)}" for name in sorted(_stands_on(module_name)))
-    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
+    mechanisms: Mapping[str, str]
+    pages: Mapping[str, str]
+    lemmas: Mapping[str, str]
+    post_processing: str
+    sources: Mapping[str, str]
+    plumbing: Mapping[str, str]
 
-def stale_pages() -> list[str]:
-    """Return the names of all mechanisms whose page is missing or proves other code, and of pages without mechanism."""
-    modules = _modules()
-    recorded = {path.stem: _recorded(path) for path in PAGES.glob("*.md") if path.stem != "index"}
-    stale = {name for name, module in modules.items() if recorded.get(name) != (module, code_hash(module))}
-    return sorted(stale | (recorded.keys() - modules.keys()))
+    @classmethod
+    def read(cls) -> Library:
+        """Return the library as it stands on the disk; what others register is proved elsewhere."""
+        found = {name: entry.mechanism.__module__ for name, entry in registered().items()}
+        lemmas = _texts(LEMMAS)
+        return cls(
+            mechanisms={name: module for name, module in found.items() if module.startswith("dither.")},
+            pages=_texts(PAGES),
+            post_processing=lemmas.pop(POST_PROCESSING, ""),
+            lemmas=lemmas,
+            sources={_name_of(path): path.read_text(encoding="utf-8") for path in _modules()},
+            plumbing=PLUMBING,
+        )
 
+    @cached_property
+    def proved(self) -> Mapping[str, tuple[str, ...]]:
+        """The modules that each page proves, by the page's place: ``algorithms/laplace``, ``lemmas/values``."""
+        own = {f"algorithms/{name}": (module,) for name, module in self.mechanisms.items()}
+        shared = {
+            f"lemmas/{name}": tuple(module for module, _ in _recorded(text)) for name, text in self.lemmas.items()
+        }
+        return own | shared
 
-def front(module_name: str) -> str:
-    """Return the lines that tie a page to its code: one for this tool, one for the reader."""
-    digits = code_hash(module_name)
-    return f"<!-- proves: {module_name} code: {digits} -->\n\nProves: `{module_name}` · code hash: `{digits}`"
+    @cached_property
+    def _places(self) -> Mapping[str, tuple[str, ...]]:
+        """The pages that prove each module."""
+        found: dict[str, list[str]] = {}
+        for place, modules in self.proved.items():
+            for module in modules:
+                found.setdefault(module, []).append(place)
+        return {module: tuple(sorted(places)) for module, places in found.items()}
 
+    @cached_property
+    def unproved(self) -> tuple[str, ...]:
+        """The modules that are listed as post-processing."""
+        return tuple(match["module"] for match in _LISTED.finditer(self.post_processing))
 
-def update(name: str) -> None:
-    """Write the present hash of the mechanism's code into its page."""
-    path = PAGES / f"{name}.md"
-    text, lines = path.read_text(encoding="utf-8"), front(_modules()[name])
-    replaced, count = _FRONT.subn(lambda _: lines, text, count=1)
-    if not count:
+    def imports(self, module: str) -> frozenset[str]:
+        """Return the modules of the rooms that a module imports; a name from a package is followed to its module."""
+        found = set()
+        for origin, name in _imported(self.sources[module]):
+            if origin == "dither" or _is_of_rooms(origin):
+                found.add(self._origin(origin, name))
+        return frozenset(found - {module})
+
+    def _origin(self, module: str, name: str | None) -> str:
+        """Return the module in which a name is defined, through any number of packages that hand it on."""
+        if name is None:
+            return module
+        if f"{module}.{name}" in self.sources:
+            return f"{module}.{name}"
+        if f"{module}.__init__" not in self.sources:
+            return module
+        for origin, handed, shown in _handed_on(self.sources[f"{module}.__init__"]):
+            if shown == name:
+                return self._origin(origin, handed)
+        return module
+
+    def rests_on(self, place: str) -> tuple[str, ...]:
+        """Return the pages whose modules the modules of a page import: lemmas first."""
+        imported = (other for module in self.proved[place] if module in self.sources for other in self.imports(module))
+        found = {page for other in imported for page in self._places.get(other, ())}
+        return tuple(sorted(found - {place}, key=lambda page: (page.startswith("algorithms/"), page)))
+
+    def line(self, place: str) -> str:
+        """Return the line that says what a page rests on."""
+        folder = place.partition("/")[0]
+        links = []
+        for page in self.rests_on(place):
+            there, _, name = page.partition("/")
+            links.append(f"[{name}]({name}.md)" if there == folder else f"[{name}](../{there}/{name}.md)")
+        return f"Rests on: {', '.join(links)}" if links else "Rests on: nothing beside the theory"
+
+    def text(self, place: str) -> str | None:
+        """Return the text of a page."""
+        folder, _, name = place.partition("/")
+        return (self.pages if folder == "algorithms" else self.lemmas).get(name)
+
+    def stale(self) -> list[str]:
+        """Return the places of pages that are missing, that prove other code than there is, or that prove nothing."""
+        found = []
+        for place, modules in self.proved.items():
+            text = self.text(place)
+            present = [(module, self.code_hash(module)) for module in modules if module in self.sources]
+            if text is None or not modules or _recorded(text) != present:
+                found.append(place)
+        return sorted(found + [f"algorithms/{name}" for name in self.pages if name not in self.mechanisms])
+
+    def code_hash(self, module: str) -> str:
+        """Return 16 hexadecimal digits that change whenever the code of the module changes."""
+        return _hash(self.sources[module])
+
+    def complaints(self) -> list[str]:
+        """Return what is not in order, a sentence each."""
+        return [*self._stale_pages(), *self._listings(), *self._unlisted(), *self._links(), *self._draws()]
+
+    def _stale_pages(self) -> Iterator[str]:
+        for place in self.stale():
+            name = place.partition("/")[2]
+            yield f"stale: docs/{place}.md; read the proof against the code, then run --update {name}"
+
+    def _listings(self) -> Iterator[str]:
+        """Refuse modules that are not there or have two places, and names with two meanings."""
+        listed = [*(module for name in self.lemmas for module in self.proved[f"lemmas/{name}"])]
+        listed += [*self.unproved, *self.plumbing]
+        for module, count in Counter([*listed, *set(self.mechanisms.values())]).items():
+            if module not in self.sources:
+                yield f"listed, and not there: {module}"
+            if count > 1:
+                yield f"listed twice: {module}"
+        for name in self.lemmas.keys() & self.mechanisms.keys():
+            yield f"docs/lemmas/{name}.md has the name of a mechanism"
+
+    def _unlisted(self) -> Iterator[str]:
+        """Refuse proofs that rest on what nobody has sorted."""
+        known = {*self._places, *self.unproved, *self.plumbing}
+        for place, modules in self.proved.items():
+            for module in modules:
+                for other in sorted(self.imports(module) - known) if module in self.sources else ():
+                    yield (
+                        f"docs/{place}.md rests on {other}, which no page proves: write a lemma, or list it in "
+                        f"docs/lemmas/{POST_PROCESSING}.md if it sees public parameters and released values alone"
+                    )
+
+    def _links(self) -> Iterator[str]:
+        for place in self.proved:
+            text = self.text(place)
+            if text is not None and _RESTS.findall(text) != [self.line(place)]:
+                yield f"docs/{place}.md does not say what it rests on; run --links"
+
+    def _draws(self) -> Iterator[str]:
+        for module in self.unproved:
+            if module in self.sources:
+                for name in sorted({name or "" for _, name in _imported(self.sources[module])} & _DRAWS):
+                    yield f"{module} is listed as post-processing, and imports {name}"
+
+    def with_hashes(self, place: str) -> str:
+        """Return the text of a page with the present hashes of its modules."""
+        modules = self.proved[place]
+        hashes = [self.code_hash(module) for module in modules]
+        pairs = list(zip(modules, hashes, strict=True))
+        hidden = "".join(f"<!-- proves: {module} code: {digits} -->\n" for module, digits in pairs)
+        shown = "; ".join(f"`{module}` · code hash: `{digits}`" for module, digits in pairs)
+        front = f"{hidden}\nProves: {shown}\n\n{self.line(place)}\n"
+        text = self.text(place) or ""
+        replaced, count = _FRONT.subn(lambda _: front, text, count=1)
+        if count:
+            return replaced
         # A new page: the lines go below its title.
         title, _, rest = text.partition("\n")
-        replaced = f"{title}\n\n{lines}\n{rest}"
-    path.write_text(replaced, encoding="utf-8")
+        return f"{title}\n\n{front}{rest}"
+
+    def with_links(self, place: str) -> str:
+        """Return the text of a page with the line that says what it rests on."""
+        text, line = self.text(place) or "", self.line(place)
+        if _RESTS.search(text):
+            return _RESTS.sub(lambda _: line, text, count=1)
+        return re.sub(r"^Proves: [^\n]*$", lambda match: f"{match[0]}\n\n{line}", text, count=1, flags=re.MULTILINE)
 
 
-def _modules() -> dict[str, str]:
-    """Return the module of every mechanism of this package; what others register is proved elsewhere."""
-    found = {name: entry.mechanism.__module__ for name, entry in registered().items()}
-    return {name: module for name, module in found.items() if module.startswith("dither.")}
+def _texts(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md") if path.stem != "index"}
 
 
-def _recorded(page: Path) -> tuple[str, str] | None:
-    match = _FRONT.search(page.read_text(encoding="utf-8"))
-    return None if match is None else (match["module"], match["hash"])
+def _modules() -> Iterator[Path]:
+    for room in ROOMS:
+        path = SOURCE.joinpath(*room.split("."))
+        yield from path.rglob("*.py")
+        if path.with_suffix(".py").is_file():
+            yield path.with_suffix(".py")
 
 
-def _stands_on(module_name: str) -> set[str]:
-    """Return the module and, through any number of imports, the modules of the room that it stands on."""
-    found: set[str] = set()
-    waiting = [module_name]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += (other for other in _imports(name) if other not in _PLUMBING)
-    return found
+def _name_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+
+
+def _is_within(module: str, rooms: tuple[str, ...]) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in rooms)
+
+
+def _is_of_rooms(module: str) -> bool:
+    return _is_within(module, ROOMS)
+
+
+def _recorded(text: str) -> list[tuple[str, str]]:
+    """Return the modules that a page proves, each with the hash that the page carries."""
+    return [(match["module"], match["hash"]) for match in _PROVES.finditer(text)]
 
 
 @cache
-def _imports(module_name: str) -> frozenset[str]:
-    nodes = list(ast.walk(_tree(module_name)))
-    whole = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    named = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return frozenset(name for name in whole | named if name.startswith(_ROOMS))
-
-
-@cache
-def _own_hash(module_name: str) -> str:
-    return hashlib.sha256(_written(_tree(module_name)).encode()).hexdigest()
-
-
-@cache
-def _tree(module_name: str) -> ast.Module:
+def _tree(text: str) -> ast.Module:
     """Return the syntax tree of a module without its docstrings."""
-    spec = importlib.util.find_spec(module_name)
-    if spec is None or spec.origin is None:
-        raise LookupError(f"there is no module {module_name}")
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
@@ -121,6 +294,29 @@ def _tree(module_name: str) -> ast.Module:
     return tree
 
 
+@cache
+def _imported(text: str) -> tuple[tuple[str, str | None], ...]:
+    """Return every import, wherever it stands: the module, and the name that is taken from it."""
+    return tuple((origin, name) for origin, name, _ in _import_nodes(text))
+
+
+def _handed_on(text: str) -> Iterator[tuple[str, str | None, str]]:
+    return (found for found in _import_nodes(text) if found[1] is not None)
+
+
+def _import_nodes(text: str) -> Iterator[tuple[str, str | None, str]]:
+    for node in ast.walk(_tree(text)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None, alias.asname or alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name, alias.asname or alias.name) for alias in node.names)
+
+
+@cache
+def _hash(text: str) -> str:
+    return hashlib.sha256(_written(_tree(text)).encode()).hexdigest()[:_DIGITS]
+
+
 def _written(node: object) -> str:
     """Return a syntax tree as text: ``ast.dump`` without empty fields, so that it is the same on every Python."""
     if isinstance(node, ast.AST):
@@ -131,21 +327,46 @@ def _written(node: object) -> str:
     return repr(node)
 
 
+def _write(place: str, text: str) -> None:
+    (ROOT / "docs" / f"{place}.md").write_text(text, encoding="utf-8")
+
+
+def _place(library: Library, name: str) -> str | None:
+    """Return the place of the page of that name, if there is one."""
+    places = (f"algorithms/{name}", f"lemmas/{name}")
+    return next((place for place in places if place in library.proved and library.text(place) is not None), None)
+
+
 def main(arguments: list[str]) -> int:
-    """Check all pages, or update those named."""
+    """Check all pages, or write into those named."""
     parser = argparse.ArgumentParser(description="Check that every proof page speaks about the present code.")
-    parser.add_argument("--update", nargs="+", metavar="NAME", help="write the present hash into these pages")
-    names: list[str] = parser.parse_args(arguments).update or []
-    unknown = [name for name in names if name not in _modules() or not (PAGES / f"{name}.md").is_file()]
-    if unknown:
-        print("no such mechanism, or no page for it: " + ", ".join(unknown))
+    parser.add_argument(
+        "--update", nargs="+", metavar="NAME", default=[], help="write the present hash into these pages"
+    )
+    parser.add_argument("--links", action="store_true", help="write into every page what it rests on")
+    parser.add_argument("--users", metavar="NAME", help="name the pages that rest on this one")
+    options = parser.parse_args(arguments)
+    library = Library.read()
+    named: list[str] = [*options.update, *([options.users] if options.users else [])]
+    places = {name: _place(library, name) for name in named}
+    if unknown := [name for name, place in places.items() if place is None]:
+        print("no such mechanism or lemma, or no page for it: " + ", ".join(unknown))
         return 1
-    for name in names:
-        update(name)
-    stale = stale_pages()
-    for name in stale:
-        print(f"stale: docs/algorithms/{name}.md; read the proof against the code, then run --update {name}")
-    return int(bool(stale))
+    if options.users:
+        print("\n".join(place for place in library.proved if places[options.users] in library.rests_on(place)))
+        return 0
+    for place in map(places.get, options.update):
+        if place is not None:
+            _write(place, library.with_hashes(place))
+    if options.links:
+        library = Library.read()
+        for place in library.proved:
+            if library.text(place) is not None:
+                _write(place, library.with_links(place))
+    complaints = Library.read().complaints() if named or options.links else library.complaints()
+    for complaint in complaints:
+        print(complaint)
+    return int(bool(complaints))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, cwd=cwd)
 
 
+LEMMAS = Path(__file__).parents[2] / "docs" / "lemmas"
 Here = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -67,6 +68,18 @@ def test_explain_for_people(here: Here) -> None:
     done = here("explain", "geometric")
     assert done.returncode == 0
     assert "What it promises" in done.stdout
+    assert "Rests on: values" in done.stdout
+    assert "lemmas/" not in done.stdout.split("What it promises")[0]
+
+
+def test_explain_gives_lemmas_too(here: Here) -> None:
+    done = here("explain", "values")
+    assert done.returncode == 0
+    assert "Statement" in done.stdout
+    record = json.loads(here("explain", "values", "--json").stdout)
+    assert record["name"] == "values"
+    assert "## Proof" in record["page"]
+    assert not {path.stem for path in LEMMAS.glob("*.md")} & set(registered())
 
 
 def test_audit_says_what_it_could_certify(here: Here) -> None:

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.learn.rows import STEPS, Box, exact_products, exact_sums, into_ball, labelled, records_of
+from dither.learn import rows
+from dither.learn.rows import (
+    STEPS,
+    Box,
+    exact_products,
+    exact_sums,
+    into_ball,
+    labelled,
+    records_of,
+    unbounded_products,
+)
 from dither.mechanisms.public import PublicArray
 
 ODD = st.floats(width=64) | st.sampled_from([0.0, -0.0, 1e308, -1e308, 5e-324, float("nan"), float("inf")])
@@ -98,3 +108,14 @@ def test_bounds_that_bound_nothing_are_refused(lower: list[float], upper: list[f
 def test_rows_of_another_type_or_width_are_refused(data: object) -> None:
     with pytest.raises(InvalidValue, match="data"):
         records_of(data, 1)
+
+
+def test_sums_beyond_64_bits_saturate(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Would catch: a sum that wraps round. One record more would then move it by 2^64, whatever the noise.
+    monkeypatch.setattr(rows, "_ROWS_AT_ONCE", 1)
+    many = np.full((2**11, 1), 2.0**26)
+    assert unbounded_products(many, many).tolist() == [[2**63]]
+    for fewer in (many, many[1:], -many):
+        signs = np.sign(fewer)
+        assert exact_products(fewer, np.abs(fewer)).tolist() == [[int(signs[0, 0]) * 2**60]]
+        assert exact_sums(fewer * 2**26).tolist() == [int(signs[0, 0]) * 2**60]

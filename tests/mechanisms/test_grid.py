@@ -289,3 +289,18 @@ def test_an_array_and_its_entries_have_one_law(value: Any, noise: Noise) -> None
     ]
     assert laws[0] == laws[1]
     assert vector.draw([value], noise).shape == (1,)
+
+
+@pytest.mark.parametrize("halvings", [0, 1, 2, 20])
+def test_saturation_is_a_function_of_the_exact_sum_for_every_number_of_halvings(halvings: int) -> None:
+    # Would catch: noise that is cut off where a value near the limit has not reached it. With halvings the whole part
+    # is up to half a grid beyond 2^60; the lemma on grids says why that is sound.
+    limit, cut, half = 2**60, 2**62 + 2**60, 2**halvings // 2
+    steps = [Steps.of(np.array([value], dtype=object), F(1), halvings) for value in (-(2**70), F(2**70), 0)]
+    wholes = sorted(int(each.whole[0]) for each in steps)
+    assert wholes == [-limit + half, half, limit + half]
+    for whole in (*wholes, wholes[0] + 1, wholes[-1] - 1):
+        for noise in (sign * (cut + more) for sign in (-1, 1) for more in (-(2**25), -2, -1, 0, 1, 2, half, 2**70)):
+            exact = min(max(whole + noise, -(2**62)), 2**62) >> halvings
+            out = on_grid(np.array([whole]), np.array([noise], dtype=object), F(1), halvings)
+            assert int(out[0]) == exact, (whole, noise)

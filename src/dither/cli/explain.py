@@ -1,8 +1,9 @@
-"""``dither explain NAME``: the guarantee of a mechanism, its proof, its source."""
+"""``dither explain NAME``: the guarantee of a mechanism, its proof, its source; or a lemma that proofs rest on."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 from rich.markdown import Markdown
@@ -16,14 +17,27 @@ from dither.privacy import Unit
 from dither.privacy.accountants import explain_loss
 
 
-def page(name: str) -> str | None:
-    """Return the page of a mechanism: from the installed package, or from the checkout it is developed in."""
+def page(name: str, kind: str = "algorithms") -> str | None:
+    """Return the page of a mechanism or of a lemma: from the installed package, or from the checkout."""
     package = Path(dither.__file__).parent
-    for folder in (package / "pages", package.parent.parent / "docs" / "algorithms"):
+    shipped = package / "pages" if kind == "algorithms" else package / "pages" / kind
+    for folder in (shipped, package.parent.parent / "docs" / kind):
         path = folder / f"{name}.md"
         if path.is_file():
             return path.read_text(encoding="utf-8")
     return None
+
+
+def readable(text: str) -> str:
+    """Return a page for a terminal: what it rests on as names, each of which can be explained in turn."""
+    names = re.compile(r"\[([\w-]+)\]\([^)]*\)")
+    return re.sub(
+        r"^Rests on: .*$",
+        lambda line: names.sub(r"\1", line[0]) + (" (see `dither explain` of each)" if "[" in line[0] else ""),
+        text,
+        count=1,
+        flags=re.MULTILINE,
+    )
 
 
 def meaning(entry: Entry) -> str:
@@ -35,7 +49,14 @@ def meaning(entry: Entry) -> str:
 
 
 def show(name: str, *, as_json: bool) -> None:
-    """Print what there is to know about one mechanism."""
+    """Print what there is to know about one mechanism, or the proof of a lemma."""
+    lemma = page(name, "lemmas") if re.fullmatch(r"[a-z0-9-]+", name) else None
+    if lemma is not None:
+        if as_json:
+            print_json({"name": name, "page": lemma})
+        else:
+            console.print(Markdown(readable(lemma)))
+        return
     entry = find(name)
     text = page(name)
     documentation = inspect.getdoc(entry.mechanism) or ""
@@ -43,7 +64,7 @@ def show(name: str, *, as_json: bool) -> None:
         print_json(row(entry) | {"documentation": documentation, "page": text, "meaning": meaning(entry)})
         return
     if text is not None:
-        console.print(Markdown(text))
+        console.print(Markdown(readable(text)))
     else:
         console.print(documentation, highlight=False)
     console.print(f"\n[bold]What it means for a person[/]\n\n{escape(meaning(entry))}", highlight=False)

@@ -68,6 +68,15 @@ class Name(Expression):
     name: str
 
 
+def as_stored(value: Value, kind: Kind) -> Value:
+    """Return a value as an engine holds it: a whole number that stands for a real is a double there.
+
+    >>> as_stored(2**53 + 1, Kind.REAL) == as_stored(2**53, Kind.REAL), as_stored(2**53 + 1, Kind.INTEGER) == 2**53
+    (True, False)
+    """
+    return float(value) if kind is Kind.REAL and isinstance(value, int) else value
+
+
 @dataclass(frozen=True)
 @typed
 class Literal(Expression):

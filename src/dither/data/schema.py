@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from dither.data.expressions import Kind, Literal, Value
+from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.privacy import Relation, Unit, user
@@ -78,7 +78,8 @@ class Column:
         if self.categories is not None:
             for category in self.categories:
                 Literal(category, self.kind)
-            if not self.categories or len(set(self.categories)) != len(self.categories) or None in self.categories:
+            told_apart = {as_stored(category, self.kind) for category in self.categories} - {None}
+            if not self.categories or len(told_apart) != len(self.categories):
                 rule = "different values, at least one, without NULL (see nullable)"
                 raise InvalidParameter(f"categories of {self.name}", self.categories, rule)
         if self.length is not None:

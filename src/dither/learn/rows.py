@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Field
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.values import integers
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ STEPS: Final = 2**12
 MOST_COLUMNS: Final = 2**16
 #: Rows that are multiplied at once: products of factors up to 2^15 and 2^20 then add up to less than 2^53.
 _ROWS_AT_ONCE: Final = 2**17
+#: Sums of so many blocks stay below 2^62.
+_BLOCKS_OF_INT64: Final = 2**9
 
 
 class BoundField(Field[Any, PublicArray]):
@@ -130,21 +133,33 @@ def blocks(rows: int) -> Iterator[slice]:
 
 
 def exact_products(left: Floats, right: Floats) -> NDArray[np.int64]:
-    """Return ``left.T @ right`` for whole numbers, one record a row: the exact sum over records.
+    """Return ``left.T @ right`` for whole numbers, one record a row: the exact sum over records, saturated at 2^60.
 
     Entries of a block add up to less than 2^53 when those of one side are at most 2^20 and of the other 2^15.
     """
-    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for block in blocks(len(left)):
-        total += (left[block].T @ right[block]).astype(np.int64)
-    return total
+    return integers(unbounded_products(left, right))
+
+
+def unbounded_products(left: Floats, right: Floats) -> NDArray[Any]:
+    """Return ``exact_products`` before they saturate: int64, or Python's integers where these might not fit."""
+    return _added((left[block].T @ right[block] for block in blocks(len(left))), (left.shape[1], right.shape[1]))
 
 
 def exact_sums(whole: Floats) -> NDArray[np.int64]:
-    """Return the sum of each column of whole numbers of at most 2^35."""
-    total = np.zeros(whole.shape[1], dtype=np.int64)
-    for block in blocks(len(whole)):
-        total += np.add.reduce(whole[block], axis=0).astype(np.int64)
+    """Return the sum of each column of whole numbers of at most 2^35, saturated at 2^60."""
+    return integers(_added((np.add.reduce(whole[block], axis=0) for block in blocks(len(whole))), (whole.shape[1],)))
+
+
+def _added(sums: Iterator[Floats], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the sum of the sums of blocks, each below 2^53.
+
+    Python's integers take over before an int64 could overflow: a sum that wraps round moves by 2^64 for one record.
+    """
+    total: NDArray[Any] = np.zeros(shape, dtype=np.int64)
+    for number, block in enumerate(sums):
+        if number == _BLOCKS_OF_INT64:
+            total = total.astype(object)
+        total = total + block.astype(np.int64)
     return total
 
 

@@ -22,7 +22,7 @@ from dither.exact import Flag, Number, Whole, non_negative
 from dither.exact.enclosure import exp_decimals, round_up
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
+from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.noise.chances import Chance, IrrationalChance
 from dither.privacy import Loss, Metric, PureDP
@@ -80,7 +80,7 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
     """
 
     name: ClassVar[str] = "filtered-counts"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     cells: Whole = Whole(least=1, most=MOST_CELLS)
@@ -147,10 +147,13 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
         return candidates[~np.isin(candidates, full)]
 
     def _values(self, count: int, noise: Noise) -> list[int]:
-        """Return the noise of empty cells that pass, as the filter shows it."""
+        """Return the noise of empty cells that pass, as the filter shows it.
+
+        It saturates where the noisy counts of full cells do: a larger number would tell that its cell is empty.
+        """
         if not self.sampled:
             # Noise beyond a threshold is the threshold and geometric noise more: the law has no memory.
-            return [int(more) + self.threshold for more in noise.geometric(self.scale, count)]
+            return [min(int(more) + self.threshold, LARGEST_SUM) for more in noise.geometric(self.scale, count)]
         # min(v, t) e^(-v / scale) is the sum over j from 1 to t of what is geometric from j on.
         starts: list[int] = []
         while len(starts) < count:
@@ -159,7 +162,7 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
         more = noise.geometric(self.scale, count).tolist()
         signs = noise.bernoulli(Fraction(1, 2), count).tolist()
         return [
-            max(start + int(above), self.threshold) * (1 if sign else -1)
+            min(max(start + int(above), self.threshold), LARGEST_SUM) * (1 if sign else -1)
             for start, above, sign in zip(starts, more, signs, strict=True)
         ]
 

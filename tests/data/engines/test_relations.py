@@ -50,6 +50,7 @@ from dither.data.engines.bounding import effective_limits, preaggregates
 from dither.data.reference import aggregate
 from dither.data.relations import PERSON, rows_per_person
 from dither.data.schema import person_unit
+from dither.errors import InvalidParameter
 
 VISITS = Table(
     "visits",
@@ -401,6 +402,18 @@ def test_a_key_that_is_listed_twice_counts_its_rows_once(open_engine: Any) -> No
         for relation in (keep, Filter(keep, Literal(True, Kind.BOOLEAN))):
             answer = engine.aggregate(Aggregation(relation, (Name("region"),), (CountRows(),)))
             assert as_counter(answer) == Counter({(("x",), (1,)): 1, ((None,), (1,)): 1})
+
+
+def test_whole_numbers_that_are_one_real_count_their_rows_once(open_engine: Any) -> None:
+    # Would catch: a list that is made different in Python and not in the engine, which joined a row to both.
+    rows = [{"id": 1, "region": "x", "cost": 2.0**53, "n": 4, "day": None}]
+    keep = Keep(Scan(VISITS), (Name("cost"),), ((2**53,), (2**53 + 1,), (2.0**53,), (1,)))
+    with open_engine(DATASET, {"visits": rows, "stays": [], "regions": [], "levels": []}) as engine:
+        for relation in (keep, Filter(keep, Literal(True, Kind.BOOLEAN))):
+            answer = engine.aggregate(Aggregation(relation, (Name("cost"),), (CountRows(),)))
+            assert as_counter(answer) == Counter({((2.0**53,), (1,)): 1})
+    with pytest.raises(InvalidParameter, match="categories of cost must be different"):
+        Column("cost", Kind.REAL, categories=(2**53, 2**53 + 1))
 
 
 def test_sums_are_exact_beyond_64_bits(open_engine: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import combinations
 from typing import Any
 
@@ -103,3 +104,19 @@ def test_numbers_of_sets_beyond_any_list() -> None:
     assert universe.itemset(universe.size - 1) == last
     with pytest.raises(InvalidParameter, match="longest"):
         Universe(2**24, 32).check()
+
+
+def test_arrays_made_by_hand_are_read_like_lists() -> None:
+    # Would catch: an item that stands three times in one transaction and is counted three times, at the price of once.
+    def by_hand(values: list[int], offsets: list[int]) -> Transactions:
+        return Transactions(4, np.array(values, dtype=np.int64), np.array(offsets, dtype=np.int64))
+
+    for values, offsets in (([2, 2, 2], [0, 3]), ([3, 1, -5, 9, 1, 0], [0, 0, 4, 6]), ([], [0]), ([0, 1], [0, 2, 2])):
+        read = Transactions.of(4, by_hand(values, offsets))
+        told = Transactions.of(4, [values[start:end] for start, end in itertools.pairwise(offsets)])
+        assert (read.values.tolist(), read.offsets.tolist()) == (told.values.tolist(), told.offsets.tolist())
+    tidy = Transactions.of(4, [[2, 0], [1]])
+    assert Transactions.of(4, tidy) is tidy
+    for values, offsets in (([0, 1], [0, 3]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1, 2]), ([0], [])):
+        with pytest.raises(InvalidValue, match="offsets divide"):
+            Transactions.of(4, by_hand(values, offsets))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,3 +143,11 @@ def test_errors_are_those_of_a_count_row_by_row() -> None:
     # Numbers beyond int64 are in no universe.
     wide = np.array([[2**64 - 1, 1], [1, 1], [1, 2**63]], dtype=np.uint64)
     assert known_of(wide, 5).tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("rows", [[[100], [0]], [[-1]], [[0.5]], [[2, 0]]], ids=str)
+def test_a_class_that_is_written_out_by_hand_says_zero_or_one(rows: Any) -> None:
+    # Would catch: predictions of 100, by which one row moved an error by 100 where its mechanism pays for 1.
+    with pytest.raises(InvalidParameter, match="rows must be"):
+        Concepts("table", len(rows[0]), PublicArray(rows))
+    assert Concepts("table", 1, PublicArray([[1], [0]])) == Concepts.table([[1], [0]])

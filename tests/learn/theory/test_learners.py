@@ -31,6 +31,7 @@ from dither.learn.theory.labelled import known_of
 from dither.learn.theory.thresholds import error_blocks
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.public import PublicArray
 from dither.mechanisms.release import converse
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.privacy import ZCDP
@@ -447,3 +448,14 @@ def test_rows_that_a_line_separates_are_told_apart(tools: Any) -> None:
     learner = NoisyPerceptron(**PUBLIC, rounds=60, part=DiscreteGaussian(sigma=2**14))
     scores = learner.release(rows, tools.silent()).scores(values)[:, 0]
     assert ((scores > 0) == (margin > 0)).mean() > 0.9
+
+
+@pytest.mark.parametrize("holds", [[[10**6, 0]], [[-1, 0]], [[0.5, 0.5]], [[1, 0, 0]], [1, 0]], ids=str)
+def test_a_question_that_is_not_zeros_and_ones_is_refused_however_it_was_made(holds: Any) -> None:
+    # Would catch: a question with an entry of 10^6, whose answer told with certainty whether one row is there, at the
+    # price of a question that one row moves by 1.
+    with pytest.raises(InvalidParameter, match="holds must be zeros and ones"):
+        Property(PublicArray(holds))
+    with pytest.raises(InvalidParameter, match="holds must be zeros and ones"):
+        Property.of(holds)
+    assert Property(PublicArray([[1, 0]])) == Property.of([[True, False]])

@@ -15,6 +15,7 @@ from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter
 from dither.mechanisms import perform
 from dither.mechanisms.filtered_counts import FilteredCounts, _skipping, chance_of_passing
+from dither.mechanisms.values import LARGEST_SUM
 from dither.noise import Noise
 from dither.privacy import ROW_REPLACED, ZCDP, PureDP
 from dither.publish.histograms.sparse_filter import SparseHistogram, rows_of
@@ -158,3 +159,31 @@ def test_odd_rows_are_in_no_cell() -> None:
 def test_bad_parameters_are_refused_by_name(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter, match=next(iter(reversed(bad)))):
         SparseHistogram(**{"cells": 10, "scale": 1, "threshold": 3, **bad})
+
+
+@pytest.mark.parametrize(("threshold", "sampled"), [(1, False), (2**60, False), (2**60, True)], ids=str)
+def test_empty_and_full_cells_saturate_at_the_same_number(threshold: int, sampled: bool) -> None:
+    # Would catch: noise of an empty cell beyond what a full one can show. Of a cell with one row it was cut off at
+    # 2^62, of an empty one it was not, so a larger number proved that nobody is in the cell, at any epsilon.
+    class Farthest(Noise):
+        """Noise beyond all limits, which every law here reaches with some probability."""
+
+        def geometric(self, scale: Any, size: int) -> NDArray[Any]:
+            is_far = size > 0 and Fraction(scale) == part.scale and not (starts and starts.pop())
+            return np.array([2**80 if is_far else 0] * size, dtype=object)
+
+        def discrete_laplace(self, scale: Any, size: int) -> NDArray[Any]:
+            return np.array([2**80] * size, dtype=object)
+
+        def bernoulli(self, chance: Any, size: int) -> NDArray[Any]:
+            return np.ones(size, dtype=bool)
+
+        def flip(self, chance: Any, size: int) -> NDArray[Any]:
+            return np.ones(size, dtype=bool)
+
+    part = FilteredCounts(cells=1, scale=2**58, threshold=threshold, sampled=sampled)
+    # Sampled, the first draw of an empty cell is where its noise starts, which stays below the threshold.
+    starts = [sampled]
+    noise = Farthest.__new__(Farthest)
+    shown = [part.draw_many(counts, 1, noise)[0] for counts in (Counter(), Counter({0: 1}))]
+    assert shown == [{0: LARGEST_SUM}, {0: LARGEST_SUM}]

@@ -16,7 +16,7 @@ from typing import Final
 
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
-from dither.data.expressions import Kind, Name, Value, kind_of
+from dither.data.expressions import Kind, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
     Bounded,
@@ -349,8 +349,9 @@ class RelationEmitter(ExpressionEmitter):
     def listed_keys(self, keep: Keep, kinds: Sequence[Kind]) -> tuple[str, list[str]]:
         """Return what stands after FROM for a public list of keys, and the names of its columns."""
         names = [self.fresh("l") for _ in kinds]
-        # A tuple that is listed twice would count its rows twice.
-        return self.public_list(names, kinds, list(dict.fromkeys(keep.values))), names
+        # A tuple that is listed twice would count its rows twice; two whole numbers may be one and the same real.
+        rows = [tuple(as_stored(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in keep.values]
+        return self.public_list(names, kinds, list(dict.fromkeys(rows))), names
 
     def matches(self, first: Sequence[str], second: Sequence[str], kinds: Sequence[Kind]) -> str:
         """Return whether keys are those of the list, NULL included."""

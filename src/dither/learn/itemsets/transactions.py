@@ -77,16 +77,38 @@ class Transactions:
         if isinstance(data, Transactions):
             if data.items != universe:
                 raise InvalidParameter("items", items, f"{data.items}, as the transactions have")
-            return data
+            return data.tidied()
         if not isinstance(data, list | tuple):
             raise InvalidValue("data", data, "Transactions, or a list of collections of whole numbers")
         flat, sizes = _flattened(data)
-        owners = np.repeat(np.arange(len(data)), sizes)
-        inside = (flat >= 0) & (flat < universe)
+        return cls._of_pairs(universe, np.repeat(np.arange(len(data)), sizes), flat, len(data))
+
+    @classmethod
+    def _of_pairs(cls, items: int, owners: Integers, values: Integers, count: int) -> Transactions:
+        """Return transactions from the owner and the item of each value, in any order."""
+        inside = (values >= 0) & (values < items)
         # Sorted by transaction and item, each pair once.
-        pairs = np.unique(owners[inside] * universe + flat[inside])
-        counts = np.bincount(pairs // universe, minlength=len(data))
-        return cls(universe, pairs % universe, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        pairs = np.unique(owners[inside] * items + values[inside])
+        counts = np.bincount(pairs // items, minlength=count)
+        return cls(items, pairs % items, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+
+    def tidied(self) -> Transactions:
+        """Return the same transactions with each item of the universe once, in order; themselves if they are so.
+
+        For arrays that somebody made by hand: an item that stands twice in a transaction would count twice.
+        """
+        values, offsets = self.values, self.offsets
+        fits = all(
+            isinstance(part, np.ndarray) and part.dtype == np.int64 and part.ndim == 1 for part in (values, offsets)
+        )
+        fits = fits and offsets.size > 0 and offsets[0] == 0 and offsets[-1] == values.size
+        if not fits or np.diff(offsets).min(initial=0) < 0:
+            raise InvalidValue("data", self, "transactions whose offsets divide their values")
+        owners = self.owners
+        is_inside = values.size == 0 or (values.min() >= 0 and values.max() < self.items)
+        if is_inside and bool((np.diff(owners * self.items + values) > 0).all()):
+            return self
+        return self._of_pairs(self.items, owners, values, len(self))
 
     @classmethod
     def named(cls, names: Sequence[str], data: Iterable[Any]) -> Transactions:

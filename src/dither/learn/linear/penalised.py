@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.centred import LENGTH
 from dither.learn.linear.gradients import WIDTH
-from dither.learn.rows import Floats, exact_products
+from dither.learn.rows import Floats, unbounded_products
 
 #: How long the gradient at the weights found may be, the pull of one record being at most 1 long.
 TOLERANCE: Final = Fraction(1, 2**14)
@@ -166,7 +166,7 @@ class PenalisedLoss:
     def gradient(self, weights: FineWeights, linear: list[Fraction]) -> tuple[Floats, Floats]:
         """Return the gradient of loss, penalty and linear term, and how strongly the loss of each record bends."""
         pulls, bends = self._pull(weights.scores(self._records), self._sides)
-        sums = exact_products(_parts(pulls), self._records).tolist()
+        sums = unbounded_products(_parts(pulls), self._records).tolist()
         unit, grid = self._penalty / (1 << weights.bits), Fraction(1, int(_PULL_STEPS) * LENGTH)
         rows = zip(weights.steps, linear, *sums, strict=True)
         gradient = [

@@ -162,11 +162,10 @@ class Concepts:
         whole("size", self.size, least=1, most=most)
         if self.rows is None:
             return
-        table = self.rows.values
-        if table.ndim != 2 or table.shape[1] != self.size:
+        if not isinstance(self.rows, PublicArray) or self.rows.values.shape[1:] != (self.size,):
             raise InvalidParameter("rows", self.rows, "a row for each concept, a column for each point")
-        # An entry says how often a row counts: once or not at all.
-        if table.dtype != np.int64 or not np.isin(table, (0, 1)).all():
+        # One row of data moves an error by at most 1 only where predictions are zeros and ones.
+        if self.rows.values.dtype.kind not in "iu" or not np.isin(self.rows.values, (0, 1)).all():
             raise InvalidParameter("rows", self.rows, "rows of zeros and ones, one for each concept")
 
     @classmethod

@@ -32,6 +32,7 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
 
 _MOST_POINTS: Final = 2**20
+_ZEROS_AND_ONES: Final = "zeros and ones, a row for each point and a column for each label"
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,22 @@ class Property:
     holds: PublicArray
 
     def __post_init__(self) -> None:
-        table = self.holds.values
-        if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu" or not np.isin(table, (0, 1)).all():
-            rule = "zeros and ones, a row for each point and a column for each label"
-            raise InvalidParameter("holds", self.holds, rule)
+        """Refuse what is not a table of zeros and ones: a row of data would move a sum by its entry, and pay for 1."""
+        array = self.holds.values if isinstance(self.holds, PublicArray) else None
+        if array is None or array.ndim != 2 or array.shape[1] != 2 or not _is_zeros_and_ones(array):
+            raise InvalidParameter("holds", self.holds, _ZEROS_AND_ONES)
 
     @classmethod
     def of(cls, holds: ArrayLike) -> Property:
         """Return the property that a table of zeros and ones, or of true and false, stands for."""
         array = np.asarray(holds)
-        return cls(PublicArray(array.astype(np.int64) if array.dtype.kind == "b" else array))
+        if array.size == 0 or not _is_zeros_and_ones(array):
+            raise InvalidParameter("holds", holds, _ZEROS_AND_ONES)
+        return cls(PublicArray(array.astype(np.int64)))
+
+
+def _is_zeros_and_ones(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "biu" and bool(np.isin(array, (0, 1)).all())
 
 
 def _examples() -> Iterator[Example]:

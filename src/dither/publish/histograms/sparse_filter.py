@@ -81,7 +81,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
     """
 
     name: ClassVar[str] = "sparse-histogram"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     unit: RowUnit = RowUnit(ROW)

@@ -103,7 +103,7 @@ class DiffPart(Composed[Any, ItemSets]):
     """
 
     name: ClassVar[str] = "diffpart"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how many transactions are given up on the way depends on the transactions"
     no_interval_because: ClassVar[str] = "a set that is not released may have been given up at any step"
