@@ -118,5 +118,5 @@ def test_arrays_made_by_hand_are_read_like_lists() -> None:
     tidy = Transactions.of(4, [[2, 0], [1]])
     assert Transactions.of(4, tidy) is tidy
     for values, offsets in (([0, 1], [0, 3]), ([0, 1], [1, 2]), ([0, 1], [0, 2, 1, 2]), ([0], [])):
-        with pytest.raises(InvalidValue, match="offsets divide"):
+        with pytest.raises(InvalidValue, match="offsets that divide"):
             Transactions.of(4, by_hand(values, offsets))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,17 +56,13 @@ class Transactions:
             if not (isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1):
                 raise InvalidValue(name, array, "an array of int64 with one axis")
         values, offsets = self.values, self.offsets
-        ends = offsets.size and offsets[0] == 0 and offsets[-1] == values.size and bool((np.diff(offsets) >= 0).all())
-        if not ends:
-            raise InvalidValue(
-                "offsets", offsets, "where each transaction begins, in order, and where the last one ends"
-            )
-        begins = np.zeros(values.size + 1, dtype=bool)
-        begins[offsets] = True
-        in_order = (np.diff(values) > 0) | begins[1 : values.size]
-        if not (in_order.all() and ((values >= 0) & (values < self.items)).all()):
-            rows = [values[start:end].tolist() for start, end in pairwise(offsets.tolist())]
-            mended = Transactions.of(self.items, rows)
+        divides = offsets.size and offsets[0] == 0 and offsets[-1] == values.size and (np.diff(offsets) >= 0).all()
+        if not divides:
+            raise InvalidValue("offsets", offsets, "offsets that divide the values")
+        owners = self.owners
+        is_inside = values.size == 0 or (values.min() >= 0 and values.max() < self.items)
+        if not (is_inside and (np.diff(owners * self.items + values) > 0).all()):
+            mended = self._of_pairs(self.items, owners, values, len(self))
             object.__setattr__(self, "values", mended.values)
             object.__setattr__(self, "offsets", mended.offsets)
 
@@ -77,7 +73,7 @@ class Transactions:
         if isinstance(data, Transactions):
             if data.items != universe:
                 raise InvalidParameter("items", items, f"{data.items}, as the transactions have")
-            return data.tidied()
+            return data
         if not isinstance(data, list | tuple):
             raise InvalidValue("data", data, "Transactions, or a list of collections of whole numbers")
         flat, sizes = _flattened(data)
@@ -91,24 +87,6 @@ class Transactions:
         pairs = np.unique(owners[inside] * items + values[inside])
         counts = np.bincount(pairs // items, minlength=count)
         return cls(items, pairs % items, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
-
-    def tidied(self) -> Transactions:
-        """Return the same transactions with each item of the universe once, in order; themselves if they are so.
-
-        For arrays that somebody made by hand: an item that stands twice in a transaction would count twice.
-        """
-        values, offsets = self.values, self.offsets
-        fits = all(
-            isinstance(part, np.ndarray) and part.dtype == np.int64 and part.ndim == 1 for part in (values, offsets)
-        )
-        fits = fits and offsets.size > 0 and offsets[0] == 0 and offsets[-1] == values.size
-        if not fits or np.diff(offsets).min(initial=0) < 0:
-            raise InvalidValue("data", self, "transactions whose offsets divide their values")
-        owners = self.owners
-        is_inside = values.size == 0 or (values.min() >= 0 and values.max() < self.items)
-        if is_inside and bool((np.diff(owners * self.items + values) > 0).all()):
-            return self
-        return self._of_pairs(self.items, owners, values, len(self))
 
     @classmethod
     def named(cls, names: Sequence[str], data: Iterable[Any]) -> Transactions:

@@ -49,8 +49,8 @@ class Property:
 
     def __post_init__(self) -> None:
         """Refuse what is not a table of zeros and ones: a row of data would move a sum by its entry, and pay for 1."""
-        array = self.holds.values if isinstance(self.holds, PublicArray) else None
-        if array is None or array.ndim != 2 or array.shape[1] != 2 or not _is_zeros_and_ones(array):
+        array = self.holds.values
+        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind == "b" or not _is_zeros_and_ones(array):
             raise InvalidParameter("holds", self.holds, _ZEROS_AND_ONES)
 
     @classmethod
