@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dither.curator.folder import open_curator as open  # noqa: A004 - as in dither.open("clinic")
     from dither.publish.choose import choose
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "EDGE",
