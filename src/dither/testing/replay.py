@@ -26,11 +26,14 @@ from dither.mechanisms.runner import Runner
 from dither.noise import Noise, system_noise
 from dither.privacy import LARGEST, ONE_WAY, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
+from dither.testing.effects import Effects, watched
+from dither.testing.sameness import difference, held
 
 AnyMechanism = Mechanism[Any, Any]
 AnyPlanned = Composed[Any, Any] | Interactive[Any, Any]
 #: Where in the tree of plans a draw was made; a sibling of a division adds its number.
 Where = tuple[str, ...]
+_LONGEST_CHAIN = 16
 
 
 @dataclass(frozen=True)
@@ -194,18 +197,37 @@ class ReplayRunner(RecordingRunner):
         return count
 
 
-def replay(mechanism: AnyPlanned, data: Any, neighbour: Any, *, d_in: Number = 1) -> list[Violation]:
+@dataclass(frozen=True)
+class Course:
+    """How one run ended: what it returned, what it raised, and what else could be seen of it."""
+
+    out: Any
+    failure: Exception | None
+    effects: Effects
+
+
+def replay(
+    mechanism: AnyPlanned,
+    data: Any,
+    neighbour: Any,
+    *,
+    d_in: Number = 1,
+    runner: RecordingRunner | None = None,
+) -> list[Violation]:
     """Return every way in which frozen runs on ``data`` and ``neighbour``, ``d_in`` units apart, differ.
 
     For an interactive mechanism both are a ``Dialogue``.
-    An empty list is what a private mechanism gives, on every pair of neighbours.
+    An empty list is what a private mechanism gives, on every pair of neighbours. Outputs are compared bit by bit, with
+    everything that can be reached from them; neither may hold a part of its data, and neither run may warn, log, print
+    or change its input. A ``runner`` of your own makes the first run, with other draws than honest ones.
     """
     distance, noise = positive("d_in", d_in), system_noise()
-    first = RecordingRunner(mechanism.plan(), noise, d_in=distance)
-    one = _run(mechanism, data, first)
+    first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
+    one = run_watched(mechanism, data, first)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
-    other = _run(mechanism, neighbour, second)
-    return [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
+    other = run_watched(mechanism, neighbour, second)
+    found = [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
+    return [*found, *_beside(mechanism, first, one, data), *_beside(mechanism, second, other, neighbour)]
 
 
 def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
@@ -220,33 +242,51 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
     return data.lead(mechanism.open(data.data, runner))
 
 
-def _run(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> tuple[Any, Exception | None]:
-    try:
-        return _released(mechanism, data, runner), None
-    except Exception as failure:  # every exception is an observable difference, whatever it is
-        return None, failure
+def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Course:
+    """Return how a run on ``data`` ended."""
+    # An engine may keep what it has computed; its tables must stay as they are.
+    with watched(getattr(data, "frames", data)) as effects:
+        try:
+            out, failure = _released(mechanism, data, runner), None
+        except Exception as raised:  # every exception is an observable difference, whatever it is
+            out, failure = None, raised
+    return Course(out, failure, effects)
 
 
-def _same_course(
-    first: RecordingRunner,
-    second: ReplayRunner,
-    one: tuple[Any, Exception | None],
-    other: tuple[Any, Exception | None],
-) -> list[Violation]:
-    found = []
-    if isinstance(other[1], Diverged):
-        place, _, detail = str(other[1]).partition(": ")
+def _same_course(first: RecordingRunner, second: ReplayRunner, one: Course, other: Course) -> list[Violation]:
+    if isinstance(other.failure, Diverged):
+        place, _, detail = str(other.failure).partition(": ")
         return [Violation("another path was taken", place, detail)]
-    if (one[1] is None) != (other[1] is None) or type(one[1]) is not type(other[1]):
-        found.append(Violation("an exception depends on data", _end(first), f"{one[1]!r} against {other[1]!r}"))
-    elif one[1] is not None:
-        found.append(Violation("a run raised", _end(first), repr(one[1])))
-    elif len(first.tape.events) != len(second.tape.events):
+    if _raised(one.failure) != _raised(other.failure):
+        detail = f"{one.failure!r} against {other.failure!r}"
+        return [Violation("an exception depends on data", _end(first), detail)]
+    if one.failure is not None:
+        return [Violation("a run raised", _end(first), repr(one.failure))]
+    if len(first.tape.events) != len(second.tape.events):
         counts = f"{len(first.tape.events)} draws against {len(second.tape.events)}"
-        found.append(Violation("another path was taken", _end(first), counts))
-    elif not _equal(one[0], other[0]):
-        found.append(Violation("the output depends on data outside its draws", _end(first), "outputs differ"))
+        return [Violation("another path was taken", _end(first), counts)]
+    differs = difference(one.out, other.out)
+    if differs is not None:
+        return [Violation("the output depends on data outside its draws", _end(first), differs)]
+    return []
+
+
+def _beside(mechanism: AnyPlanned, runner: RecordingRunner, course: Course, data: Any) -> list[Violation]:
+    """Return what could be seen of one run beside its output, and what of its data the output holds."""
+    found = [Violation("a run has side effects", _end(runner), one) for one in course.effects.seen]
+    holds = held(course.out, data, mechanism) if course.failure is None else None
+    if holds is not None:
+        found.append(Violation("the output holds its data", _end(runner), f"at {holds}"))
     return found
+
+
+def _raised(failure: BaseException | None) -> list[tuple[str, str]]:
+    """Return the types and messages of an exception and of all that it came from."""
+    chain: list[tuple[str, str]] = []
+    while failure is not None and len(chain) < _LONGEST_CHAIN:
+        chain.append((type(failure).__qualname__, str(failure)))
+        failure = failure.__cause__ or failure.__context__
+    return chain
 
 
 def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation]:
@@ -311,19 +351,13 @@ def _walk(plan: Plan) -> list[Plan]:
     return [plan, *(found for part in parts for found in _walk(part)), *(_walk(inner) if inner is not None else [])]
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(one, other))
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(one == other)
-
-
 def _place() -> str:
     """Return the nearest line of code outside the runners: where the mechanism asked for the draw."""
-    here = {__file__, sys.modules[Runner.__module__].__file__}
-    frame = sys._getframe(1)
-    while frame.f_code.co_filename in here and frame.f_back is not None:
+    here = {sys.modules[Runner.__module__].__file__}
+    frame, room = sys._getframe(1), str(Path(__file__).parent)
+    while frame.f_back is not None and (
+        frame.f_code.co_filename in here or frame.f_code.co_filename.startswith(room)
+    ):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
