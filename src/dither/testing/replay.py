@@ -24,7 +24,7 @@ from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.runner import Runner
 from dither.noise import Noise, system_noise
-from dither.privacy import LARGEST, ONE_WAY, Metric, Plan, Repeats
+from dither.privacy import LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
 from dither.testing.effects import Effects, watched
 from dither.testing.sameness import difference, held
@@ -69,6 +69,12 @@ class Tape:
     events: list[Event] = field(default_factory=list)
     key: int = field(default_factory=lambda: int(system_noise().uniform_below(2**128, 1)[0]))
     divisions: dict[Where, int] = field(default_factory=dict)
+    is_sampled: bool = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether rows were sampled or a number of runs was drawn on the way."""
+        return self.is_sampled or any(event.kind == "count" for event in self.events)
 
 
 class Diverged(DitherError):
@@ -150,6 +156,7 @@ class RecordingRunner(Runner):
 
     def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
         """Return a keyed hash of the content of each row; equal rows are told apart by how many came before."""
+        self.tape.is_sampled = True
         seen: Counter[bytes] = Counter()
         hashes = []
         for row in data:
@@ -206,6 +213,33 @@ class Course:
     effects: Effects
 
 
+@dataclass(frozen=True)
+class Replayed:
+    """Two frozen runs: how they differ, and what each handed to its draws."""
+
+    violations: list[Violation]
+    first: Tape
+    second: Tape
+
+    def walked(self) -> Loss | None:
+        """Return what the draws cost together, each priced at how far its value really moved.
+
+        No price of the whole plan may be below that. None where rows were sampled or runs selected, whose prices are
+        no sums.
+        """
+        if self.violations or self.first.is_random:
+            return None
+        total: Loss = NOTHING
+        for here, there in zip(self.first.events, self.second.events, strict=True):
+            if here.kind == "draw" and isinstance(here.part, Primitive):
+                apart = _apart(here.part, here.value, there.value, here.d_in)
+                total = total + here.part.loss(max((apart or Fraction(0)) - here.part.slack, Fraction(0)))
+        for (_, part), pairs in _talks(self.first, self.second).items():
+            apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs], pairs[0][0].d_in)
+            total = total + part.loss(apart or Fraction(0))
+        return total
+
+
 def replay(
     mechanism: AnyPlanned,
     data: Any,
@@ -221,13 +255,26 @@ def replay(
     everything that can be reached from them; neither may hold a part of its data, and neither run may warn, log, print
     or change its input. A ``runner`` of your own makes the first run, with other draws than honest ones.
     """
+    return replayed(mechanism, data, neighbour, d_in=d_in, runner=runner).violations
+
+
+def replayed(
+    mechanism: AnyPlanned,
+    data: Any,
+    neighbour: Any,
+    *,
+    d_in: Number = 1,
+    runner: RecordingRunner | None = None,
+) -> Replayed:
+    """Return what ``replay`` finds, with the tapes of both runs."""
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
     one = run_watched(mechanism, data, first)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
     other = run_watched(mechanism, neighbour, second)
     found = [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
-    return [*found, *_beside(mechanism, first, one, data), *_beside(mechanism, second, other, neighbour)]
+    found += [*_beside(mechanism, first, one, data), *_beside(mechanism, second, other, neighbour)]
+    return Replayed(found, first.tape, second.tape)
 
 
 def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
@@ -292,20 +339,17 @@ def _raised(failure: BaseException | None) -> list[tuple[str, str]]:
 def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation]:
     found = []
     moved: set[Where] = set()
-    talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
     for here, there in zip(first.events, second.events, strict=False):
         if here.kind == "draw" and isinstance(here.part, Primitive):
-            apart = _apart(here.part, here.value, there.value)
+            apart = _apart(here.part, here.value, there.value, here.d_in)
             allowed = here.d_in * here.stability + here.part.slack
             if apart != 0:
                 moved.add(here.where)
             if apart is None or apart > allowed:
                 found.append(Violation("a value moved too far", here.place, f"by {apart}, {allowed} declared"))
-        elif here.kind == "reply" and here.part is not None:
-            talks.setdefault((here.where, here.part), []).append((here, there))
-    for (where, part), pairs in talks.items():
+    for (where, part), pairs in _talks(first, second).items():
         here = pairs[0][0]
-        apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs])
+        apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs], here.d_in)
         if apart != 0:
             moved.add(where)
         if apart is None or apart > here.d_in * here.stability:
@@ -318,9 +362,18 @@ def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation
     return found
 
 
-def _apart(part: Primitive[Any, Any], one: Any, other: Any) -> Fraction | None:
+def _talks(first: Tape, second: Tape) -> dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]]:
+    """Return the replies of each conversation, in both runs."""
+    talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
+    for here, there in zip(first.events, second.events, strict=False):
+        if here.kind == "reply" and here.part is not None:
+            talks.setdefault((here.where, here.part), []).append((here, there))
+    return talks
+
+
+def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction) -> Fraction | None:
     here, there = part.domain.admit(one), part.domain.admit(other)
-    apart = part.distance.measure(here, there)
+    apart = _measured(part.distance, here, there, d_in)
     if apart is None and part.distance is ONE_WAY and part.slack:
         # Where values may be off by the slack, so may the direction of a change.
         against = min(LARGEST.measure(np.maximum(here, there), side) or 0 for side in (here, there))
@@ -328,13 +381,23 @@ def _apart(part: Primitive[Any, Any], one: Any, other: Any) -> Fraction | None:
     return apart
 
 
-def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]]) -> Fraction | None:
+def _measured(metric: Any, here: Any, there: Any, d_in: Fraction) -> Fraction | None:
+    """Return how far two values are apart; several units may go one way each, and the ways add up."""
+    apart: Fraction | None = metric.measure(here, there)
+    if apart is None and metric is ONE_WAY and d_in > 1:
+        highest = np.maximum(here, there)
+        ways = LARGEST.measure(highest, here), LARGEST.measure(highest, there)
+        return None if None in ways else Fraction(sum(way for way in ways if way is not None))
+    return apart
+
+
+def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]], d_in: Fraction) -> Fraction | None:
     metric = part.distance
     if not (isinstance(metric, Metric) and isinstance(part, InteractivePrimitive)):
         return None
     columns = zip(*((part.domain.admit(one), part.domain.admit(other)) for one, other in pairs), strict=True)
     here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
-    return metric.measure(here, there)
+    return _measured(metric, here, there, d_in)
 
 
 def _sibling(where: Where, division: Where) -> str | None:
