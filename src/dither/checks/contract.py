@@ -27,6 +27,7 @@ from dither.checks.replays import (
     check_wide,
     check_wild_outputs,
     pairs_of,
+    some,
 )
 from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError, InvalidParameter
@@ -45,6 +46,8 @@ _DISTANCES = (Fraction(1), Fraction(2), Fraction(3), Fraction(10))
 _BAD_DISTANCES: tuple[Any, ...] = (float("nan"), float("inf"), -1, "many", True, None, [1])
 _BAD_CONFIDENCES: tuple[Any, ...] = (1, 2, -0.5, float("nan"), "likely", True)
 _COVERAGE_DRAWS = 4000
+_RUNS_FARTHER = 120
+_PAIRS_FOR_TOTALITY = 8
 _FALSE_ALARM = 1e-10
 
 
@@ -125,7 +128,8 @@ def check_total(example: Example) -> None:
         for value in hostile.values(mechanism.domain):
             _answers(partial(_converse, mechanism, [value], system_noise()))
     elif isinstance(mechanism, Composed | Interactive):
-        for here, there, _ in pairs_of(example):
+        # A few pairs, with honest draws on both sides: on all of them a replay finds what raises.
+        for here, there, _ in some(pairs_of(example), _PAIRS_FOR_TOTALITY):
             _answers(partial(record, mechanism, here))
             _answers(partial(record, mechanism, there))
 
@@ -154,6 +158,19 @@ def check_law(example: Example) -> None:
                 partial(_converse, mechanism, here[:2]),
                 partial(_converse, mechanism, there[:2]),
                 mechanism.loss(distance),
+            )
+
+
+def check_law_farther(example: Example) -> None:
+    """Check that the exact law keeps the promised ratio for values two and three apart."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
+        for here, there, distance in hostile.farther_pairs(mechanism, example.data):
+            check_law_by_branching(
+                partial(mechanism.draw, here),
+                partial(mechanism.draw, there),
+                mechanism.loss(distance),
+                runs=_RUNS_FARTHER,
             )
 
 
@@ -195,13 +212,12 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_law,
     check_intervals_cover,
     check_charged_first,
-    check_wild_outputs,
     check_distances,
     check_again,
     check_sampling,
 )
 #: On the first example of a class alone: they are long, and what depends on size does so in every instance.
-CLASS_CHECKS: tuple[Check, ...] = (check_large, check_wide)
+CLASS_CHECKS: tuple[Check, ...] = (check_law_farther, check_wild_outputs, check_large, check_wide)
 
 
 def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import cycle
 from typing import Any
 
 from dither.checks.sampling import sampling_checks
@@ -18,7 +19,7 @@ from dither.noise import system_noise
 from dither.privacy import Loss
 from dither.testing import hostile
 from dither.testing.hostile import Pair
-from dither.testing.replay import replayed, run_watched
+from dither.testing.replay import Replayed, replayed, run_watched
 from dither.testing.sameness import Portrait, digest, portrait, unlike
 from dither.testing.sizes import far_pairs, large_pairs, wide_example, wide_pairs
 from dither.testing.state import Snapshot, changed, generators, in_child, snapshot
@@ -47,17 +48,17 @@ def check_wild_outputs(example: Example) -> None:
     """Check that whatever the draws gave, neighbours take the same path and give the same output."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
-        for turn, pair in zip(range(TURNS), _some(pairs_of(example), TURNS), strict=False):
-            runner = WildRunner(mechanism.plan(), system_noise(), turn=turn, d_in=Fraction(pair[2]))
-            _follow(mechanism, pair, runner)
+        # Each pair with another kind of outputs.
+        for turn, pair in zip(range(TURNS), cycle(some(pairs_of(example), TURNS)), strict=False):
+            _follow(mechanism, pair, _wild(mechanism, pair, turn))
 
 
 def check_distances(example: Example) -> None:
     """Check that inputs two and three units apart are told apart no better than is charged, in both directions."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
-        for pair in (*pairs_of(example)[:2], *far_pairs(example)):
-            _follow(mechanism, pair)
+        for pair in (*(example.neighbours or pairs_of(example))[:3], *far_pairs(example)):
+            _priced(mechanism, pair)
 
 
 def check_large(example: Example) -> None:
@@ -73,22 +74,23 @@ def check_wide(example: Example) -> None:
     """Check that an instance with many columns, attributes, cells or items keeps what the small one keeps."""
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
-        for pair in wide_pairs(wide):
+        for number, pair in enumerate(wide_pairs(wide)):
             if not _is_refused(wide.mechanism, pair[0]):
-                _follow(wide.mechanism, pair)
+                # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
+                _follow(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
 
 
 def check_again(example: Example) -> None:
     """Check that a run leaves nothing behind: the same draws give the same output whatever was run before."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
-        here, there, _ = _some(pairs_of(example), 1)[0]
+        here, there = _two(example)
         first = _course(mechanism, here)
         kept = digest(vars(mechanism))
         for data in (there, here):
             differs = unlike(first, _course(mechanism, data))
-            require(differs is None, f"the same draws gave another output after a run on a neighbour, {differs}")
-        require(kept == digest(vars(mechanism)), "the record of public parameters was changed by a run")
+            require(differs is None, f"the same draws gave another output after a run on other data, {differs}")
+            require(kept == digest(vars(mechanism)), "the record of public parameters was changed by a run")
 
 
 def check_sampling(example: Example) -> None:
@@ -101,12 +103,12 @@ def check_sampling(example: Example) -> None:
 def check_histories(examples: Sequence[Example]) -> None:
     """Check that processes with different histories give the same outputs, and keep the same state.
 
-    One child of this process runs every example on its data, another on a neighbour and then, the last first, on the
-    data. Draws are the same in all runs, so all outputs must be; and what modules, classes and functions keep must not
+    One child of this process runs every example on its data, another on other data and then, the last first, on the
+    first. Draws are the same in all runs, so all outputs must be; and what modules, classes and functions keep must not
     depend on which data was seen.
     """
     planned = [one for one in examples if isinstance(one.mechanism, Composed | Interactive)]
-    pairs = [(one.mechanism, _some(pairs_of(one), 1)[0]) for one in planned]
+    pairs = [(one.mechanism, _two(one)) for one in planned]
     here, kept = in_child(lambda: _seen([(mechanism, pair[0]) for mechanism, pair in pairs]))
     there, kept_there, again = in_child(
         lambda: (
@@ -115,11 +117,18 @@ def check_histories(examples: Sequence[Example]) -> None:
         )
     )
     for (mechanism, _), one, other, later in zip(pairs, here, there, again, strict=True):
-        for history, found in (("of a neighbour", other), ("after others", later)):
+        for history, found in (("on other data", other), ("after others", later)):
             differs = unlike(one, found)
             require(differs is None, f"{mechanism.name}, {history}, in another process: {differs}")
     places = changed(kept, kept_there)
     require(not places, f"what was run is kept in {', '.join(places[:5])}")
+
+
+def _two(example: Example) -> tuple[Any, Any]:
+    """Return the data of an example and other data, as far from it as is at hand."""
+    farthest = list(far_pairs(example))
+    there = farthest[-2][1] if farthest else pairs_of(example)[0][1]
+    return example.data, there
 
 
 def _seen(runs: Sequence[tuple[Any, Any]]) -> tuple[list[Portrait], Snapshot]:
@@ -135,14 +144,24 @@ def _course(mechanism: Planned, data: Any) -> Portrait:
     return portrait((course.out, repr(course.failure), course.effects.seen))
 
 
-def _follow(mechanism: Planned, pair: Pair, runner: WildRunner | None = None) -> None:
+def _follow(mechanism: Planned, pair: Pair, runner: WildRunner | None = None) -> Replayed:
     here, there, apart = pair
     found = replayed(mechanism, here, there, d_in=apart, runner=runner)
     for violation in found.violations:
         raise ContractViolation(str(violation))
-    walked, price = found.walked(), mechanism.loss(apart)
+    return found
+
+
+def _wild(mechanism: Planned, pair: Pair, turn: int) -> WildRunner:
+    return WildRunner(mechanism.plan(), system_noise(), turn=turn, d_in=Fraction(pair[2]))
+
+
+def _priced(mechanism: Planned, pair: Pair) -> None:
+    """Replay a pair, and refuse a price of the whole that is below the prices of its draws."""
+    found, price = _follow(mechanism, pair), mechanism.loss(pair[2])
+    walked = found.walked()
     if walked is not None and price.delta == 0:
-        _covers(price, walked, apart)
+        _covers(price, walked, pair[2])
 
 
 def _covers(price: Loss, walked: Loss, apart: Any) -> None:
@@ -151,7 +170,9 @@ def _covers(price: Loss, walked: Loss, apart: Any) -> None:
         told = f"the draws cost epsilon = {walked.pure} at distance {apart}, {price.pure} is charged"
         require(walked.pure <= price.pure, told)
     if walked.delta == 0:
-        require(walked.rho <= price.rho, f"the draws cost rho = {walked.rho} at distance {apart}, {price.rho} is charged")
+        require(
+            walked.rho <= price.rho, f"the draws cost rho = {walked.rho} at distance {apart}, {price.rho} is charged"
+        )
 
 
 def _is_refused(mechanism: Planned, data: Any) -> bool:
@@ -159,7 +180,7 @@ def _is_refused(mechanism: Planned, data: Any) -> bool:
     return isinstance(run_watched(mechanism, data, canned(mechanism.plan())).failure, InvalidValue)
 
 
-def _some(pairs: Sequence[Pair], count: int) -> list[Pair]:
+def some(pairs: Sequence[Pair], count: int) -> list[Pair]:
     """Return so many pairs from all over a list, its last one included."""
     step = max(1, len(pairs) // count)
     return list(pairs)[::-step][:count]

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.law import check_law_by_branching
 from dither.checks.violation import ContractViolation, require
-from dither.mechanisms import Geometric, Runner
+from dither.mechanisms import Geometric, RandomisedResponse, Runner
 from dither.noise import Noise, system_noise
 from dither.privacy import Best, Plan, Repeats, Sampled, SampledExactly, Use
 from dither.testing.branching import branch_outcomes
@@ -26,7 +27,7 @@ _ROWS = 4
 _RUNS = 400
 _COUNTED = 6
 #: With more rows than this a sample of fixed size is drawn in another way.
-_MANY = 60
+_MANY = 36
 #: Rounding of the chances of coins, which the branches make on the safe side.
 _TINY = Fraction(1, 2**40)
 
@@ -38,6 +39,22 @@ def check_poisson_sample(rate: Fraction, rows: int = _ROWS) -> None:
     found = branch_outcomes(lambda noise: tuple(Runner(plan, noise).sampled(data, rate)[0]), runs=_RUNS)
     for subset in _subsets(data):
         _compare(found, subset, rate ** len(subset) * (1 - rate) ** (rows - len(subset)), "a Poisson sample")
+
+
+def check_sampled_price(rate: Fraction) -> None:
+    """Check that telling whether a Poisson sample is empty loses no more than its plan says for one to three rows.
+
+    Of all that can be asked of a sample this loses most: one row of several in it changes the answer for good.
+    """
+    answer = RandomisedResponse(epsilon=1)
+    plan = Sampled(Use(answer), rate)
+
+    def is_empty(rows: int, source: Noise) -> int:
+        sample, run = Runner(plan, source).sampled(list(range(rows)), rate)
+        return run(answer, int(not sample))
+
+    for apart in (1, 2, 3):
+        check_law_by_branching(partial(is_empty, 0), partial(is_empty, apart), plan.loss(apart), runs=_RUNS)
 
 
 def check_fixed_sample(kept: int, of: int) -> None:
@@ -59,11 +76,13 @@ def check_number_of_runs(repeats: Repeats) -> None:
         logarithmic = float(1 - repeats.stop) ** runs / runs / math.log(1 / float(repeats.stop))
         expected = Fraction(geometric if repeats.shape else logarithmic)
         low, high = expected * (1 - Fraction(1, 10**9)), expected * (1 + Fraction(1, 10**9))
-        require(found.brackets(runs, low, high), f"{runs} runs come with another probability than {float(expected):.4g}")
+        require(
+            found.brackets(runs, low, high), f"{runs} runs come with another probability than {float(expected):.4g}"
+        )
 
 
 def check_many_rows(samples: int, false_alarm: float) -> None:
-    """Check by sampling that rows at every place of a longer table, and pairs of them, are drawn as often as they ought.
+    """Check by sampling that rows at every place of a longer table, and pairs of them, are drawn as often as is due.
 
     For sound samplers the check fails with probability at most ``false_alarm`` (Hoeffding's inequality over all tests).
     """
@@ -88,6 +107,7 @@ def sampling_checks(plan: Plan) -> Iterator[Callable[[], None]]:
     for part in _parts(plan):
         if isinstance(part, Sampled):
             yield partial(check_poisson_sample, part.rate)
+            yield partial(check_sampled_price, part.rate)
         elif isinstance(part, SampledExactly):
             of = min(int(part.of), _ROWS)
             yield partial(check_fixed_sample, max(1, round(int(part.kept) * of / int(part.of))), of)
@@ -126,4 +146,6 @@ def _subsets(rows: list[int]) -> Iterator[tuple[int, ...]]:
 def _compare(found: Enumeration, subset: tuple[int, ...], expected: Fraction, name: str) -> None:
     if not found.brackets(subset, max(expected - _TINY, Fraction(0)), expected + _TINY):
         mass = float(found.mass.get(subset, Fraction(0)))
-        raise ContractViolation(f"{name} is the rows {subset} with probability {mass:.4g}, and not {float(expected):.4g}")
+        raise ContractViolation(
+            f"{name} is the rows {subset} with probability {mass:.4g}, and not {float(expected):.4g}"
+        )

@@ -52,7 +52,9 @@ def watched(*given: Any) -> Iterator[Effects]:
         root.removeHandler(listener)
         effects.seen += [f"warning: {one.category.__name__}: {one.message}" for one in warned]
         effects.seen += listener.records
-        effects.seen += [f"{name}: {text.getvalue()!r}" for name, text in (("stdout", out), ("stderr", err)) if text.tell()]
+        effects.seen += [
+            f"{name}: {text.getvalue()!r}" for name, text in (("stdout", out), ("stderr", err)) if text.tell()
+        ]
         for one, portrayed in zip(given, before, strict=True):
             change = unlike(portrayed, portrait(one))
             if change is not None:

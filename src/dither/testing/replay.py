@@ -9,6 +9,7 @@ statistics. The recorder holds private values: it is for tests and audits only.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ AnyPlanned = Composed[Any, Any] | Interactive[Any, Any]
 #: Where in the tree of plans a draw was made; a sibling of a division adds its number.
 Where = tuple[str, ...]
 _LONGEST_CHAIN = 16
+#: Where runners are: this room, and the module of the runner itself.
+_RUNNERS = (f"{Path(__file__).parent}{os.sep}", str(sys.modules[Runner.__module__].__file__))
 
 
 @dataclass(frozen=True)
@@ -272,9 +275,28 @@ def replayed(
     one = run_watched(mechanism, data, first)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
     other = run_watched(mechanism, neighbour, second)
-    found = [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
-    found += [*_beside(mechanism, first, one, data), *_beside(mechanism, second, other, neighbour)]
+    # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (data, None), distance)
     return Replayed(found, first.tape, second.tape)
+
+
+def compared(
+    public: Any, tapes: tuple[Tape, Tape], courses: tuple[Course, Course], data: tuple[Any, Any], distance: Fraction
+) -> list[Violation]:
+    """Return every way in which two runs differ, and what could be seen of either beside its output.
+
+    Args:
+        public: an object with parts that data and outputs may share, such as a schema.
+        tapes: of both runs.
+        courses: how both ended.
+        data: of both, no part of which may be in their outputs; None where that is not looked for.
+        distance: how far apart the data are.
+
+    """
+    found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]
+    for tape, course, given in zip(tapes, courses, data, strict=True):
+        found += _beside(public, tape, course, given)
+    return found
 
 
 def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
@@ -300,7 +322,8 @@ def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Co
     return Course(out, failure, effects)
 
 
-def _same_course(first: RecordingRunner, second: ReplayRunner, one: Course, other: Course) -> list[Violation]:
+def _same_course(tapes: tuple[Tape, Tape], one: Course, other: Course) -> list[Violation]:
+    first, second = tapes
     if isinstance(other.failure, Diverged):
         place, _, detail = str(other.failure).partition(": ")
         return [Violation("another path was taken", place, detail)]
@@ -309,8 +332,8 @@ def _same_course(first: RecordingRunner, second: ReplayRunner, one: Course, othe
         return [Violation("an exception depends on data", _end(first), detail)]
     if one.failure is not None:
         return [Violation("a run raised", _end(first), repr(one.failure))]
-    if len(first.tape.events) != len(second.tape.events):
-        counts = f"{len(first.tape.events)} draws against {len(second.tape.events)}"
+    if len(first.events) != len(second.events):
+        counts = f"{len(first.events)} draws against {len(second.events)}"
         return [Violation("another path was taken", _end(first), counts)]
     differs = difference(one.out, other.out)
     if differs is not None:
@@ -318,12 +341,12 @@ def _same_course(first: RecordingRunner, second: ReplayRunner, one: Course, othe
     return []
 
 
-def _beside(mechanism: AnyPlanned, runner: RecordingRunner, course: Course, data: Any) -> list[Violation]:
+def _beside(public: Any, tape: Tape, course: Course, data: Any) -> list[Violation]:
     """Return what could be seen of one run beside its output, and what of its data the output holds."""
-    found = [Violation("a run has side effects", _end(runner), one) for one in course.effects.seen]
-    holds = held(course.out, data, mechanism) if course.failure is None else None
+    found = [Violation("a run has side effects", _end(tape), one) for one in course.effects.seen]
+    holds = held(course.out, data, public) if course.failure is None and data is not None else None
     if holds is not None:
-        found.append(Violation("the output holds its data", _end(runner), f"at {holds}"))
+        found.append(Violation("the output holds its data", _end(tape), f"at {holds}"))
     return found
 
 
@@ -416,14 +439,11 @@ def _walk(plan: Plan) -> list[Plan]:
 
 def _place() -> str:
     """Return the nearest line of code outside the runners: where the mechanism asked for the draw."""
-    here = {sys.modules[Runner.__module__].__file__}
-    frame, room = sys._getframe(1), str(Path(__file__).parent)
-    while frame.f_back is not None and (
-        frame.f_code.co_filename in here or frame.f_code.co_filename.startswith(room)
-    ):
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_RUNNERS):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_lineno}"
 
 
-def _end(runner: RecordingRunner) -> str:
-    return runner.tape.events[-1].place if runner.tape.events else "the beginning"
+def _end(tape: Tape) -> str:
+    return tape.events[-1].place if tape.events else "the beginning"

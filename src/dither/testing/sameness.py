@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import pickle
+import struct
 import types
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import is_dataclass
 from decimal import Decimal
 from enum import Enum
@@ -22,9 +23,14 @@ from typing import Any
 import numpy as np
 
 _MOST_SHOWN = 120
+_BITS = struct.Struct("<d")
 _PLAIN = (type(None), bool, int, str, bytes, Fraction, Decimal, type(Ellipsis), type(NotImplemented))
 _NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
 _BUILT_IN = (list, tuple, deque, set, frozenset, dict, types.MappingProxyType)
+
+#: Looked up before anything else, for speed.
+_COMMON = frozenset({*_PLAIN, float, complex, np.float64, np.int64, np.bool_})
+_COMPOSITE = frozenset({*_BUILT_IN, np.ndarray})
 
 Portrait = list[tuple[str, str]]
 
@@ -58,8 +64,8 @@ def portrait(thing: Any) -> Portrait:
 def difference(one: Any, other: Any) -> str | None:
     """Return the first place at which two objects differ and how, or None if there is none.
 
-    >>> difference(np.float32(1), np.float64(1))
-    "at the whole: float32 array-scalar b'...' against float64 ..."
+    >>> difference([0.0, 1], [-0.0, 1])
+    'at .0: float 0000000000000000 against float 0000000000000080'
     >>> difference([0.0, 1], [0.0, 1]) is None
     True
 
@@ -107,15 +113,20 @@ def held(released: Any, data: Any, public: Any = None) -> str | None:
         public: an object with parts that both may share, such as a schema.
 
     """
-    shared = {id(one) for _, one in reached(public)}
-    inside = [(place, one) for place, one in reached(data) if id(one) not in shared and _changes(one)]
-    ids = {id(one) for _, one in inside}
-    arrays = [one for _, one in inside if isinstance(one, np.ndarray) and one.size]
+    if _is_plain(released):
+        return None
+    inside = [data] if type(data) is np.ndarray else [one for _, one in reached(data) if _changes(one)]
+    ids = {id(one) for one in inside}
+    arrays = [one for one in inside if isinstance(one, np.ndarray) and one.size]
+    shared: set[int] | None = None
     for place, one in reached(released):
-        if id(one) in ids:
-            return place or "the whole"
-        if isinstance(one, np.ndarray) and any(np.may_share_memory(one, array) for array in arrays):
-            return f"{place or 'the whole'}, in memory"
+        found = id(one) in ids
+        is_memory = not found and isinstance(one, np.ndarray) and any(np.may_share_memory(one, each) for each in arrays)
+        if found or is_memory:
+            # Rarely needed, and long: only now.
+            shared = {id(each) for _, each in reached(public)} if shared is None else shared
+            if id(one) not in shared:
+                return f"{place or 'the whole'}{', in memory' if is_memory else ''}"
     return None
 
 
@@ -125,18 +136,29 @@ def _changes(thing: Any) -> bool:
         return True
     return not (
         isinstance(thing, (*_NAMED, tuple, frozenset, Enum, types.FunctionType, types.MappingProxyType))
-        or (is_dataclass(thing) and getattr(type(thing), "__dataclass_params__").frozen)
+        or (is_dataclass(thing) and type(thing).__dataclass_params__.frozen)
     )
 
 
 def _is_plain(thing: Any) -> bool:
-    return isinstance(thing, (*_PLAIN, float, complex, np.generic, Enum, *_NAMED))
+    kind = type(thing)
+    return kind in _COMMON or (
+        kind not in _COMPOSITE and isinstance(thing, (*_PLAIN, float, complex, np.generic, Enum, *_NAMED))
+    )
 
 
 def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Return what stands at a place, and the parts below it."""
     kind = type(thing)
     name = kind.__qualname__
+    if kind in _PLAIN:
+        return f"{name} {thing!r}", []
+    if kind is float:
+        return f"float {_BITS.pack(thing).hex()}", []
+    if kind is np.ndarray:
+        return _of_array(thing)
+    if kind in _BUILT_IN:
+        return _of_container(thing)
     if isinstance(thing, Enum):
         return f"{name} {thing.name}", []
     if isinstance(thing, np.generic):
@@ -183,7 +205,7 @@ def _of_array(array: np.ndarray[Any, Any]) -> tuple[str, list[tuple[str, Any]]]:
 
 def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     text = f"{type(thing).__qualname__} of {len(thing)}"
-    if isinstance(thing, Mapping):
+    if isinstance(thing, dict | types.MappingProxyType):
         parts = []
         for number, (key, value) in enumerate(thing.items()):
             shown = _short(repr(key)) if _is_plain(key) else str(number)
@@ -205,20 +227,28 @@ def _of_object(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     try:
         # What is made in another language tells itself in its own way.
         return text, [("reduced", pickle.dumps(thing, protocol=4))]
-    except Exception:  # noqa: BLE001 - locks and the like hold nothing that could be told
+    except Exception:  # locks and the like hold nothing that could be told
         return text, []
 
 
 def _own(thing: Any) -> list[tuple[str, Any]]:
     """Return the attributes of an object itself, those in slots included."""
+    if type(thing) in _COMPOSITE:
+        return []
     parts = list(getattr(thing, "__dict__", {}).items())
-    for kind in type(thing).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
+    return parts + [(slot, getattr(thing, slot)) for slot in _slots(type(thing)) if hasattr(thing, slot)]
+
+
+@functools.cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """Return the names of the slots of a class and of all that it is made of."""
+    found = []
+    for one in kind.__mro__:
+        slots = one.__dict__.get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:
-            mangled = f"_{kind.__name__.lstrip('_')}{slot}" if slot.startswith("__") and slot[-2:] != "__" else slot
-            if mangled not in ("__dict__", "__weakref__") and hasattr(thing, mangled):
-                parts.append((mangled, getattr(thing, mangled)))
-    return parts
+            is_hidden = slot.startswith("__") and not slot.endswith("__")
+            found.append(f"_{one.__name__.lstrip('_')}{slot}" if is_hidden else slot)
+    return tuple(name for name in found if name not in ("__dict__", "__weakref__"))
 
 
 def _content(cell: Any) -> Any:

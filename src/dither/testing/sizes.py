@@ -23,6 +23,7 @@ ROWS: Final = 300
 _COLUMNS, _ATTRIBUTES, _CELLS, _ITEMS = 6, 7, 64, 24
 _TIMES = 4
 _FARTHEST = 3
+_SHARES = (0.55, 0.65, 0.25)
 
 
 def large_pairs(example: Example) -> list[Pair]:
@@ -65,7 +66,14 @@ def wide_example(example: Example) -> Example | None:
 
 def wide_pairs(example: Example) -> list[Pair]:
     """Return small and large neighbours of an instance that was widened."""
-    return [*list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
+    made = [*list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
+    if example.mechanism.distance in (L1, L2) and isinstance(example.data, np.ndarray):
+        # Nearly empty, and one unit in a cell that was.
+        nothing = np.zeros_like(example.data)
+        one = nothing.copy()
+        one.flat[one.size // 2] = 1
+        made.append((nothing, one, 1))
+    return made
 
 
 def far_pairs(example: Example) -> Iterator[Pair]:
@@ -98,7 +106,8 @@ def _one_further(mechanism: Mechanism[Any, Any], data: Any, number: int) -> Any:
     if isinstance(mechanism.distance, Unit) and mechanism.distance.relation is Relation.REPLACE:
         # Each time the first unit makes room, so the same odd one would be taken out again.
         return _turned(made[number % len(made)])
-    return made[(3 * number) % len(made)]
+    # From all over: very large rows, odd ones, and one that leaves.
+    return made[int(_SHARES[number % len(_SHARES)] * len(made))]
 
 
 def _turned(data: Any) -> Any:
@@ -118,7 +127,11 @@ def _adds(distance: Any) -> bool:
 
 
 def _without(rows: Any, place: int) -> Any:
-    return np.delete(rows, place, axis=0) if isinstance(rows, np.ndarray) else type(rows)([*rows[:place], *rows[place + 1 :]])
+    return (
+        np.delete(rows, place, axis=0)
+        if isinstance(rows, np.ndarray)
+        else type(rows)([*rows[:place], *rows[place + 1 :]])
+    )
 
 
 def _cycled(data: Any, count: int) -> Any:
@@ -127,7 +140,9 @@ def _cycled(data: Any, count: int) -> Any:
         if data.ndim == 1:
             return np.resize(data, count)
         places = np.arange(count)
-        return np.column_stack([column[(places * (number + 1) + number) % len(data)] for number, column in enumerate(data.T)])
+        return np.column_stack(
+            [column[(places * (number + 1) + number) % len(data)] for number, column in enumerate(data.T)]
+        )
     return type(data)([data[place % len(data)] for place in range(count)])
 
 

@@ -46,7 +46,7 @@ def changed(before: Snapshot, after: Snapshot) -> list[str]:
 
 def generators() -> str:
     """Return a digest of the generators that belong to everybody, and from which nobody should draw."""
-    return digest([np.random.get_state(), random.getstate()])  # noqa: NPY002 - to see that nobody draws from it
+    return digest([np.random.get_state(), random.getstate()])
 
 
 def in_child(call: Callable[[], Any]) -> Any:
@@ -62,7 +62,7 @@ def in_child(call: Callable[[], Any]) -> Any:
         try:
             try:
                 answer = True, call()
-            except Exception as failure:  # noqa: BLE001 - told to the parent, who raises it
+            except Exception as failure:  # told to the parent, who raises it
                 answer = False, failure
             with os.fdopen(writing, "wb") as pipe:
                 pickle.dump(answer, pipe)

@@ -79,7 +79,7 @@ def other_value(part: Mechanism[Any, Any], value: Any, turn: int, number: int = 
         return int(made) if domain.shape == () else made
     if isinstance(value, Counter):
         # Cells have numbers. What a key may be is known to the data alone, so that of keys there are none.
-        return Counter() if turn % 2 == 0 else Counter({0: _LARGE})
+        return Counter() if turn % 2 == 0 else Counter({0: _LARGE, 1: _LARGE, 2: _LARGE})
     if isinstance(value, Floored):
         return Floored(0, {} if turn % 2 == 0 else {number % 3: _LARGE})
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], int):
