@@ -58,12 +58,17 @@ def test_all_of_them_are_there_and_most_need_no_sample() -> None:
 
 
 def test_what_mutants_spoil_is_a_copy() -> None:
-    kept = {name: digest(list(find(name).examples())) for name in (HISTOGRAM, LINEAR, BAYES)}
-    before = snapshot()
-    for number in (40, 53, 62):
-        assert try_mutant(MUTANTS[number]).is_killed
-    assert {name: digest(list(find(name).examples())) for name in kept} == kept
-    assert changed(before, snapshot()) == []
+    def state() -> dict[str, str]:
+        examples = {name: digest(list(find(name).examples())) for name in (HISTOGRAM, LINEAR, BAYES)}
+        return examples | snapshot()
+
+    # Caches of public parameters are filled the first time.
+    before: dict[str, str] = {}
+    for _ in range(2):
+        before = state()
+        for number in (40, 53, 62):
+            assert try_mutant(MUTANTS[number]).is_killed
+    assert changed(before, state()) == []
 
 
 def test_a_mutant_that_changes_nothing_survives() -> None:
