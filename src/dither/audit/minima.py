@@ -54,7 +54,7 @@ def minima_test(draws: int, *, false_alarm: float = 1e-6) -> dict[str, tuple[Fit
         for what, column, up_to in tests:
             told = f"objective perturbation, {what} of the {name} term"
             law = Law(told, partial(_some, column), up_to, 0.0)
-            fit = noise_test(column, partial(up_to, factor=1.0), false_alarm=false_alarm / 4)
+            fit = noise_test(column, partial(_unscaled, up_to), false_alarm=false_alarm / 4)
             # A direction has no scale.
             found[told] = fit, smallest_scale_error(law, fit.seen) if what == "length" else 0.0
     return found
@@ -92,6 +92,10 @@ def _lengths(part: PerturbedMinimum) -> Callable[[Floats, float], Floats]:
 
 def _directions(x: Floats, factor: float) -> Floats:
     return np.clip((x + math.pi) / (2 * math.pi), 0, 1)
+
+
+def _unscaled(up_to: Callable[[Floats, float], Floats], x: Floats) -> Floats:
+    return up_to(x, 1.0)
 
 
 def _some(column: Floats, count: int) -> Floats:

@@ -109,13 +109,14 @@ def check_histories(examples: Sequence[Example]) -> None:
     """
     planned = [one for one in examples if isinstance(one.mechanism, Composed | Interactive)]
     pairs = [(one.mechanism, _two(one)) for one in planned]
-    here, kept = in_child(lambda: _seen([(mechanism, pair[0]) for mechanism, pair in pairs]))
-    there, kept_there, again = in_child(
+    here, kept, is_still = in_child(lambda: _seen([(mechanism, pair[0]) for mechanism, pair in pairs]))
+    there, kept_there, is_still_there, again = in_child(
         lambda: (
             *_seen([(mechanism, pair[1]) for mechanism, pair in pairs]),
             _seen([(mechanism, pair[0]) for mechanism, pair in reversed(pairs)])[0][::-1],
         )
     )
+    require(is_still and is_still_there, "a run drew from a generator that belongs to everybody")
     for (mechanism, _), one, other, later in zip(pairs, here, there, again, strict=True):
         for history, found in (("on other data", other), ("after others", later)):
             differs = unlike(one, found)
@@ -131,11 +132,11 @@ def _two(example: Example) -> tuple[Any, Any]:
     return example.data, there
 
 
-def _seen(runs: Sequence[tuple[Any, Any]]) -> tuple[list[Portrait], Snapshot]:
+def _seen(runs: Sequence[tuple[Any, Any]]) -> tuple[list[Portrait], Snapshot, bool]:
+    """Return what runs end with, what is kept after them, and whether no generator of everybody's was drawn from."""
     before = generators()
     found = [_course(mechanism, data) for mechanism, data in runs]
-    require(before == generators(), "a run drew from a generator that belongs to everybody")
-    return found, snapshot(*(mechanism for mechanism, _ in runs))
+    return found, snapshot(*(mechanism for mechanism, _ in runs)), before == generators()
 
 
 def _course(mechanism: Planned, data: Any) -> Portrait:

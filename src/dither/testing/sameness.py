@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import pickle
 import struct
 import types
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -134,10 +132,9 @@ def _changes(thing: Any) -> bool:
     """Whether an object can change, so that it is itself and no other; records and values are shared by many."""
     if isinstance(thing, np.ndarray | list | dict | set | deque | bytearray):
         return True
-    return not (
-        isinstance(thing, (*_NAMED, tuple, frozenset, Enum, types.FunctionType, types.MappingProxyType))
-        or (is_dataclass(thing) and type(thing).__dataclass_params__.frozen)
-    )
+    settings = getattr(type(thing), "__dataclass_params__", None)
+    is_shared = isinstance(thing, (*_NAMED, tuple, frozenset, Enum, types.FunctionType, types.MappingProxyType))
+    return not (is_shared or (settings is not None and settings.frozen))
 
 
 def _is_plain(thing: Any) -> bool:
@@ -226,7 +223,7 @@ def _of_object(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
         return text, parts
     try:
         # What is made in another language tells itself in its own way.
-        return text, [("reduced", pickle.dumps(thing, protocol=4))]
+        return text, [("reduced", thing.__reduce_ex__(4))]
     except Exception:  # locks and the like hold nothing that could be told
         return text, []
 
@@ -240,7 +237,7 @@ def _own(thing: Any) -> list[tuple[str, Any]]:
 
 
 @functools.cache
-def _slots(kind: type) -> tuple[str, ...]:
+def _slots(kind: Any) -> tuple[str, ...]:
     """Return the names of the slots of a class and of all that it is made of."""
     found = []
     for one in kind.__mro__:

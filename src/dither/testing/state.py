@@ -8,9 +8,8 @@ caches. Caches that are filled from public parameters are the same after runs on
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
-import random
 import sys
 import types
 import warnings
@@ -46,11 +45,11 @@ def changed(before: Snapshot, after: Snapshot) -> list[str]:
 
 def generators() -> str:
     """Return a digest of the generators that belong to everybody, and from which nobody should draw."""
-    return digest([np.random.get_state(), random.getstate()])
+    return digest([np.random.get_state(), sys.modules["random"].getstate()])
 
 
 def in_child(call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns in a child of this process, whose memory is lost with it."""
+    """Return what ``call`` returns in a child of this process, whose memory is lost with it: plain JSON data."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Later Pythons warn of forks beside threads; the child waits for none.
@@ -58,27 +57,27 @@ def in_child(call: Callable[[], Any]) -> Any:
         child = os.fork()
     if child == 0:
         # Nothing of the parent's may run in the child, not even its handlers at exit.
-        code = 1
         try:
-            try:
-                answer = True, call()
-            except Exception as failure:  # told to the parent, who raises it
-                answer = False, failure
+            answer = _told(call)
             with os.fdopen(writing, "wb") as pipe:
-                pickle.dump(answer, pipe)
-            code = 0
+                pipe.write(answer)
         finally:
-            os._exit(code)
+            os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         content = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if status:
-        raise RuntimeError("a child of this process failed")
-    is_returned, answer = pickle.loads(content)  # noqa: S301 - written by ourselves
-    if not is_returned:
-        raise answer
-    return answer
+    os.waitpid(child, 0)
+    record = json.loads(content) if content else {"failed": "without a word"}
+    if "failed" in record:
+        raise RuntimeError(f"a child of this process failed: {record['failed']}")
+    return record["returned"]
+
+
+def _told(call: Callable[[], Any]) -> bytes:
+    try:
+        return json.dumps({"returned": call()}).encode()
+    except Exception as failure:  # told to the parent, who raises it
+        return json.dumps({"failed": f"{type(failure).__name__}: {failure}"}).encode()
 
 
 def _places() -> Iterator[tuple[str, Any]]:

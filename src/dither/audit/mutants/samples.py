@@ -34,7 +34,7 @@ def _runs() -> None:
 
 
 def _first_rows(before: Any, self: Any, data: Any, rate: Fraction) -> Any:
-    return np.arange(len(data)) < rate * len(data)
+    return np.arange(len(data)) < float(rate * len(data))
 
 
 def _one_coin_for_all(before: Any, self: Any, data: Any, rate: Fraction) -> Any:
