@@ -23,6 +23,7 @@ from dither.audit.accountants import Agreement, audit_accountants
 from dither.audit.accounts import SECONDS_COMPOSED, Account, account
 from dither.audit.minima import minima_test
 from dither.audit.queries import Found, brute_force
+from dither.audit.small import audited, ranked
 from dither.audit.subjects import subjects_of
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, registered
 
@@ -138,16 +139,17 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     is_all = not names or "all" in names
     parts = PARTS if is_all else [name for name in PARTS if name in names]
     wanted = list(registered()) if is_all else [name for name in names if name not in PARTS]
-    found = {name: subjects_of(name) for name in wanted}
+    found = {name: audited(name) for name in wanted}
     total = sum(map(len, found.values()))
     share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
     tasks = []
     for name, subjects in found.items():
         for number, one in enumerate(subjects):
             mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
-            # Of a composed mechanism the first instance is the smallest: it gets the time. All share the pairs.
+            # Of a composed mechanism the last instance is made to tell: it gets the time. All share the pairs.
             is_planned = isinstance(mechanism, Composed | Interactive)
-            seconds = (SECONDS_COMPOSED if number == 0 else _SECONDS_OTHERS) if is_planned else None
+            is_last = number == len(subjects) - 1
+            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) if is_planned else None
             replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
             tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
     blocks = {
@@ -217,7 +219,9 @@ def run_all(
 def work(task: Task) -> object:
     """Do one task and return what it found."""
     if task.kind == "mechanism":
-        one = subjects_of(task.name)[task.number]
+        one = audited(task.name)[task.number]
+        if isinstance(one, Example) and task.number >= len(subjects_of(task.name)):
+            one = ranked(one)
         return account(
             task.name,
             task.number,

@@ -7,7 +7,8 @@ the first ones the rest is left out; one that is shorter is filled up. How many 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +21,7 @@ from dither.mechanisms import PublicArray
 
 _MOST_NUMBERS = 256
 _SPARE = 4
+_DRAWERS = 16
 #: Where an outcome has no number; far from all others, and a number.
 _ABSENT = -(2.0**40)
 
@@ -50,8 +52,11 @@ class Rows:
 def numbers_in(outcome: Any) -> Iterator[float]:
     """Return the numbers in an outcome, in an order that does not depend on any of them.
 
-    >>> list(numbers_in({"b": (1, None), "a": [2.5]}))
+    >>> list(numbers_in([True, (2.5, None)]))
     [1.0, 2.5]
+    >>> sum(numbers_in({"b": 1, "a": 2.5}))
+    5.5
+
     """
     if isinstance(outcome, bool | int | float | np.generic | Fraction):
         yield _number(outcome)
@@ -66,16 +71,32 @@ def numbers_in(outcome: Any) -> Iterator[float]:
         # A text is one of few labels: any number will do that is the same for the same one.
         yield float(sum(outcome.encode()[:64]))
     elif isinstance(outcome, dict):
-        for key, value in outcome.items():
-            yield from (*(numbers_in(key) if not isinstance(key, str) else ()), *numbers_in(value))
+        yield from _by_key(outcome.items())
     elif isinstance(outcome, list | tuple | set | frozenset):
         for one in sorted(outcome, key=repr) if isinstance(outcome, set | frozenset) else outcome:
             yield from numbers_in(one)
     elif is_dataclass(outcome):
-        for field in fields(outcome):
-            yield from numbers_in(getattr(outcome, field.name))
+        parts = [getattr(outcome, field.name) for field in fields(outcome)]
+        if len(parts) == 2 and all(isinstance(part, tuple) for part in parts) and len(parts[0]) == len(parts[1]):
+            # Things found, and a number for each: what was found differs from run to run.
+            yield from _by_key(zip(*parts, strict=True))
+        else:
+            yield from numbers_in(parts)
     elif hasattr(outcome, "__dict__"):
         yield from numbers_in(list(vars(outcome).values()))
+
+
+def _by_key(items: Iterable[tuple[Any, Any]]) -> Iterator[float]:
+    """Return for each of a few drawers the sum of what belongs to the keys in it, and how many there are.
+
+    So that a key is found at one place whichever others there are; which keys share a drawer does not matter.
+    """
+    sums, counts = [0.0] * _DRAWERS, [0.0] * _DRAWERS
+    for key, value in items:
+        drawer = zlib.crc32(repr(key).encode()) % _DRAWERS
+        sums[drawer] += sum(numbers_in(value))
+        counts[drawer] += 1
+    yield from (*sums, *counts)
 
 
 def _number(number: Any) -> float:

@@ -8,12 +8,16 @@ is its own, and follows from its plan as ever: nothing is assumed about how a sc
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dither.audit.samplers import sampler_of
+from dither.audit.subjects import Subject, subjects_of
 from dither.errors import DitherError
 from dither.mechanisms import Composed, Dialogue, Example, Interactive, Mechanism
 from dither.privacy import L1, L2, ZCDP, ApproxDP, Loss, PureDP
@@ -24,6 +28,7 @@ from dither.testing.hostile import Pair
 _WANTED: Final = Fraction(3)
 _MOST_PAIRS = 12
 _ROUNDS = 6
+_PILOT = 48
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
 _LOSSES = ("epsilon",)
 
@@ -33,22 +38,53 @@ def small_instance(example: Example) -> Example | None:
     mechanism = example.mechanism
     if not isinstance(mechanism, Composed | Interactive):
         return None
-    best, told = mechanism, _told(mechanism)
+    best = now = mechanism
     for _ in range(_ROUNDS):
+        told = _told(now)
         if told is None or Fraction(4, 5) <= told / _WANTED <= Fraction(5, 4):
             break
-        # Some losses grow with the factor, others with its square: steps that are too long are taken back by the next.
-        factor = _limited(_WANTED / told)
+        # An epsilon grows with the factor, a rho with its square; where both do, the next step mends this one.
+        ratio = float(_WANTED / told)
         try:
-            louder = _louder(best, factor)
-            now = _told(louder)
+            now = _louder(now, _limited(ratio if mechanism.loss(1).pure is not None else math.sqrt(ratio)))
+            after = _told(now)
         except (DitherError, TypeError, ValueError, ZeroDivisionError):
             break
-        if now is None or now == told:
+        if after is None or after == told:
             break
-        best, told = louder, now
+        best = min(best, now, key=_off)
     pairs = small_pairs(best, example)
     return Example(best, example.data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
+
+
+def audited(name: str) -> list[Example | Subject]:
+    """Return all there is to audit under a name; for a composed mechanism a small instance comes at the end."""
+    found = subjects_of(name)
+    first = found[0] if found and ":" not in name else None
+    small = small_instance(first) if isinstance(first, Example) else None
+    return found if small is None else [*found, small]
+
+
+def ranked(instance: Example) -> Example:
+    """Return a small instance with the pairs first whose outputs differ most in a few draws of each.
+
+    What is drawn here chooses pairs, and is used for nothing else.
+    """
+    sample = sampler_of(instance.mechanism)
+    apart = [_apart(sample(here, _PILOT), sample(there, _PILOT)) for here, there, _ in instance.neighbours]
+    order = np.argsort(apart, kind="stable")[::-1]
+    return replace(instance, neighbours=tuple(instance.neighbours[place] for place in order.tolist()))
+
+
+def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
+    """Return by how many standard deviations the entries of outputs differ, the two that differ most together."""
+    if here.dtype.kind not in "biuf" or here.shape != there.shape:
+        return 0.0
+    one, other = (np.clip(rows.reshape(len(rows), -1).astype(np.float64), -1e12, 1e12) for rows in (here, there))
+    spread = (one.std(axis=0) + other.std(axis=0)) / 2
+    moved = np.abs(np.nan_to_num(one).mean(axis=0) - np.nan_to_num(other).mean(axis=0))
+    sizes = np.where(moved > 0, moved / (spread + 1e-9 + 0.05 * moved), 0.0)
+    return float(np.sort(np.nan_to_num(sizes))[-2:].sum())
 
 
 def small_pairs(mechanism: Mechanism[Any, Any], example: Example) -> list[Pair]:
@@ -75,8 +111,14 @@ def _told(mechanism: Mechanism[Any, Any]) -> Fraction | None:
     return loss.pure if loss.pure is not None else 2 * loss.rho if loss.rho else None
 
 
-def _limited(factor: Fraction) -> Fraction:
-    rounded = Fraction(round(float(factor) * 16), 16)
+def _off(mechanism: Mechanism[Any, Any]) -> float:
+    """Return how far a claim is from what is wanted, as the size of a logarithm."""
+    told = _told(mechanism)
+    return abs(math.log(told / _WANTED)) if told else math.inf
+
+
+def _limited(factor: float) -> Fraction:
+    rounded = Fraction(round(factor * 16), 16)
     return min(max(rounded, Fraction(1, 64)), Fraction(64))
 
 
