@@ -44,23 +44,30 @@ VERBS: dict[str, Callable[[Session], Any]] = {
     "workload": lambda session: session.workload("visits", "waited", Workload.prefixes(4), 4, epsilon=1),
     "marginals": lambda session: session.marginals("visits", [("ward",), ("waited", "ward")], {"waited": 2}, epsilon=1),
 }
-NEIGHBOURS = {"one person more": (ROWS, [*ROWS, *ODD]), "one person fewer": ([*ODD, *ROWS], ROWS)}
+#: One person more, and one fewer.
+NEIGHBOURS = [(ROWS, [*ROWS, *ODD]), ([*ODD, *ROWS], ROWS)]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_tells_a_file_from_its_neighbour_through_its_draws_alone(verb: str, tmp_path: Path) -> None:
-    folders = (tmp_path / str(number) for number in itertools.count())
+def asking(verb: Callable[[Session], Any], folder: Path, *, as_parquet: bool = False) -> Callable[[list[str]], Any]:
+    """Return what an analyst is told by a verb about a file with these rows; each time in a folder of its own."""
+    folders = (folder / str(number) for number in itertools.count())
 
     def asked(rows: list[str]) -> Any:
         home = next(folders)
         home.mkdir()
-        (home / "visits.csv").write_text(HEAD + "\n".join(rows) + "\n")
-        (home / "clinic.yaml").write_text(SCHEMA)
+        text, schema = HEAD + "\n".join(rows) + "\n", SCHEMA
+        (home / "visits.csv").write_text(text)
+        if as_parquet:
+            schema = schema.replace("visits.csv", "visits.parquet")
+            pandas = pytest.importorskip("pandas")
+            pytest.importorskip("pyarrow")
+            pandas.read_csv(home / "visits.csv").to_parquet(home / "visits.parquet")
+        (home / "clinic.yaml").write_text(schema)
         curator = Curator.create(home / "home", anchors=home / "anchors")
         curator.add(home / "clinic.yaml", budget=PureDP(10))
         session = curator.session("clinic", analyst="ana")
         try:
-            found = VERBS[verb](session)
+            found = verb(session)
             answers = list(found.values()) if isinstance(found, dict) else [found]
             # Receipts have times and numbers of their own; all else is what the analyst is told.
             told = [(one.names, one.rows, [one.interval(name) for name in one.names], one.notes) for one in answers]
@@ -69,27 +76,24 @@ def test_a_verb_tells_a_file_from_its_neighbour_through_its_draws_alone(verb: st
             session.close()
             curator.close()
 
-    for here, there in NEIGHBOURS.values():
-        assert replay_call(asked, here, there) == []
+    return asked
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_tells_a_file_from_its_neighbour_through_its_draws_alone(verb: str, tmp_path: Path) -> None:
+    call = asking(VERBS[verb], tmp_path)
+    for here, there in NEIGHBOURS:
+        assert replay_call(call, here, there) == []
+
+
+def test_a_verb_tells_a_parquet_file_from_its_neighbour_through_its_draws_alone(tmp_path: Path) -> None:
+    call = asking(VERBS["sql"], tmp_path, as_parquet=True)
+    for here, there in NEIGHBOURS:
+        assert replay_call(call, here, there) == []
 
 
 def test_a_verb_that_looks_beside_its_draws_is_seen(tmp_path: Path) -> None:
     """The twin: the number of rows is told with the answer."""
-    folders = (tmp_path / str(number) for number in itertools.count())
-
-    def asked(rows: list[str]) -> Any:
-        home = next(folders)
-        home.mkdir()
-        (home / "visits.csv").write_text(HEAD + "\n".join(rows) + "\n")
-        (home / "clinic.yaml").write_text(SCHEMA)
-        curator = Curator.create(home / "home", anchors=home / "anchors")
-        curator.add(home / "clinic.yaml", budget=PureDP(10))
-        session = curator.session("clinic", analyst="ana")
-        try:
-            return VERBS["sql"](session).rows, len(rows)
-        finally:
-            session.close()
-            curator.close()
-
-    found = replay_call(asked, ROWS, [*ROWS, *ODD])
+    call = asking(VERBS["a condition"], tmp_path)
+    found = replay_call(lambda rows: (call(rows), len(rows)), ROWS, [*ROWS, *ODD])
     assert [one.rule for one in found] == ["the output depends on data outside its draws"]
