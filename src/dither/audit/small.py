@@ -9,8 +9,10 @@ is its own, and follows from its plan as ever: nothing is assumed about how a sc
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -18,15 +20,17 @@ from numpy.typing import NDArray
 
 from dither.audit.samplers import sampler_of
 from dither.audit.subjects import Subject, subjects_of
-from dither.errors import DitherError
-from dither.mechanisms import Composed, Dialogue, Example, Interactive, Mechanism
-from dither.privacy import L1, L2, ZCDP, ApproxDP, Loss, PureDP
+from dither.data.reference import ReferenceEngine
+from dither.errors import DitherError, InvalidValue
+from dither.mechanisms import Composed, Example, Interactive, Mechanism
+from dither.privacy import L1, L2, RECORDS, ZCDP, ApproxDP, Loss, PureDP, Relation, Unit
 from dither.testing import hostile
 from dither.testing.hostile import Pair
 
-#: What is claimed at best: epsilon, or twice rho.
-_WANTED: Final = Fraction(3)
-_MOST_PAIRS = 12
+#: What is claimed at best, epsilon or twice rho: a third of it is shown by a few hundred outputs.
+_WANTED: Final = Fraction(6)
+_MOST_PAIRS = 8
+_FEW = 4
 _ROUNDS = 6
 _PILOT = 48
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
@@ -70,10 +74,15 @@ def ranked(instance: Example) -> Example:
 
     What is drawn here chooses pairs, and is used for nothing else.
     """
-    sample = sampler_of(instance.mechanism)
-    apart = [_apart(sample(here, _PILOT), sample(there, _PILOT)) for here, there, _ in instance.neighbours]
-    order = np.argsort(apart, kind="stable")[::-1]
-    return replace(instance, neighbours=tuple(instance.neighbours[place] for place in order.tolist()))
+    sample, scored = sampler_of(instance.mechanism), []
+    for pair in instance.neighbours:
+        try:
+            scored.append((_apart(sample(pair[0], _PILOT), sample(pair[1], _PILOT)), pair))
+        except InvalidValue:
+            # Where the number of rows is public, data with another one is refused: no pair.
+            continue
+    scored.sort(key=itemgetter(0), reverse=True)
+    return replace(instance, neighbours=tuple(pair for _, pair in scored))
 
 
 def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
@@ -88,21 +97,55 @@ def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
 
 
 def small_pairs(mechanism: Mechanism[Any, Any], example: Example) -> list[Pair]:
-    """Return the pairs of an example that promise most: first those of which one side is all but empty."""
-    data = example.data
-    made: list[Pair] = [*example.neighbours]
-    if mechanism.distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
+    """Return pairs that promise much: those of which one side is empty, those given, and some of all others."""
+    first = list(_from_nothing(mechanism, example.data))[:_MOST_PAIRS]
+    others = [*example.neighbours, *_others(mechanism, example.data)]
+    step = max(1, len(others) // _MOST_PAIRS)
+    return [*first, *others[::step][:_MOST_PAIRS]]
+
+
+def _from_nothing(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
+    """Return pairs of nothing and one unit; where units are replaced, of one unit and another."""
+    distance = mechanism.distance
+    if distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         nothing = np.zeros_like(data)
-        for place in {0, data.size // 2, data.size - 1}:
+        for place in sorted({0, data.size // 2, data.size - 1}):
             one = nothing.copy()
             one.flat[place] = 1
-            made.append((nothing, one, 1))
-    elif isinstance(data, np.ndarray | list) and not isinstance(data, Dialogue) and len(data):
-        made += [*hostile.pairs(mechanism, data[:1]), *hostile.pairs(mechanism, data)]
+            yield nothing, one, 1
+    elif isinstance(data, ReferenceEngine) and isinstance(distance, Unit):
+        yield from _of_one_unit(data, distance)
+    elif isinstance(data, np.ndarray | list) and (distance is RECORDS or isinstance(distance, Unit)):
+        is_added = distance is RECORDS or (isinstance(distance, Unit) and distance.relation is Relation.ADD_REMOVE)
+        for place in range(min(len(data), _FEW)):
+            if is_added:
+                yield data[:0], data[place : place + 1], 1
+            elif place:
+                yield data[:1], data[place : place + 1], 1
+
+
+def _of_one_unit(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
+    tables = {table.name: list(engine.frames[table.name]) for table in engine.dataset.tables}
+    private = [table for table in engine.dataset.tables if not table.is_public]
+    units: dict[Any, dict[str, list[Any]]] = {}
+    for table in private:
+        for number, row in enumerate(tables[table.name]):
+            own = units.setdefault(number if table.person is None else row[table.person], {})
+            own.setdefault(table.name, []).append(row)
+        if unit.protects == "row":
+            break
+    empty = {table.name: [] for table in private}
+    alone = [ReferenceEngine(engine.dataset, {**tables, **empty, **own}) for own in list(units.values())[:_FEW]]
+    if unit.relation is Relation.ADD_REMOVE:
+        nothing = ReferenceEngine(engine.dataset, {**tables, **empty})
+        yield from ((nothing, one, 1) for one in alone)
     else:
-        made += [*hostile.pairs(mechanism, data)]
-    step = max(1, len(made) // _MOST_PAIRS)
-    return made[::step][:_MOST_PAIRS]
+        yield from ((alone[0], one, 1) for one in alone[1:])
+
+
+def _others(mechanism: Mechanism[Any, Any], data: Any) -> list[Pair]:
+    is_rows = isinstance(data, np.ndarray | list) and len(data) > 0
+    return [*(hostile.pairs(mechanism, data[:1]) if is_rows else ()), *hostile.pairs(mechanism, data)]
 
 
 def _told(mechanism: Mechanism[Any, Any]) -> Fraction | None:
