@@ -134,7 +134,7 @@ def _of_one_unit(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
             own.setdefault(table.name, []).append(row)
         if unit.protects == "row":
             break
-    empty = {table.name: [] for table in private}
+    empty: dict[str, list[Any]] = {table.name: [] for table in private}
     alone = [ReferenceEngine(engine.dataset, {**tables, **empty, **own}) for own in list(units.values())[:_FEW]]
     if unit.relation is Relation.ADD_REMOVE:
         nothing = ReferenceEngine(engine.dataset, {**tables, **empty})

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -232,8 +232,8 @@ def _own(thing: Any) -> list[tuple[str, Any]]:
     """Return the attributes of an object itself, those in slots included."""
     if type(thing) in _COMPOSITE:
         return []
-    parts = list(getattr(thing, "__dict__", {}).items())
-    return parts + [(slot, getattr(thing, slot)) for slot in _slots(type(thing)) if hasattr(thing, slot)]
+    parts, kind = list(getattr(thing, "__dict__", {}).items()), cast(Any, type(thing))
+    return parts + [(slot, getattr(thing, slot)) for slot in _slots(kind) if hasattr(thing, slot)]
 
 
 @functools.cache
