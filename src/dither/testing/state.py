@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import types
 import warnings
@@ -28,6 +29,9 @@ ALLOWED: Final = {
     "dither.audit.mutants.record": "what is planted is taken out again",
 }
 _CONTAINERS = (dict, list, set, deque, bytearray, np.ndarray)
+
+#: Seconds after which a child is ended; far more than any needs.
+_LONGEST_CHILD = 600
 
 Snapshot = dict[str, str]
 
@@ -58,6 +62,8 @@ def in_child(call: Callable[[], Any]) -> Any:
     if child == 0:
         # Nothing of the parent's may run in the child, not even its handlers at exit.
         try:
+            # A child of a process with threads may wait for one that is not there; its parent must not.
+            signal.alarm(_LONGEST_CHILD)
             answer = _told(call)
             with os.fdopen(writing, "wb") as pipe:
                 pipe.write(answer)
