@@ -1,9 +1,10 @@
 """Small instances that tell: the same algorithm with less noise, on next to no data, where an audit sees something.
 
 The outputs of composed mechanisms are slow to draw, and of a small loss a few thousand of them show nothing. A loss of
-two or three is shown by a few hundred. So an instance is made from an example: its scales divided and its budgets
-multiplied until it claims to lose about as much as that, tried on pairs of which one side is all but empty. Its claim
-is its own, and follows from its plan as ever: nothing is assumed about how a scale acts on it.
+several units is shown by a few hundred. So an instance is made from an example: its rounds and parts are reduced to one
+where it allows that, its scales divided and its budgets multiplied until it claims to lose about as much, and it is
+tried on pairs of which one side is all but empty. Its claim is its own, and follows from its plan as ever: nothing is
+assumed about how a scale acts on it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from dither.mechanisms import Composed, Example, Interactive, Mechanism
 from dither.privacy import L1, L2, RECORDS, ZCDP, ApproxDP, Loss, PureDP, Relation, Unit
 from dither.testing import hostile
 from dither.testing.hostile import Pair
+from dither.testing.replay import run_watched
+from dither.testing.wild import canned
 
 #: What is claimed at best, epsilon or twice rho: a third of it is shown by a few hundred outputs.
 _WANTED: Final = Fraction(6)
@@ -35,6 +38,10 @@ _ROUNDS = 6
 _PILOT = 48
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
 _LOSSES = ("epsilon",)
+#: Each round and each part takes a share of the loss, of which an output shows little when there are many.
+_NUMBERS = frozenset(
+    ("steps", "rounds", "curvatures", "trees", "generations", "passes", "depth", "bags", "clusters", "specialisations")
+)
 
 
 def small_instance(example: Example) -> Example | None:
@@ -42,7 +49,7 @@ def small_instance(example: Example) -> Example | None:
     mechanism = example.mechanism
     if not isinstance(mechanism, Composed | Interactive):
         return None
-    best = now = mechanism
+    best = now = _simpler(mechanism, example.data)
     for _ in range(_ROUNDS):
         told = _told(now)
         if told is None or Fraction(4, 5) <= told / _WANTED <= Fraction(5, 4):
@@ -146,6 +153,21 @@ def _of_one_unit(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
 def _others(mechanism: Mechanism[Any, Any], data: Any) -> list[Pair]:
     is_rows = isinstance(data, np.ndarray | list) and len(data) > 0
     return [*(hostile.pairs(mechanism, data[:1]) if is_rows else ()), *hostile.pairs(mechanism, data)]
+
+
+def _simpler(mechanism: Any, data: Any) -> Any:
+    """Return the same algorithm with as few rounds, parts and candidates as it still runs with on the data."""
+    for field in fields(mechanism):
+        before = getattr(mechanism, field.name)
+        if field.name in _NUMBERS and isinstance(before, int) and not isinstance(before, bool) and before > 1:
+            try:
+                fewer = replace(mechanism, **{field.name: 1})
+                fewer.loss(1)
+            except (DitherError, TypeError, ValueError, IndexError):
+                continue
+            if run_watched(fewer, data, canned(fewer.plan())).failure is None:
+                mechanism = fewer
+    return mechanism
 
 
 def _told(mechanism: Mechanism[Any, Any]) -> Fraction | None:
