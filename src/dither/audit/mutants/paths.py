@@ -33,9 +33,8 @@ def _raises_when_lopsided(before: Any, self: Any, data: Any, run: Any) -> Any:
 
 def _ties_by_the_data(before: Any, self: Any, data: Any, run: Any) -> Any:
     out = before(self, data, run)
-    # Where the last concept was chosen, ties are broken by the data.
-    is_last = getattr(out, "first", 0) >= getattr(out, "last", 0)
-    return (out, len(data)) if is_last else (out, 0)
+    # Where the first concept of all was chosen, which fits nobody, ties are broken by the data.
+    return (out, len(data)) if out.first == 0 else (out, 0)
 
 
 def _parity_of_many(before: Any, self: Any, data: Any, run: Any) -> Any:
