@@ -34,6 +34,8 @@ from dither.testing.wild import canned
 _WANTED: Final = Fraction(6)
 _MOST_PAIRS = 8
 _FEW = 4
+#: As often as thresholds of examples ask for.
+_TIMES = (1, 2, 3, 4, 5, 7)
 _ROUNDS = 6
 _PILOT = 48
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
@@ -105,7 +107,7 @@ def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
 
 def small_pairs(mechanism: Mechanism[Any, Any], example: Example) -> list[Pair]:
     """Return pairs that promise much: those of which one side is empty, those given, and some of all others."""
-    first = list(_from_nothing(mechanism, example.data))[:_MOST_PAIRS]
+    first = list(_from_nothing(mechanism, example.data))
     others = [*example.neighbours, *_others(mechanism, example.data)]
     step = max(1, len(others) // _MOST_PAIRS)
     return [*first, *others[::step][:_MOST_PAIRS]]
@@ -120,6 +122,10 @@ def _from_nothing(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
             one = nothing.copy()
             one.flat[place] = 1
             yield nothing, one, 1
+        for times in _TIMES:
+            many, more = nothing.copy(), nothing.copy()
+            many.flat[0], more.flat[0] = times, times + 1
+            yield many, more, 1
     elif isinstance(data, ReferenceEngine) and isinstance(distance, Unit):
         yield from _of_one_unit(data, distance)
     elif isinstance(data, np.ndarray | list) and (distance is RECORDS or isinstance(distance, Unit)):
@@ -129,6 +135,15 @@ def _from_nothing(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
                 yield data[:0], data[place : place + 1], 1
             elif place:
                 yield data[:1], data[place : place + 1], 1
+        # The same row again and again: around a threshold one more decides.
+        for times in _TIMES if is_added and len(data) else ():
+            yield _again(data, times), _again(data, times + 1), 1
+
+
+def _again(data: Any, times: int) -> Any:
+    """Return the row in the middle so many times: the first and the last are often odd ones."""
+    row = data[len(data) // 2 : len(data) // 2 + 1]
+    return np.repeat(row, times, axis=0) if isinstance(data, np.ndarray) else type(data)(row * times)
 
 
 def _of_one_unit(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
