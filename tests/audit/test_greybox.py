@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
@@ -43,6 +44,10 @@ class NoisyCount(Composed[Any, int]):
         if self.leak == "largest":
             count = int(max((row for row in data if -(10**6) < row < 10**6), default=0))
         noisy = run(self.part, count)
+        if (self.leak == "rare" and noisy < -500) or (self.leak == "large" and count > 200):
+            return count
+        if self.leak == "beside":
+            warnings.warn("rows were counted", stacklevel=1)
         return noisy + (any(row != row for row in data) if self.leak == "output" else 0)
 
 
@@ -122,6 +127,16 @@ def test_a_leak_is_found_with_its_line(leak: str, rule: str) -> None:
         "\n"
     )
     assert f"{Path(__file__).name}:{line}" in text
+
+
+@pytest.mark.parametrize(
+    ("leak", "rule"),
+    [("rare", "depends on data outside"), ("large", "depends on data outside"), ("beside", "has side effects")],
+)
+def test_a_leak_off_the_beaten_track_is_found(leak: str, rule: str) -> None:
+    found = grey_box(Example(NoisyCount(leak=leak), [1.0, 2.0, 3.0]), pairs=60)
+    assert not found.is_clean
+    assert rule in str(found.leaks[0])
 
 
 def test_time_runs_out_in_the_open() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dither.checks import ContractViolation, contract
+from dither.checks import ContractViolation, contract, replays
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive
 from dither.mechanisms import (
@@ -284,7 +284,7 @@ EVERY_COMPOSED_CHECK = (
     contract.check_loss_is_derived,
     contract.check_total,
     contract.check_plan_walked,
-    contract.check_replay,
+    replays.check_replay,
 )
 
 
@@ -296,14 +296,14 @@ def test_the_sound_twin_passes(check: Callable[[Example], None]) -> None:
 @pytest.mark.parametrize(
     ("check", "kind"),
     [
-        (contract.check_replay, Peeks),
-        (contract.check_replay, Sum),
-        (contract.check_replay, Branches),
+        (replays.check_replay, Peeks),
+        (replays.check_replay, Sum),
+        (replays.check_replay, Branches),
         (contract.check_plan_walked, Stops),
         (contract.check_total, Overspends),
         (contract.check_total, RaisesOnEmpty),
-        (contract.check_replay, GroupsFromData),
-        (contract.check_replay, TouchesMany),
+        (replays.check_replay, GroupsFromData),
+        (replays.check_replay, TouchesMany),
     ],
     ids=lambda argument: argument.__name__,
 )

@@ -1,9 +1,9 @@
 """An audit of all there is, in several processes, within a given time.
 
 Tasks are independent of each other: every instance of every mechanism, blocks of random compositions for the
-accountants, blocks of hostile neighbours for the sensitivities of queries, the self-test of the noise, the specimens
-and the mutants. What could not be begun in time is named, so that an audit that was cut short never looks like one that
-passed.
+accountants, blocks of hostile neighbours for the sensitivities of queries, the self-test of the noise, the law of
+perturbed minima, the specimens and the mutants. What could not be begun in time is named, so that an audit that was cut
+short never looks like one that passed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from typing import Any
 from dither.audit import goodness
 from dither.audit.accountants import Agreement, audit_accountants
 from dither.audit.accounts import SECONDS_COMPOSED, Account, account
+from dither.audit.minima import minima_test
 from dither.audit.queries import Found, brute_force
+from dither.audit.small import audited, ranked
 from dither.audit.subjects import subjects_of
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, registered
 
 #: What is audited beside mechanisms; each can be named alone.
-PARTS = ("accountants", "queries", "noise", "specimens", "mutants")
+PARTS = ("accountants", "queries", "noise", "minima", "specimens", "mutants")
 _SECONDS_BETWEEN_LOOKS = 5.0
 _COMPOSITIONS_AT_A_TIME = 250
 _PAIRS_AT_A_TIME = 2500
@@ -34,8 +36,10 @@ _PAIRS_AT_A_TIME = 2500
 _SECONDS_OTHERS = 0.5
 #: The probability that a specimen is refuted whose claim is true; no alarm of the run, which would be the contrary.
 _FALSE_REFUTATION = 1e-6
-#: The share of the false alarm that goes to the self-test of the noise.
+#: The share of the false alarm that goes to the self-test of the noise, and to that of perturbed minima.
 _NOISE_SHARE = 0.1
+#: Weights drawn of each perturbed minimum, for so many draws of each law of the noise.
+_MINIMA_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -135,22 +139,24 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     is_all = not names or "all" in names
     parts = PARTS if is_all else [name for name in PARTS if name in names]
     wanted = list(registered()) if is_all else [name for name in names if name not in PARTS]
-    found = {name: subjects_of(name) for name in wanted}
+    found = {name: audited(name) for name in wanted}
     total = sum(map(len, found.values()))
     share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
     tasks = []
     for name, subjects in found.items():
         for number, one in enumerate(subjects):
             mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
-            # Of a composed mechanism the first instance is the smallest: it gets the time. All share the pairs.
+            # Of a composed mechanism the last instance is made to tell: it gets the time. All share the pairs.
             is_planned = isinstance(mechanism, Composed | Interactive)
-            seconds = (SECONDS_COMPOSED if number == 0 else _SECONDS_OTHERS) if is_planned else None
+            is_last = number == len(subjects) - 1
+            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) if is_planned else None
             replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
             tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
     blocks = {
         "accountants": (extent.compositions, _COMPOSITIONS_AT_A_TIME),
         "queries": (extent.pairs, _PAIRS_AT_A_TIME),
         "noise": (extent.draws, extent.draws),
+        "minima": (math.ceil(_MINIMA_SHARE * extent.draws),) * 2,
         "specimens": (1, 1),
         "mutants": (1, 1),
     }
@@ -158,7 +164,7 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     first = []
     for part in parts:
         many, block = blocks[part]
-        shared = extent.false_alarm * _NOISE_SHARE if part == "noise" else 0.0
+        shared = extent.false_alarm * _NOISE_SHARE / 2 if part in ("noise", "minima") else 0.0
         first += [
             Task(part, part, number, min(block, many - number * block), false_alarm=shared)
             for number in range(math.ceil(many / block))
@@ -202,7 +208,7 @@ def run_all(
                 known = run.moved.get(name)
                 run.moved[name] = one if known is None or one.tightness > known.tightness else known
         else:
-            run.fits = result
+            run.fits |= result
         progress(done, len(tasks), str(task))
     order = {(task.name, task.number): place for place, task in enumerate(tasks)}
     run.accounts.sort(key=lambda one: order[one.name, one.number])
@@ -213,7 +219,9 @@ def run_all(
 def work(task: Task) -> object:
     """Do one task and return what it found."""
     if task.kind == "mechanism":
-        one = subjects_of(task.name)[task.number]
+        one = audited(task.name)[task.number]
+        if isinstance(one, Example) and task.number >= len(subjects_of(task.name)):
+            one = ranked(one)
         return account(
             task.name,
             task.number,
@@ -231,6 +239,8 @@ def work(task: Task) -> object:
         return _refuted()
     if task.kind == "mutants":
         return _tried()
+    if task.kind == "minima":
+        return minima_test(task.size, false_alarm=task.false_alarm)
     return goodness.self_test(task.size, false_alarm=task.false_alarm)
 
 

@@ -13,6 +13,8 @@ from dither.audit.accounts import Account
 from dither.audit.everything import Run
 
 _LONGEST = 120
+#: The share of a claim from which on an audit says something about it.
+_TELLING = 0.3
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,11 @@ def _of_accounts(accounts: Sequence[Account], *, with_replay: bool) -> tuple[str
     if shares:
         more += f"; share of the claim shown: median {shares[len(shares) // 2]:.2f}, largest {shares[-1]:.2f}"
     if with_replay:
+        best: dict[str, float] = {}
+        for one in accounts:
+            best[one.name] = max(best.get(one.name, 0.0), one.share or 0.0)
+        telling = sum(share >= _TELLING for share in best.values())
+        more += f"; {telling} of {len(best)} algorithms show {_TELLING:g} of a claim"
         more += f"; {sum(one.replayed for one in accounts):,} pairs replayed"
     return tried, more
 

@@ -1,22 +1,28 @@
 """Replay on a thousand hostile pairs: the proof by trial that a composed mechanism looks at data through draws alone.
 
 Each pair is two runs with the outputs of all draws frozen: a different path, a value that moved farther than declared,
-too many parts touched or another output is a leak, shown with the line of code that asked for the draw. No statistics:
-what is found is there. What is not found on the pairs tried may still be there on others.
+too many parts touched, another output, anything seen beside it is a leak, shown with the line of code that asked for
+the draw. Among the pairs are large ones and ones two and three units apart; every third pair is frozen with outputs
+that no honest draw reaches. No statistics: what is found is there. What is not found on the pairs tried may still be
+there on others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from time import process_time
 from typing import Any
 
 from dither.audit.neighbours import Pair, neighbours
-from dither.exact import whole
+from dither.errors import InvalidValue
+from dither.exact import positive, whole
 from dither.mechanisms import Composed, Example, Interactive
-from dither.testing.replay import Violation, replay
+from dither.noise import system_noise
+from dither.testing.replay import Violation, replay, run_watched
+from dither.testing.sizes import far_pairs, large_pairs
+from dither.testing.wild import WildRunner, canned
 
 _MOST_FOUND = 3
 _LONGEST_TEXT = 240
@@ -79,10 +85,10 @@ def grey_box(
     if not isinstance(mechanism, Composed | Interactive):
         # A primitive makes one draw of one value: there is nothing to replay.
         return GreyBox(0, (), True, 0.0)
-    for pair in islice(neighbours(example), count):
+    for number, pair in enumerate(islice(_pairs(example), count)):
         if seconds is not None and process_time() - start > seconds and done:
             break
-        leaks += _told_apart(mechanism, pair)
+        leaks += _told_apart(mechanism, pair, number)
         done += 1
         if progress is not None:
             progress(done)
@@ -92,9 +98,22 @@ def grey_box(
     return GreyBox(done, tuple(leaks[:_MOST_FOUND]), is_whole, process_time() - start)
 
 
-def _told_apart(mechanism: Composed[Any, Any] | Interactive[Any, Any], pair: Pair) -> list[Leak]:
+def _pairs(example: Example) -> Iterator[Pair]:
+    """Return pairs that are far apart or large, where there are any, and then neighbours without end."""
+    mechanism: Any = example.mechanism
+    for pair in (*far_pairs(example), *large_pairs(example)):
+        # Where the number of rows is public, other numbers are refused for both alike.
+        if not isinstance(run_watched(mechanism, pair[0], canned(mechanism.plan())).failure, InvalidValue):
+            yield pair
+    yield from neighbours(example)
+
+
+def _told_apart(mechanism: Composed[Any, Any] | Interactive[Any, Any], pair: Pair, number: int) -> list[Leak]:
+    """Replay a pair; every third one with outputs that no honest draw reaches."""
     value, neighbour, apart = pair
-    found = replay(mechanism, value, neighbour, d_in=apart)
+    is_wild, turn = number % 3 == 2, number // 3
+    runner = WildRunner(mechanism.plan(), system_noise(), turn=turn, d_in=positive("d_in", apart)) if is_wild else None
+    found = replay(mechanism, value, neighbour, d_in=apart, runner=runner)
     return [Leak(violation, shown(value), shown(neighbour)) for violation in found]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.audit.analysts import NOT_ASKED, Analyst
+from dither.audit.outcomes import Rows
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.mechanisms import Composed, Dialogue, Interactive, InteractivePrimitive, Mechanism, Primitive, Runner
@@ -79,15 +80,15 @@ def sampler_of(mechanism: Mechanism[Any, Any]) -> Sampler:
     For an interactive primitive an input is a script of values, for an interactive mechanism a ``Dialogue``; for either
     it may be an ``Analyst``. An outcome is the answers.
     """
-    noise = BlockNoise(SystemEntropy())
+    noise, rows = BlockNoise(SystemEntropy()), Rows()
     if isinstance(mechanism, Primitive):
         return lambda value, count: mechanism.draw_many(value, count, noise)
     if isinstance(mechanism, InteractivePrimitive):
         return lambda script, count: _conversations(mechanism, script, count, noise)
     if isinstance(mechanism, Composed):
-        return lambda data, count: np.array([Runner(Use(mechanism), noise)(mechanism, data) for _ in range(count)])
+        return lambda data, count: rows.of([Runner(Use(mechanism), noise)(mechanism, data) for _ in range(count)])
     if isinstance(mechanism, Interactive):
-        return lambda talk, count: np.array([_talk(mechanism, talk, noise) for _ in range(count)])
+        return lambda talk, count: rows.of([_talk(mechanism, talk, noise) for _ in range(count)])
     raise InvalidParameter("mechanism", mechanism, "a primitive, a composed or an interactive mechanism")
 
 

@@ -18,6 +18,17 @@ from typing import Any
 import numpy as np
 
 from dither.checks.law import check_law_by_branching, coverage_is_refuted
+from dither.checks.replays import (
+    check_again,
+    check_distances,
+    check_large,
+    check_replay,
+    check_sampling,
+    check_wide,
+    check_wild_outputs,
+    pairs_of,
+    some,
+)
 from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError, InvalidParameter
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numerics, Primitive, find, from_spec, to_spec
@@ -27,15 +38,16 @@ from dither.mechanisms.release import Budget, converse, release
 from dither.noise import Noise, system_noise
 from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
 from dither.testing import hostile
-from dither.testing.replay import record, replay
+from dither.testing.replay import record
 
 Check = Callable[[Example], None]
 
 _DISTANCES = (Fraction(1), Fraction(2), Fraction(3), Fraction(10))
 _BAD_DISTANCES: tuple[Any, ...] = (float("nan"), float("inf"), -1, "many", True, None, [1])
 _BAD_CONFIDENCES: tuple[Any, ...] = (1, 2, -0.5, float("nan"), "likely", True)
-_PAIRS_PER_EXAMPLE = 50
 _COVERAGE_DRAWS = 4000
+_RUNS_FARTHER = 120
+_PAIRS_FOR_TOTALITY = 8
 _FALSE_ALARM = 1e-10
 
 
@@ -116,7 +128,8 @@ def check_total(example: Example) -> None:
         for value in hostile.values(mechanism.domain):
             _answers(partial(_converse, mechanism, [value], system_noise()))
     elif isinstance(mechanism, Composed | Interactive):
-        for here, there, _ in _pairs(example):
+        # A few pairs, with honest draws on both sides: on all of them a replay finds what raises.
+        for here, there, _ in some(pairs_of(example), _PAIRS_FOR_TOTALITY):
             _answers(partial(record, mechanism, here))
             _answers(partial(record, mechanism, there))
 
@@ -129,31 +142,35 @@ def check_plan_walked(example: Example) -> None:
         require(bool(tape.events), "the release drew nothing")
 
 
-def check_replay(example: Example) -> None:
-    """Check that on frozen draws hostile neighbours take the same path and give the same output."""
-    if isinstance(example.mechanism, Composed | Interactive):
-        require(bool(_pairs(example)), "there are no neighbours to try: give the example some")
-        for here, there, distance in _pairs(example):
-            for violation in replay(example.mechanism, here, there, d_in=distance):
-                raise ContractViolation(str(violation))
-
-
 def check_law(example: Example) -> None:
     """Check that the exact law, followed coin by coin on neighbours, keeps the promised ratio."""
     mechanism = example.mechanism
     if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
-        for here, there, distance in _pairs(example)[:2]:
+        for here, there, distance in pairs_of(example)[:2]:
             check_law_by_branching(
                 partial(mechanism.draw, here),
                 partial(mechanism.draw, there),
                 mechanism.loss(distance),
             )
     elif isinstance(mechanism, InteractivePrimitive):
-        for here, there, distance in _pairs(example)[:2]:
+        for here, there, distance in pairs_of(example)[:2]:
             check_law_by_branching(
                 partial(_converse, mechanism, here[:2]),
                 partial(_converse, mechanism, there[:2]),
                 mechanism.loss(distance),
+            )
+
+
+def check_law_farther(example: Example) -> None:
+    """Check that the exact law keeps the promised ratio for values two and three apart."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Primitive) and int(np.prod(mechanism.draw_shape)) <= 3:
+        for here, there, distance in hostile.farther_pairs(mechanism, example.data):
+            check_law_by_branching(
+                partial(mechanism.draw, here),
+                partial(mechanism.draw, there),
+                mechanism.loss(distance),
+                runs=_RUNS_FARTHER,
             )
 
 
@@ -195,14 +212,19 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_law,
     check_intervals_cover,
     check_charged_first,
+    check_distances,
+    check_again,
+    check_sampling,
 )
+#: On the first example of a class alone: they are long, and what depends on size does so in every instance.
+CLASS_CHECKS: tuple[Check, ...] = (check_law_farther, check_wild_outputs, check_large, check_wide)
 
 
 def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Return every check on every example of a registered class, with a name for each."""
     name = mechanism if isinstance(mechanism, str) else mechanism.name
     for number, example in enumerate(find(name).examples()):
-        for check in MECHANISM_CHECKS:
+        for check in (*MECHANISM_CHECKS, *(CLASS_CHECKS if number == 0 else ())):
             yield f"{name}-{number}-{check.__name__}", partial(check, example)
 
 
@@ -215,10 +237,6 @@ def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
             check()
         except ContractViolation as violation:
             raise ContractViolation(f"{title}: {violation}") from violation
-
-
-def _pairs(example: Example) -> list[hostile.Pair]:
-    return [*example.neighbours, *hostile.pairs(example.mechanism, example.data)][:_PAIRS_PER_EXAMPLE]
 
 
 def _converse(mechanism: InteractivePrimitive[Any, Any], script: list[Any], noise: Noise) -> tuple[Any, ...]:

@@ -66,8 +66,8 @@ def audit(
     name: Annotated[
         str,
         typer.Argument(
-            help="A mechanism; 'all'; 'noise', 'accountants', 'queries', 'specimens' or 'mutants'; or module:thing or "
-            "file.py:thing: a class, an Example or a function."
+            help="A mechanism; 'all'; 'noise', 'minima', 'accountants', 'queries', 'specimens' or 'mutants'; or "
+            "module:thing or file.py:thing: a class, an Example or a function."
         ),
     ],
     samples: Annotated[

@@ -91,6 +91,18 @@ def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], exam
         yield _moved(metric, here, shape), here, 1
 
 
+def farther_pairs(part: Primitive[Any, Any], example: Any) -> Iterator[Pair]:
+    """Return values two and three apart in the part's metric: what was moved once is moved again."""
+    shape = getattr(part.domain, "shape", None)
+    if shape is None:
+        return
+    moved = example
+    for apart in range(1, 4):
+        moved = _moved(part.distance, moved, shape)
+        if apart > 1:
+            yield example, moved, apart
+
+
 def row_pairs(rows: Any, unit: Unit) -> Iterator[Pair]:
     """Return neighbours of a table given as a list or an array of rows: one row added, removed or replaced."""
     oddities = _odd_rows(rows)

@@ -9,6 +9,7 @@ statistics. The recorder holds private values: it is for tests and audits only.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -24,13 +25,18 @@ from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.runner import Runner
 from dither.noise import Noise, system_noise
-from dither.privacy import LARGEST, ONE_WAY, Metric, Plan, Repeats
+from dither.privacy import LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
+from dither.testing.effects import Effects, watched
+from dither.testing.sameness import difference, held
 
 AnyMechanism = Mechanism[Any, Any]
 AnyPlanned = Composed[Any, Any] | Interactive[Any, Any]
 #: Where in the tree of plans a draw was made; a sibling of a division adds its number.
 Where = tuple[str, ...]
+_LONGEST_CHAIN = 16
+#: Where runners are: this room, and the module of the runner itself.
+_RUNNERS = (f"{Path(__file__).parent}{os.sep}", str(sys.modules[Runner.__module__].__file__))
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,12 @@ class Tape:
     events: list[Event] = field(default_factory=list)
     key: int = field(default_factory=lambda: int(system_noise().uniform_below(2**128, 1)[0]))
     divisions: dict[Where, int] = field(default_factory=dict)
+    is_sampled: bool = False
+
+    @property
+    def is_random(self) -> bool:
+        """Whether rows were sampled or a number of runs was drawn on the way."""
+        return self.is_sampled or any(event.kind == "count" for event in self.events)
 
 
 class Diverged(DitherError):
@@ -147,6 +159,7 @@ class RecordingRunner(Runner):
 
     def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
         """Return a keyed hash of the content of each row; equal rows are told apart by how many came before."""
+        self.tape.is_sampled = True
         seen: Counter[bytes] = Counter()
         hashes = []
         for row in data:
@@ -194,18 +207,96 @@ class ReplayRunner(RecordingRunner):
         return count
 
 
-def replay(mechanism: AnyPlanned, data: Any, neighbour: Any, *, d_in: Number = 1) -> list[Violation]:
+@dataclass(frozen=True)
+class Course:
+    """How one run ended: what it returned, what it raised, and what else could be seen of it."""
+
+    out: Any
+    failure: Exception | None
+    effects: Effects
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Two frozen runs: how they differ, and what each handed to its draws."""
+
+    violations: list[Violation]
+    first: Tape
+    second: Tape
+
+    def walked(self) -> Loss | None:
+        """Return what the draws cost together, each priced at how far its value really moved.
+
+        No price of the whole plan may be below that. None where rows were sampled or runs selected, whose prices are
+        no sums.
+        """
+        if self.violations or self.first.is_random:
+            return None
+        total: Loss = NOTHING
+        for here, there in zip(self.first.events, self.second.events, strict=True):
+            if here.kind == "draw" and isinstance(here.part, Primitive):
+                apart = _apart(here.part, here.value, there.value, here.d_in)
+                total = total + here.part.loss(max((apart or Fraction(0)) - here.part.slack, Fraction(0)))
+        for (_, part), pairs in _talks(self.first, self.second).items():
+            apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs], pairs[0][0].d_in)
+            total = total + part.loss(apart or Fraction(0))
+        return total
+
+
+def replay(
+    mechanism: AnyPlanned,
+    data: Any,
+    neighbour: Any,
+    *,
+    d_in: Number = 1,
+    runner: RecordingRunner | None = None,
+) -> list[Violation]:
     """Return every way in which frozen runs on ``data`` and ``neighbour``, ``d_in`` units apart, differ.
 
     For an interactive mechanism both are a ``Dialogue``.
-    An empty list is what a private mechanism gives, on every pair of neighbours.
+    An empty list is what a private mechanism gives, on every pair of neighbours. Outputs are compared bit by bit, with
+    everything that can be reached from them; neither may hold a part of its data, and neither run may warn, log, print
+    or change its input. A ``runner`` of your own makes the first run, with other draws than honest ones.
     """
+    return replayed(mechanism, data, neighbour, d_in=d_in, runner=runner).violations
+
+
+def replayed(
+    mechanism: AnyPlanned,
+    data: Any,
+    neighbour: Any,
+    *,
+    d_in: Number = 1,
+    runner: RecordingRunner | None = None,
+) -> Replayed:
+    """Return what ``replay`` finds, with the tapes of both runs."""
     distance, noise = positive("d_in", d_in), system_noise()
-    first = RecordingRunner(mechanism.plan(), noise, d_in=distance)
-    one = _run(mechanism, data, first)
+    first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
+    one = run_watched(mechanism, data, first)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
-    other = _run(mechanism, neighbour, second)
-    return [*_same_course(first, second, one, other), *_same_reach(first.tape, second.tape, distance)]
+    other = run_watched(mechanism, neighbour, second)
+    # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (data, None), distance)
+    return Replayed(found, first.tape, second.tape)
+
+
+def compared(
+    public: Any, tapes: tuple[Tape, Tape], courses: tuple[Course, Course], data: tuple[Any, Any], distance: Fraction
+) -> list[Violation]:
+    """Return every way in which two runs differ, and what could be seen of either beside its output.
+
+    Args:
+        public: an object with parts that data and outputs may share, such as a schema.
+        tapes: of both runs.
+        courses: how both ended.
+        data: of both, no part of which may be in their outputs; None where that is not looked for.
+        distance: how far apart the data are.
+
+    """
+    found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]
+    for tape, course, given in zip(tapes, courses, data, strict=True):
+        found += _beside(public, tape, course, given)
+    return found
 
 
 def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
@@ -220,52 +311,68 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
     return data.lead(mechanism.open(data.data, runner))
 
 
-def _run(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> tuple[Any, Exception | None]:
-    try:
-        return _released(mechanism, data, runner), None
-    except Exception as failure:  # every exception is an observable difference, whatever it is
-        return None, failure
+def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Course:
+    """Return how a run on ``data`` ended."""
+    # An engine may keep what it has computed; its tables must stay as they are.
+    with watched(getattr(data, "frames", data)) as effects:
+        try:
+            out, failure = _released(mechanism, data, runner), None
+        except Exception as raised:  # every exception is an observable difference, whatever it is
+            out, failure = None, raised
+    return Course(out, failure, effects)
 
 
-def _same_course(
-    first: RecordingRunner,
-    second: ReplayRunner,
-    one: tuple[Any, Exception | None],
-    other: tuple[Any, Exception | None],
-) -> list[Violation]:
-    found = []
-    if isinstance(other[1], Diverged):
-        place, _, detail = str(other[1]).partition(": ")
+def _same_course(tapes: tuple[Tape, Tape], one: Course, other: Course) -> list[Violation]:
+    first, second = tapes
+    if isinstance(other.failure, Diverged):
+        place, _, detail = str(other.failure).partition(": ")
         return [Violation("another path was taken", place, detail)]
-    if (one[1] is None) != (other[1] is None) or type(one[1]) is not type(other[1]):
-        found.append(Violation("an exception depends on data", _end(first), f"{one[1]!r} against {other[1]!r}"))
-    elif one[1] is not None:
-        found.append(Violation("a run raised", _end(first), repr(one[1])))
-    elif len(first.tape.events) != len(second.tape.events):
-        counts = f"{len(first.tape.events)} draws against {len(second.tape.events)}"
-        found.append(Violation("another path was taken", _end(first), counts))
-    elif not _equal(one[0], other[0]):
-        found.append(Violation("the output depends on data outside its draws", _end(first), "outputs differ"))
+    if _raised(one.failure) != _raised(other.failure):
+        detail = f"{one.failure!r} against {other.failure!r}"
+        return [Violation("an exception depends on data", _end(first), detail)]
+    if one.failure is not None:
+        return [Violation("a run raised", _end(first), repr(one.failure))]
+    if len(first.events) != len(second.events):
+        counts = f"{len(first.events)} draws against {len(second.events)}"
+        return [Violation("another path was taken", _end(first), counts)]
+    differs = difference(one.out, other.out)
+    if differs is not None:
+        return [Violation("the output depends on data outside its draws", _end(first), differs)]
+    return []
+
+
+def _beside(public: Any, tape: Tape, course: Course, data: Any) -> list[Violation]:
+    """Return what could be seen of one run beside its output, and what of its data the output holds."""
+    found = [Violation("a run has side effects", _end(tape), one) for one in course.effects.seen]
+    holds = held(course.out, data, public) if course.failure is None and data is not None else None
+    if holds is not None:
+        found.append(Violation("the output holds its data", _end(tape), f"at {holds}"))
     return found
+
+
+def _raised(failure: BaseException | None) -> list[tuple[str, str]]:
+    """Return the types and messages of an exception and of all that it came from."""
+    chain: list[tuple[str, str]] = []
+    while failure is not None and len(chain) < _LONGEST_CHAIN:
+        chain.append((type(failure).__qualname__, str(failure)))
+        failure = failure.__cause__ or failure.__context__
+    return chain
 
 
 def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation]:
     found = []
     moved: set[Where] = set()
-    talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
     for here, there in zip(first.events, second.events, strict=False):
         if here.kind == "draw" and isinstance(here.part, Primitive):
-            apart = _apart(here.part, here.value, there.value)
+            apart = _apart(here.part, here.value, there.value, here.d_in)
             allowed = here.d_in * here.stability + here.part.slack
             if apart != 0:
                 moved.add(here.where)
             if apart is None or apart > allowed:
                 found.append(Violation("a value moved too far", here.place, f"by {apart}, {allowed} declared"))
-        elif here.kind == "reply" and here.part is not None:
-            talks.setdefault((here.where, here.part), []).append((here, there))
-    for (where, part), pairs in talks.items():
+    for (where, part), pairs in _talks(first, second).items():
         here = pairs[0][0]
-        apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs])
+        apart = _talk_apart(part, [(a.value, b.value) for a, b in pairs], here.d_in)
         if apart != 0:
             moved.add(where)
         if apart is None or apart > here.d_in * here.stability:
@@ -278,9 +385,18 @@ def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation
     return found
 
 
-def _apart(part: Primitive[Any, Any], one: Any, other: Any) -> Fraction | None:
+def _talks(first: Tape, second: Tape) -> dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]]:
+    """Return the replies of each conversation, in both runs."""
+    talks: dict[tuple[Where, AnyMechanism], list[tuple[Event, Event]]] = {}
+    for here, there in zip(first.events, second.events, strict=False):
+        if here.kind == "reply" and here.part is not None:
+            talks.setdefault((here.where, here.part), []).append((here, there))
+    return talks
+
+
+def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction) -> Fraction | None:
     here, there = part.domain.admit(one), part.domain.admit(other)
-    apart = part.distance.measure(here, there)
+    apart = _measured(part.distance, here, there, d_in)
     if apart is None and part.distance is ONE_WAY and part.slack:
         # Where values may be off by the slack, so may the direction of a change.
         against = min(LARGEST.measure(np.maximum(here, there), side) or 0 for side in (here, there))
@@ -288,13 +404,23 @@ def _apart(part: Primitive[Any, Any], one: Any, other: Any) -> Fraction | None:
     return apart
 
 
-def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]]) -> Fraction | None:
+def _measured(metric: Any, here: Any, there: Any, d_in: Fraction) -> Fraction | None:
+    """Return how far two values are apart; several units may go one way each, and the ways add up."""
+    apart: Fraction | None = metric.measure(here, there)
+    if apart is None and metric is ONE_WAY and d_in > 1:
+        highest = np.maximum(here, there)
+        ways = LARGEST.measure(highest, here), LARGEST.measure(highest, there)
+        return None if None in ways else Fraction(sum(way for way in ways if way is not None))
+    return apart
+
+
+def _talk_apart(part: AnyMechanism, pairs: list[tuple[Any, Any]], d_in: Fraction) -> Fraction | None:
     metric = part.distance
     if not (isinstance(metric, Metric) and isinstance(part, InteractivePrimitive)):
         return None
     columns = zip(*((part.domain.admit(one), part.domain.admit(other)) for one, other in pairs), strict=True)
     here, there = (np.concatenate([np.atleast_1d(value) for value in column]) for column in columns)
-    return metric.measure(here, there)
+    return _measured(metric, here, there, d_in)
 
 
 def _sibling(where: Where, division: Where) -> str | None:
@@ -311,22 +437,13 @@ def _walk(plan: Plan) -> list[Plan]:
     return [plan, *(found for part in parts for found in _walk(part)), *(_walk(inner) if inner is not None else [])]
 
 
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(one, other))
-    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return bool(one == other)
-
-
 def _place() -> str:
     """Return the nearest line of code outside the runners: where the mechanism asked for the draw."""
-    here = {__file__, sys.modules[Runner.__module__].__file__}
     frame = sys._getframe(1)
-    while frame.f_code.co_filename in here and frame.f_back is not None:
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_RUNNERS):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return f"{frame.f_code.co_filename.rpartition(os.sep)[2]}:{frame.f_lineno}"
 
 
-def _end(runner: RecordingRunner) -> str:
-    return runner.tape.events[-1].place if runner.tape.events else "the beginning"
+def _end(tape: Tape) -> str:
+    return tape.events[-1].place if tape.events else "the beginning"

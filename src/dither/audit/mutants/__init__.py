@@ -6,16 +6,29 @@ Nearly all are killed without a sample: by following every coin, by replay, by c
 worst order. ``try_mutants`` runs them; ``python -m dither.audit`` runs all and prints a table.
 """
 
+from dither.audit.mutants.entrances import ENTRANCES
 from dither.audit.mutants.entropy import ENTROPY
+from dither.audit.mutants.kept import KEPT
 from dither.audit.mutants.laws import LAWS
 from dither.audit.mutants.ledger import LEDGER
 from dither.audit.mutants.numbers import NUMBERS
+from dither.audit.mutants.paths import PATHS
+from dither.audit.mutants.prices import PRICES
 from dither.audit.mutants.queries import QUERIES
 from dither.audit.mutants.record import Mutant, Trial, try_mutant, try_mutants
+from dither.audit.mutants.samples import SAMPLES
+from dither.audit.mutants.told import TOLD
 
 #: By their numbers.
 MUTANTS = {
-    one.number: one for one in sorted((*LAWS, *NUMBERS, *QUERIES, *ENTROPY, *LEDGER), key=lambda one: one.number)
+    one.number: one
+    for one in sorted(
+        (
+            *(*LAWS, *NUMBERS, *QUERIES, *ENTROPY, *LEDGER),
+            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES),
+        ),
+        key=lambda one: one.number,
+    )
 }
 
 __all__ = ["MUTANTS", "Mutant", "Trial", "try_mutant", "try_mutants"]

@@ -14,7 +14,8 @@ import numpy as np
 
 from dither.audit.mutants.record import Mutant, both, mutated, original, replaced
 from dither.audit.queries import compare
-from dither.checks.contract import check_plan_walked, check_replay
+from dither.checks.contract import check_plan_walked
+from dither.checks.replays import check_replay
 from dither.checks.violation import require
 from dither.data import Bounded, Name, Sum
 from dither.data.reference import ReferenceEngine

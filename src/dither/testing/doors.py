@@ -1,0 +1,88 @@
+"""Replay from where a caller begins: whatever goes through the door of releases, on one input and on a neighbour.
+
+The caller is any function of an input: ``fit`` of an estimator on a frame, a verb of a session on a file. All draws
+that it makes through ``release``, ``perform`` or ``converse`` are recorded on the first input and frozen on the second.
+What it returns, raises, warns of, logs, prints or changes must then be the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from dither.exact import Number, positive
+from dither.mechanisms.runner import Runner
+from dither.testing.effects import watched
+from dither.testing.replay import Course, RecordingRunner, ReplayRunner, Tape, Violation, compared
+
+
+def replay_call(
+    call: Callable[[Any], Any], data: Any, neighbour: Any, *, d_in: Number = 1, is_owner: bool = False
+) -> list[Violation]:
+    """Return every way in which a call on ``data`` and on ``neighbour`` can be told apart with its draws frozen.
+
+    Args:
+        call: what a caller does; what it returns is what is released.
+        data: an input.
+        neighbour: another, ``d_in`` units apart.
+        d_in: how many units.
+        is_owner: whether the caller may keep its input, as an owner does; else nothing released may hold it.
+
+    >>> import numpy as np
+    >>> from dither import ROW, Budget, Geometric, release
+    >>> def count(rows):
+    ...     return release(Geometric(scale=1), len(rows), budget=Budget(epsilon=1, unit=ROW)).value
+    >>> replay_call(count, [1, 2, 3], [1, 2])
+    []
+    >>> [found.rule for found in replay_call(lambda rows: count(rows) + len(rows), [1, 2, 3], [1, 2])]
+    ['the output depends on data outside its draws']
+
+    """
+    distance, tape = positive("d_in", d_in), Tape()
+    one = _course(call, data, lambda number, plan, noise: _recording(number, plan, noise, tape, distance))
+    second = Tape(key=tape.key)
+    other = _course(
+        call,
+        neighbour,
+        lambda number, plan, noise: ReplayRunner(
+            plan, noise, earlier=tape, tape=second, where=(f"release {number}",), d_in=distance
+        ),
+    )
+    inputs = (None, None) if is_owner else (data, neighbour)
+    return compared(None, (tape, second), (one, other), inputs, distance)
+
+
+def _recording(number: int, plan: Any, noise: Any, tape: Tape, distance: Fraction) -> RecordingRunner:
+    return RecordingRunner(plan, noise, tape=tape, where=(f"release {number}",), d_in=distance)
+
+
+def _course(call: Callable[[Any], Any], data: Any, make: Callable[[int, Any, Any], RecordingRunner]) -> Course:
+    with _through(make), watched(data) as effects:
+        try:
+            out, failure = call(data), None
+        except Exception as raised:  # every exception is an observable difference, whatever it is
+            out, failure = None, raised
+    return Course(out, failure, effects)
+
+
+@contextmanager
+def _through(make: Callable[[int, Any, Any], RecordingRunner]) -> Iterator[None]:
+    """Have the door's runners made by ``make`` from their number, plan and noise."""
+    # The name of the module is also that of the function that the room hands out.
+    door: Any = importlib.import_module("dither.mechanisms.release")
+    before, number = door._runner, 0
+
+    def made(*given: Any, **named: Any) -> Runner:
+        nonlocal number
+        number += 1
+        runner = before(*given, **named)
+        return make(number, runner._rest, runner._noise)
+
+    door._runner = made
+    try:
+        yield
+    finally:
+        door._runner = before

@@ -1,0 +1,61 @@
+"""What a run does beside returning something: warnings, records of logs, texts on the terminal, changes of its input.
+
+Whoever runs a mechanism sees all of these, so none of them may depend on data; in this project none of them is there.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from typing import Any
+
+from dither.testing.sameness import portrait, unlike
+
+
+@dataclass
+class Effects:
+    """What was seen beside an output, each as a text."""
+
+    seen: list[str] = field(default_factory=list)
+
+
+class _Listener(logging.Handler):
+    """Keeps every record as a text."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.NOTSET)
+        self.records: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(f"log: {record.levelname} {record.name}: {record.getMessage()}")
+
+
+@contextmanager
+def watched(*given: Any) -> Iterator[Effects]:
+    """Watch what a block does; what it was ``given`` must be the same at the end."""
+    effects, before = Effects(), [portrait(one) for one in given]
+    listener, root = _Listener(), logging.getLogger()
+    level = root.level
+    out, err = io.StringIO(), io.StringIO()
+    root.addHandler(listener)
+    root.setLevel(logging.NOTSET)
+    try:
+        with warnings.catch_warnings(record=True) as warned, redirect_stdout(out), redirect_stderr(err):
+            warnings.simplefilter("always")
+            yield effects
+    finally:
+        root.setLevel(level)
+        root.removeHandler(listener)
+        effects.seen += [f"warning: {one.category.__name__}: {one.message}" for one in warned]
+        effects.seen += listener.records
+        effects.seen += [
+            f"{name}: {text.getvalue()!r}" for name, text in (("stdout", out), ("stderr", err)) if text.tell()
+        ]
+        for one, portrayed in zip(given, before, strict=True):
+            change = unlike(portrayed, portrait(one))
+            if change is not None:
+                effects.seen.append(f"the input was changed {change}")

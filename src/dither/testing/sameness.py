@@ -1,0 +1,259 @@
+"""Equality that sees: two objects as whoever receives them could tell them apart.
+
+A portrait is a list of places and texts that goes through everything that can be reached from an object: types, the
+bits of floats and of arrays, the order of dictionaries, attributes in ``__dict__`` and in slots, the memory behind a
+view, what functions close over. Two objects are the same if their portraits are.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import struct
+import types
+from collections import deque
+from collections.abc import Iterator
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+_MOST_SHOWN = 120
+_BITS = struct.Struct("<d")
+_PLAIN = (type(None), bool, int, str, bytes, Fraction, Decimal, type(Ellipsis), type(NotImplemented))
+_NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_BUILT_IN = (list, tuple, deque, set, frozenset, dict, types.MappingProxyType)
+
+#: Looked up before anything else, for speed.
+_COMMON = frozenset({*_PLAIN, float, complex, np.float64, np.int64, np.bool_})
+_COMPOSITE = frozenset({*_BUILT_IN, np.ndarray})
+
+Portrait = list[tuple[str, str]]
+
+
+def portrait(thing: Any) -> Portrait:
+    """Return every place that can be reached from an object, and what stands there.
+
+    >>> portrait({"a": -0.0})
+    [('', 'dict of 1'), ('.key 0', "str 'a'"), (".of 'a'", 'float 0000000000000080')]
+    """
+    found: Portrait = []
+    seen: dict[int, str] = {}
+    # What is made up while walking is kept until the end: its address must not be taken again.
+    kept = []
+    waiting = [("", thing)]
+    while waiting:
+        place, one = waiting.pop()
+        known = seen.get(id(one))
+        if known is not None:
+            found.append((place, f"the same as {known or 'the whole'}"))
+            continue
+        if not _is_plain(one):
+            seen[id(one)] = place
+            kept.append(one)
+        text, parts = _described(one)
+        found.append((place, text))
+        waiting += [(f"{place}.{name}", part) for name, part in reversed(parts)]
+    return found
+
+
+def difference(one: Any, other: Any) -> str | None:
+    """Return the first place at which two objects differ and how, or None if there is none.
+
+    >>> difference([0.0, 1], [-0.0, 1])
+    'at .0: float 0000000000000000 against float 0000000000000080'
+    >>> difference([0.0, 1], [0.0, 1]) is None
+    True
+
+    """
+    if one is other:
+        return None
+    return unlike(portrait(one), portrait(other))
+
+
+def unlike(here: Portrait, there: Portrait) -> str | None:
+    """Return the first place at which two portraits differ and how, or None if there is none."""
+    for (place, text), (elsewhere, other) in zip(here, there, strict=False):
+        if (place, text) != (elsewhere, other):
+            where = place if place == elsewhere else f"{place or 'the whole'} and {elsewhere or 'the whole'}"
+            return f"at {where or 'the whole'}: {_short(text)} against {_short(other)}"
+    if len(here) != len(there):
+        return f"{len(here)} parts against {len(there)}"
+    return None
+
+
+def digest(thing: Any) -> str:
+    """Return the SHA-256 of a portrait."""
+    return hashlib.sha256(repr(portrait(thing)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def reached(thing: Any) -> Iterator[tuple[str, Any]]:
+    """Return every object that can be reached from one, with its place; plain numbers and texts are left out."""
+    seen: dict[int, Any] = {}
+    waiting = [("", thing)]
+    while waiting:
+        place, one = waiting.pop()
+        if id(one) in seen or _is_plain(one):
+            continue
+        seen[id(one)] = one
+        yield place, one
+        waiting += [(f"{place}.{name}", part) for name, part in _described(one)[1]]
+
+
+def held(released: Any, data: Any, public: Any = None) -> str | None:
+    """Return the place at which a released object holds the data, a part of it or its memory, or None.
+
+    Args:
+        released: what leaves.
+        data: what must not.
+        public: an object with parts that both may share, such as a schema.
+
+    """
+    if _is_plain(released):
+        return None
+    inside = [data] if type(data) is np.ndarray else [one for _, one in reached(data) if _changes(one)]
+    ids = {id(one) for one in inside}
+    arrays = [one for one in inside if isinstance(one, np.ndarray) and one.size]
+    shared: set[int] | None = None
+    for place, one in reached(released):
+        found = id(one) in ids
+        is_memory = not found and isinstance(one, np.ndarray) and any(np.may_share_memory(one, each) for each in arrays)
+        if found or is_memory:
+            # Rarely needed, and long: only now.
+            shared = {id(each) for _, each in reached(public)} if shared is None else shared
+            if id(one) not in shared:
+                return f"{place or 'the whole'}{', in memory' if is_memory else ''}"
+    return None
+
+
+def _changes(thing: Any) -> bool:
+    """Whether an object can change, so that it is itself and no other; records and values are shared by many."""
+    if isinstance(thing, np.ndarray | list | dict | set | deque | bytearray):
+        return True
+    settings = getattr(type(thing), "__dataclass_params__", None)
+    is_shared = isinstance(thing, (*_NAMED, tuple, frozenset, Enum, types.FunctionType, types.MappingProxyType))
+    return not (is_shared or (settings is not None and settings.frozen))
+
+
+def _is_plain(thing: Any) -> bool:
+    kind = type(thing)
+    return kind in _COMMON or (
+        kind not in _COMPOSITE and isinstance(thing, (*_PLAIN, float, complex, np.generic, Enum, *_NAMED))
+    )
+
+
+def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
+    """Return what stands at a place, and the parts below it."""
+    kind = type(thing)
+    name = kind.__qualname__
+    if kind in _PLAIN:
+        return f"{name} {thing!r}", []
+    if kind is float:
+        return f"float {_BITS.pack(thing).hex()}", []
+    if kind is np.ndarray:
+        return _of_array(thing)
+    if kind in _BUILT_IN:
+        return _of_container(thing)
+    if isinstance(thing, Enum):
+        return f"{name} {thing.name}", []
+    if isinstance(thing, np.generic):
+        return f"{name} array-scalar {thing.tobytes()!r}", []
+    if isinstance(thing, _PLAIN):
+        return f"{name} {thing!r}", _own(thing)
+    if isinstance(thing, float | complex):
+        return f"{name} {np.array(thing).tobytes().hex()}", _own(thing)
+    if isinstance(thing, _NAMED):
+        return f"{name} {getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', None) or thing!r}", []
+    if isinstance(thing, np.ndarray):
+        return _of_array(thing)
+    if isinstance(thing, _BUILT_IN):
+        return _of_container(thing)
+    if isinstance(thing, types.FunctionType):
+        cells = [(f"cell {number}", _content(cell)) for number, cell in enumerate(thing.__closure__ or ())]
+        defaults = [("defaults", thing.__defaults__), ("named defaults", thing.__kwdefaults__)]
+        return f"function {thing.__module__}.{thing.__qualname__}", [*cells, *defaults, ("attributes", thing.__dict__)]
+    if isinstance(thing, types.MethodType):
+        return f"method {thing.__func__.__qualname__}", [("self", thing.__self__)]
+    if isinstance(thing, functools.partial):
+        return "partial", [("function", thing.func), ("arguments", thing.args), ("named", thing.keywords)]
+    if isinstance(thing, types.GeneratorType):
+        frame = thing.gi_frame
+        return f"generator {thing.__qualname__}", [] if frame is None else [("locals", dict(frame.f_locals))]
+    if isinstance(thing, np.random.Generator):
+        return name, [("state", thing.bit_generator.state)]
+    return _of_object(thing)
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> tuple[str, list[tuple[str, Any]]]:
+    text = f"{type(array).__qualname__} {array.dtype.str} {array.shape} {array.strides} {array.flags.writeable}"
+    parts: list[tuple[str, Any]] = []
+    if array.dtype.hasobject:
+        parts.append(("entries", array.ravel().tolist()))
+    else:
+        content = array.tobytes()
+        text += f" {content.hex() if len(content) <= _MOST_SHOWN else hashlib.sha256(content).hexdigest()}"
+    if array.base is not None and not (isinstance(array.base, np.ndarray) and array.base.nbytes == array.nbytes):
+        # A view of all of it shows no more than it shows; a view of a part holds the rest as well.
+        parts.append(("base", array.base))
+    return text, parts + _own(array)
+
+
+def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
+    text = f"{type(thing).__qualname__} of {len(thing)}"
+    if isinstance(thing, dict | types.MappingProxyType):
+        parts = []
+        for number, (key, value) in enumerate(thing.items()):
+            shown = _short(repr(key)) if _is_plain(key) else str(number)
+            parts += [(f"key {number}", key), (f"of {shown}", value)]
+    elif isinstance(thing, set | frozenset):
+        # Sets have no order of their own.
+        parts = [(f"member {number}", one) for number, one in enumerate(sorted(thing, key=digest))]
+    else:
+        parts = [(str(number), one) for number, one in enumerate(thing)]
+    return text, parts + _own(thing)
+
+
+def _of_object(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
+    kind = type(thing)
+    text = f"{kind.__module__}.{kind.__qualname__}"
+    parts = _own(thing)
+    if parts or hasattr(thing, "__dict__"):
+        return text, parts
+    try:
+        # What is made in another language tells itself in its own way.
+        return text, [("reduced", thing.__reduce_ex__(4))]
+    except Exception:  # locks and the like hold nothing that could be told
+        return text, []
+
+
+def _own(thing: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of an object itself, those in slots included."""
+    if type(thing) in _COMPOSITE:
+        return []
+    parts, kind = list(getattr(thing, "__dict__", {}).items()), cast(Any, type(thing))
+    return parts + [(slot, getattr(thing, slot)) for slot in _slots(kind) if hasattr(thing, slot)]
+
+
+@functools.cache
+def _slots(kind: Any) -> tuple[str, ...]:
+    """Return the names of the slots of a class and of all that it is made of."""
+    found = []
+    for one in kind.__mro__:
+        slots = one.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            is_hidden = slot.startswith("__") and not slot.endswith("__")
+            found.append(f"_{one.__name__.lstrip('_')}{slot}" if is_hidden else slot)
+    return tuple(name for name in found if name not in ("__dict__", "__weakref__"))
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
