@@ -182,6 +182,6 @@ def _is_refused(mechanism: Planned, data: Any) -> bool:
 
 
 def some(pairs: Sequence[Pair], count: int) -> list[Pair]:
-    """Return so many pairs from all over a list, its last one included."""
+    """Return a number of pairs from all over a list, its last one included."""
     step = max(1, len(pairs) // count)
     return list(pairs)[::-step][:count]

@@ -68,7 +68,7 @@ def check_fixed_sample(kept: int, of: int) -> None:
 
 
 def check_number_of_runs(repeats: Repeats) -> None:
-    """Check that a selection makes so many runs as often as its law says."""
+    """Check that a selection makes each number of runs as often as its law says."""
     plan = Best(Use(Geometric(scale=1)), repeats)
     found = branch_outcomes(lambda noise: Runner(plan, noise)._count_runs(repeats), runs=_RUNS)
     for runs in range(1, _COUNTED):

@@ -34,7 +34,7 @@ def replay_call(
     >>> import numpy as np
     >>> from dither import ROW, Budget, Geometric, release
     >>> def count(rows):
-    ...     return release(Geometric(scale=1), len(rows), budget=Budget(epsilon=1, unit=ROW)).value
+    ...     return release(Geometric(scale=1), len(rows), budget=Budget(epsilon=1, unit=ROW), stability=1).value
     >>> replay_call(count, [1, 2, 3], [1, 2])
     []
     >>> [found.rule for found in replay_call(lambda rows: count(rows) + len(rows), [1, 2, 3], [1, 2])]

@@ -175,7 +175,7 @@ def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
 
 
 def _widened(record: Any, columns: int, wanted: int) -> Any:
-    """Return a record in which every array with an axis of so many columns has more of them."""
+    """Return a record in which every array with an axis of that many columns has more of them."""
     if isinstance(record, PublicArray):
         values = record.values
         for axis in range(values.ndim):

@@ -36,7 +36,7 @@ def _estimators() -> None:
 
 
 def _counted(rows: Any) -> Any:
-    return release(Geometric(scale=1), len(rows), budget=Budget(epsilon=1, unit=ROW))
+    return release(Geometric(scale=1), len(rows), budget=Budget(epsilon=1, unit=ROW), stability=1)
 
 
 def _releases() -> None:
