@@ -104,7 +104,7 @@ def test_a_verdict_explains_itself() -> None:
     assert told == verdicts
     verdict = audit(Gaussian(sigma=1, grid="1/4"), 0.0, 1.0, samples=20_000, pair="0 and 1", false_alarm=FALSE_ALARM)
     record = verdict.to_dict()
-    assert record["claim"] == {"kind": "zcdp", "rho": "1/2"}
+    assert record["claim"] == {"kind": "gaussian", "rho": "1/2"}
     assert record["evidence"]["hits"] <= record["evidence"]["trials"] == 15_000
     assert "not refuted, rho = 0.5 claimed, epsilon >= " in str(verdict)
     assert "on 0 and 1" in str(verdict)

@@ -57,6 +57,16 @@ def test_records_know_how_far_a_row_moves_them() -> None:
         release(method, rows, budget=Budget(epsilon=9, unit=PERSON))
 
 
+@pytest.mark.parametrize("stability", ["1/1000", "3/2"])
+def test_part_of_a_unit_cannot_change(stability: str) -> None:
+    """A mechanism that counts rows itself would be charged a thousandth of what it loses."""
+    sample = next(iter(registered()["poisson-sample"].examples()))
+    budget = Budget(epsilon=100, delta="0.1", unit=ROW)
+    with pytest.raises(InvalidParameter, match="a whole number of rows added or removed"):
+        release(sample.mechanism, sample.data, budget=budget, stability=stability)
+    assert budget.spent.is_zero
+
+
 def test_what_follows_from_a_unit_and_a_distance() -> None:
     assert [RECORDS.moved_by(unit) for unit in (ROW, EDGE, ROW_REPLACED, LABEL, PERSON)] == [1, 1, 2, 2, None]
     assert all(DIFFERENT.moved_by(unit) == 1 for unit in (ROW, ROW_REPLACED, PERSON))

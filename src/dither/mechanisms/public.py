@@ -27,11 +27,12 @@ class PublicArray:
             raise InvalidParameter("values", f"{array.dtype} with shape {array.shape}", "a non-empty array of numbers")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InvalidParameter("values", "an array with NaN or infinities", "an array of finite numbers")
-        array = np.ascontiguousarray(array)
-        array.setflags(write=False)
-        object.__setattr__(self, "values", array)
+        # Bytes cannot be written to, and neither can an array over them, whatever flags are set: what was checked when a
+        # record was made stays so.
+        content = array.tobytes()
+        object.__setattr__(self, "values", np.frombuffer(content, dtype=array.dtype).reshape(array.shape))
         header = f"{array.dtype.str}{array.shape}".encode()
-        object.__setattr__(self, "_digest", hashlib.sha256(header + array.tobytes()).hexdigest())
+        object.__setattr__(self, "_digest", hashlib.sha256(header + content).hexdigest())
 
     values: NDArray[Any]
     _digest: str
@@ -41,6 +42,15 @@ class PublicArray:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __copy__(self) -> PublicArray:
+        return self
+
+    def __deepcopy__(self, memo: object) -> PublicArray:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PublicArray, (np.array(self.values),)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PublicArray) and self._digest == other._digest

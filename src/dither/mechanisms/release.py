@@ -23,7 +23,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
-from dither.privacy import Filter, Loss, Unit, Use, stated_loss
+from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
@@ -250,9 +250,14 @@ def _stability(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number
 
 
 def _stated(mechanism: Mechanism[Any, Any], unit: Unit | None, stability: Number | None) -> Fraction:
-    if stability is not None:
-        return positive("stability", stability)
     distance = mechanism.distance
+    if stability is not None:
+        stated = positive("stability", stability)
+        is_counted = isinstance(distance, Unit) and distance.relation is not Relation.METRIC
+        if is_counted and (stated < 1 or stated.denominator != 1):
+            # The mechanism counts units itself: a part of one cannot change.
+            raise InvalidParameter("stability", stability, f"a whole number of {distance}")
+        return stated
     own = distance if isinstance(distance, Unit) else unit
     derived = None if own is None else distance.moved_by(own)
     if derived is None:

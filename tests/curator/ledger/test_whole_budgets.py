@@ -65,12 +65,58 @@ def test_a_quota_has_a_curve_of_its_own(home) -> None:
             ledger.reserve(ANA, "further", "d", LEAST)
 
 
-def test_a_budget_that_began_otherwise_is_raised_until_it_is_divided_as_usual(home) -> None:
-    """What settled the old division was one release; a raised budget must not be divided after the answers."""
+def test_a_debit_that_states_its_own_rho_does_not_pay_for_another_loss(home) -> None:
+    """The same key again with a dearer loss, as after an upgrade: what was debited must cover it."""
+    with home.open() as ledger:
+        ledger.register("visits", budget=ApproxDP(1, "1e-6"), unit="rows")
+        held = ledger.reserve(ANA, "k", "d", ApproxDP("0.9", "1e-9", rho="2e-5"))
+        assert isinstance(held, Reservation)
+        ledger.abandon(held)
+        for dearer in (ZCDP("0.0045"), GaussianDP("0.0045")):
+            with pytest.raises(InvalidParameter, match="at most what key 'k' was debited"):
+                ledger.reserve(ANA, "k", "d", dearer)
+
+
+@pytest.mark.parametrize("first", [ApproxDP("0.1", "9e-6"), ZCDP("0.02", "6e-6"), ZCDP("0.0305")], ids=str)
+def test_a_raised_budget_keeps_how_delta_was_divided(home, first: Loss) -> None:
+    """The first release settled it; what is spent when a budget is raised depends on the answers, and must not."""
+    larger = ApproxDP(2, "4e-5")
     with home.open() as ledger:
         ledger.register("visits", budget=WHOLE, unit="rows")
-        ledger.reserve(ANA, "k", "d", WHOLE)
-        with pytest.raises(InvalidParameter, match="large enough for what is spent"):
-            ledger.raise_budget("visits", ApproxDP(2, "1.5e-5"), reason="a second year")
+        ledger.reserve(ANA, "k", "d", first)
+        ledger.raise_budget("visits", larger, reason="a second year")
+        assert ledger.balance("visits").budget == larger
+        converts = isinstance(first, ZCDP)
+        # Under the usual division both would fit.
+        assert ledger.would_admit(ANA, ApproxDP("0.1", "1e-5")) != converts
+        assert ledger.would_admit(ANA, ZCDP("0.01")) == converts
+        ledger.register("visits", budget=larger, unit="rows")
+        assert ledger.verify().is_intact
+    with home.open() as ledger:
+        assert ledger.would_admit(ANA, ZCDP("0.01")) == converts
+        ledger.raise_budget("visits", ApproxDP(3, "5e-5"), reason="a third")
+        assert ledger.would_admit(ANA, ZCDP("0.01")) == converts
+        assert ledger.verify().is_intact
+
+
+def test_a_budget_divided_as_usual_is_raised_as_before(home) -> None:
+    with home.open() as ledger:
+        ledger.register("visits", budget=WHOLE, unit="rows")
+        ledger.reserve(ANA, "k", "d", PureDP("0.1"))
         ledger.raise_budget("visits", ApproxDP(2, "2e-5"), reason="a second year")
-        ledger.reserve(ANA, "more", "d", PureDP(1))
+        assert ledger.would_admit(ANA, ApproxDP("0.1", "1e-5"))
+        assert ledger.would_admit(ANA, ZCDP("0.02"))
+
+
+def test_a_quota_that_comes_later_is_divided_as_usual(home) -> None:
+    with home.open() as ledger:
+        ledger.register("visits", budget=ApproxDP(4, "1e-4"), unit="rows")
+        ledger.reserve(ANA, "k", "d", PureDP("0.1"))
+        ledger.set_quota("visits", "ana", WHOLE)
+        assert not ledger.would_admit(ANA, ApproxDP("0.1", "9e-6"))
+        assert ledger.would_admit(ANA, ApproxDP("0.1", "5e-6"))
+
+
+def test_a_gaussian_loss_is_not_a_budget(home) -> None:
+    with home.open() as ledger, pytest.raises(InvalidParameter, match="not every release is Gaussian"):
+        ledger.register("visits", budget=GaussianDP(1), unit="rows")

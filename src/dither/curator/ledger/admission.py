@@ -15,9 +15,11 @@ from __future__ import annotations
 import copy
 import functools
 import json
+from fractions import Fraction
 
-from dither.curator.ledger.amounts import Amount
+from dither.curator.ledger.amounts import ZERO, Amount
 from dither.privacy import ApproxDP, Filter, GaussianDP, Loss
+from dither.privacy.losses import states_rho
 
 #: How many releases of the same size a certificate is asked for: at first, at most, and what changes it.
 _AHEAD = 64
@@ -25,10 +27,47 @@ _FARTHEST = 2**18
 _STRIDE = 8
 
 
+#: Beside the figures of a limit: the share of its delta that converts rho, where no first release may settle it.
+_SHARE = "conversion"
+
+
 @functools.lru_cache(maxsize=256)
 def limit_of(text: str) -> Loss:
     """Return the budget or quota that a text stands for."""
-    return Loss.from_json(json.loads(text))
+    return Loss.from_json({name: figure for name, figure in json.loads(text).items() if name != _SHARE})
+
+
+def _share_of(text: str) -> Fraction | None:
+    """Return how the delta of a limit is divided, if it says so."""
+    share = json.loads(text).get(_SHARE)
+    return None if share is None else Fraction(share)
+
+
+def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, str]:
+    """Return the record of a limit that takes the place of another: it keeps how delta was divided.
+
+    The first release settled that before there were answers. What is spent by now depends on them, and so must not
+    settle it anew.
+
+    Args:
+        limit: the old one; None where nothing was limited.
+        spent: of it.
+        loss: the new limit.
+
+    """
+    record = loss.to_json()
+    if not isinstance(loss, ApproxDP) or states_rho(loss) or spent == ZERO:
+        return record
+    old = None if limit is None else filter_at(limit, spent)
+    division = None if old is None else old.division
+    share = None if limit is None else _share_of(limit)
+    if old is None or division is None:
+        return record | {_SHARE: str(Fraction(1, 2) if share is None else share)}
+    if share is None and division == old.usual:
+        return record
+    is_converted = division.terms < old.budget.delta
+    kept = max(Fraction(0), 1 - division.terms / loss.delta) if is_converted and loss.delta else Fraction(0)
+    return record | {_SHARE: str(kept)}
 
 
 def filter_at(limit: str, spent: Amount) -> Filter:
@@ -41,7 +80,7 @@ def filter_at(limit: str, spent: Amount) -> Filter:
 @functools.lru_cache(maxsize=256)
 def _unspent(limit: str) -> Filter:
     """Return a filter that is copied before use."""
-    return Filter(limit_of(limit))
+    return Filter(limit_of(limit), conversion=_share_of(limit))
 
 
 def on_its_curve(loss: Loss, limit: str | None, spent: Amount) -> Amount | None:

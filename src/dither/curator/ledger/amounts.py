@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from dither.errors import InvalidParameter
-from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 
 #: Units in 1.
 UNITS = 720_720 * 10**24
@@ -118,9 +118,11 @@ def _loss(amount: Amount) -> Loss:
     return ApproxDP(epsilon, delta, rho=rho) if delta else PureDP(epsilon, rho=rho)
 
 
-def checked_loss(parameter: str, loss: Loss) -> Loss:
-    """Return ``loss`` if the ledger can keep it."""
+def checked_limit(parameter: str, loss: Loss) -> Loss:
+    """Return ``loss`` if it can be a budget or quota, and the ledger can keep it."""
     Amount.of(loss, parameter)
+    if isinstance(loss, GaussianDP):
+        raise InvalidParameter(parameter, loss, "PureDP, ZCDP or ApproxDP: not every release is Gaussian")
     return loss
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dither.curator.ledger.admission import limit_of, on_its_curve
-from dither.curator.ledger.amounts import ZERO, Amount, checked_loss, is_no_less
+from dither.curator.ledger.admission import limit_of, on_its_curve, successor
+from dither.curator.ledger.amounts import ZERO, Amount, checked_limit, is_no_less
 from dither.curator.ledger.anchor import Memory
-from dither.curator.ledger.chain import answer_digest
+from dither.curator.ledger.chain import answer_digest, canonical
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
@@ -47,7 +47,8 @@ from dither.errors import (
     RequestUnderWay,
     UnknownDataset,
 )
-from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP
+from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy.losses import states_rho
 
 
 class Books(TransactedLedger):
@@ -59,7 +60,7 @@ class Books(TransactedLedger):
         """Open the account of a data set, or find it open with the same budget and unit."""
         checked_name("dataset", dataset)
         checked_name("unit", unit)
-        checked_loss("budget", budget)
+        checked_limit("budget", budget)
 
         def work(page: Page) -> None:
             found = page.find_dataset(dataset)
@@ -68,7 +69,7 @@ class Books(TransactedLedger):
                 page.keep_dataset(dataset, unit, Purse(limit_text(budget), ZERO, 0))
             elif found[0] != unit:
                 raise IncompatibleDistance("unit", found[0], unit)
-            elif found[1].limit != limit_text(budget):
+            elif _limit(found[1]) != budget:
                 rule = f"the one {dataset!r} is registered with, {_limit(found[1])}; it can be raised"
                 raise InvalidParameter("budget", budget, rule)
 
@@ -77,7 +78,7 @@ class Books(TransactedLedger):
     def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
         """Give a data set a larger budget of the same kind."""
         checked_name("dataset", dataset)
-        checked_loss("budget", budget)
+        checked_limit("budget", budget)
         checked_text("reason", reason)
 
         def work(page: Page) -> None:
@@ -85,30 +86,26 @@ class Books(TransactedLedger):
             before = _limit(purse)
             if not is_no_less(budget, before):
                 raise InvalidParameter("budget", budget, f"of the same kind as {before}, and no less in any figure")
-            # The first release settled how the old delta is divided; a larger budget is divided as usual, for good.
-            if not Filter(budget).usual.holds(purse.spent.loss()):
-                rule = "twice the delta that is spent, and room by epsilon or rho for what is spent"
-                raise InvalidParameter(
-                    "budget", budget, f"large enough for what is spent, {purse.spent.loss()}: {rule}"
-                )
-            page.enter("raise", dataset=dataset, budget=budget.to_json(), reason=reason)
-            page.keep_dataset(dataset, unit, Purse(limit_text(budget), purse.spent, purse.releases))
+            record = successor(purse.limit, purse.spent, budget)
+            page.enter("raise", dataset=dataset, budget=record, reason=reason)
+            page.keep_dataset(dataset, unit, Purse(canonical(record), purse.spent, purse.releases))
 
         self._change("raise", work)
 
     def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
         """Limit what one analyst may spend of a data set's budget."""
         account = Account(dataset, analyst)
-        checked_loss("quota", quota)
+        checked_limit("quota", quota)
 
         def work(page: Page) -> None:
             _, purse = page.dataset(dataset)
             budget = _limit(purse)
             if isinstance(quota, ZCDP) != isinstance(budget, ZCDP) or not quota <= budget:
                 raise InvalidParameter("quota", quota, f"of the same kind as the budget, {budget}, and within it")
-            page.enter("quota", dataset=dataset, analyst=analyst, quota=quota.to_json())
             mine = page.analyst(account)
-            page.keep_analyst(account, Purse(limit_text(quota), mine.spent, mine.releases))
+            record = successor(mine.limit, mine.spent, quota)
+            page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
+            page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
 
         self._change("quota", work)
 
@@ -326,13 +323,14 @@ class Books(TransactedLedger):
 
 def _otherwise(loss: Loss, decision: Decision) -> Amount | None:
     """Return how Gaussian noise may be debited that was refused by its rho, or was debited when it was first asked."""
-    if decision.charge is None:
+    if decision.charge is None or not isinstance(loss, GaussianDP):
         return None
     if decision.kind in ("budget", "quota"):
         return on_its_curve(loss, decision.limit, decision.charge)
     debited = decision.charge.loss()
+    # A debit that states a rho of its own did not pay for the curve.
     is_covered = (
-        decision.kind == "dearer" and isinstance(debited, ApproxDP) and ApproxDP(debited.epsilon, debited.delta) >= loss
+        decision.kind == "dearer" and isinstance(debited, ApproxDP) and not states_rho(debited) and debited >= loss
     )
     return decision.charge if is_covered else None
 

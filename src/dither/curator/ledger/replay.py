@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dither.curator.ledger.admission import filter_at, limit_of
+from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
-from dither.curator.ledger.chain import answer_digest, first_link, link
+from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
-from dither.curator.ledger.page import Page, Purse, limit_text
+from dither.curator.ledger.page import Page, Purse
 from dither.errors import DitherError
-from dither.privacy import Loss
 
 #: More problems than this are not listed: one is enough.
 _MOST_PROBLEMS = 20
@@ -91,6 +90,8 @@ class Replay:
         budget = _limit(record["budget"])
         is_raised = purse.limit is not None and is_no_less(limit_of(budget), limit_of(purse.limit))
         _demand(is_raised, "the budget was not raised")
+        kept = canonical(successor(purse.limit, purse.spent, limit_of(budget)))
+        _demand(budget == kept, "the raised budget is divided otherwise")
         self.datasets[record["dataset"]] = unit, Purse(budget, purse.spent, purse.releases)
 
     def _quota(self, record: dict[str, Any]) -> None:
@@ -188,7 +189,9 @@ def _purse(record: dict[str, Any], limit: str) -> Purse:
 
 def _limit(terms: dict[str, Any]) -> str:
     """Return the stored text of a limit, if it is one."""
-    return limit_text(Loss.from_json(terms))
+    text = canonical(terms)
+    limit_of(text)
+    return text
 
 
 def _demand(holds: bool, rule: str) -> None:
