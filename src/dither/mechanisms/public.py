@@ -27,8 +27,8 @@ class PublicArray:
             raise InvalidParameter("values", f"{array.dtype} with shape {array.shape}", "a non-empty array of numbers")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InvalidParameter("values", "an array with NaN or infinities", "an array of finite numbers")
-        # Bytes cannot be written to, and neither can an array over them, whatever flags are set: what was checked when a
-        # record was made stays so.
+        # Bytes cannot be written to, and neither can an array over them, whatever flags are set: what was checked
+        # when a record was made stays so.
         content = array.tobytes()
         object.__setattr__(self, "values", np.frombuffer(content, dtype=array.dtype).reshape(array.shape))
         header = f"{array.dtype.str}{array.shape}".encode()
