@@ -258,3 +258,9 @@ def test_the_prompt_keeps_what_it_could_not_show(
 def test_what_costs_nothing_is_refused_in_one_line_too(place: Path, words: str) -> None:
     with pytest.raises(DitherError, match="out must be"):
         run(*words.split())
+
+
+def test_a_quote_is_shown_and_not_written(place: Path) -> None:
+    with pytest.raises(InvalidParameter, match="out must be left out: EXPLAIN PRIVACY"):
+        run("sql", "shop", f"EXPLAIN PRIVACY {QUERY}", "--epsilon", "1", "-o", "quote.csv")
+    assert not (place / "quote.csv").exists()

@@ -65,6 +65,8 @@ def sql(
         with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
             result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=name, noise=noise)
         if not isinstance(result, QueryResult):
+            if out is not None:
+                raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
             _show(result, as_json=as_json)
             return
         with delivering(name):
