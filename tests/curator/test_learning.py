@@ -66,6 +66,12 @@ def test_no_more_rows_of_a_person_are_read_than_count(limit: int) -> None:
     assert sum(numbers[0] for numbers in answer.measures) == limit + 1
 
 
+def test_a_model_says_what_a_person_lost_by_it() -> None:
+    plan = planned(person_unit("id"), logistic(delta=None), rows=3)
+    fitted = plan.adopt(plan.learn(ReferenceEngine(dataset(person_unit("id"), rows=3), {"visits": []})), "receipt")
+    assert str(fitted.privacy_).startswith("epsilon = 3 for users added or removed")
+
+
 @pytest.mark.parametrize(
     "rows", [[], [{}], [{"id": 1, "dose": float("nan"), "smokes": None, "ill": "?", "cost": None}]]
 )

@@ -134,7 +134,7 @@ MISTAKES = {
     "unknown unit": ("unit: person ", "unit: household ", r"^unit \(line 2\).*person, row"),
     "unit left out": ("unit: person ", "#", r"^unit .*given"),
     "no limit": ("contribution: {rows: 20, groups: 5, rows per group: 4}\n", "", r"contribution\.rows .*given"),
-    "limit zero": ("{rows: 20,", "{rows: 0,", r"contribution\.rows"),
+    "limit zero": ("{rows: 20,", "{rows: 0,", r"contribution\.rows .*at least 1.*got 0"),
     "limit in words": ("{rows: 20,", "{rows: many,", r"contribution\.rows .*an integer"),
     "limit for joins": ("rows per group: 4}", "rows per join: 9999}", r"contribution\.rows per join .*at most 4096"),
     "time limit zero": ("engine: duckdb", "time limit: 0", r"^time limit \(line 4\) .*at least 1"),

@@ -59,7 +59,8 @@ class PlannedFit:
         from dither.learn.models import Model
 
         fitted = self.estimator.adopt(Model.from_record(record), self.mechanism, receipt)
-        fitted.privacy_ = replace(fitted.privacy_, loss=self.loss, unit=self.unit)
+        # What was stated is a loss for one row: a person is charged for all rows that count.
+        fitted.privacy_ = replace(fitted.privacy_, loss=self.loss, stated=self.loss, unit=self.unit)
         return fitted
 
 

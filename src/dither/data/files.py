@@ -240,16 +240,20 @@ def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: No
     what, _, table = error.parameter.partition(" of ")
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]
-        return node.refuse(error.offender or "nothing", error.rule, "privacy id")
+        return node.refuse(_named(error.offender), error.rule, "privacy id")
     for key, name in _LIMITS.items():
         if name == error.parameter:
             below = parts.get("contribution", root)
             place = key if "contribution" in parts else f"contribution.{key}"
             rule = error.rule.replace("rows_per_group", "rows per group")
-            return below.refuse(error.offender or "nothing", rule, place)
+            return below.refuse(_named(error.offender), rule, place)
     what = {"privacy ids": "tables", "time_limit": "time limit"}.get(what, what)
     node = parts.get(what, root)
     return node.refuse(error.offender, error.rule)
+
+
+def _named(offender: object) -> object:
+    return "nothing" if offender is None or offender == "" else offender
 
 
 def _lines(dataset: DataSet) -> Iterator[str]:
