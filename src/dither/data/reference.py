@@ -149,6 +149,7 @@ class ReferenceEngine(Engine):
         """Return the exact measures."""
         known = self._known.get(aggregation)
         if known is None:
+            self.check_tables(aggregation)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             known = self._known[aggregation] = _aggregated(aggregation, self._reading.rows(aggregation.relation))

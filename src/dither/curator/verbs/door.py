@@ -161,6 +161,8 @@ class Door:
 
     def _source(self, table: str, where: str | None) -> str | Relation:
         """Return a table by its name, or those of its rows that a condition leaves."""
+        if not isinstance(table, str):
+            raise InvalidParameter("table", table, "the name of a table of the data set")
         return table if where is None else self._rows_where(table, where)
 
 

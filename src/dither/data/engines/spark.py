@@ -129,6 +129,7 @@ class SparkEngine(Engine):
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
+        self.check_tables(aggregation)
         self._opened()
         return SparkEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
