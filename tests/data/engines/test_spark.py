@@ -35,7 +35,6 @@ from dither.data import (
     Name,
     Persons,
     Scan,
-    Sum,
     Table,
 )
 from dither.data.engines import Engine, connect
