@@ -11,6 +11,7 @@ import datetime
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -172,15 +173,10 @@ TEXTS = (b"p", b"q", b"q")
 
 def arrow_texts(cells: list[bytes | None], kind: Any = None) -> Any:
     """Return an Arrow array whose texts are any bytes."""
-    stored = pyarrow.array(cells, pyarrow.binary())
-    array = pyarrow.Array.from_buffers(pyarrow.string(), len(stored), stored.buffers(), stored.null_count)
-    return (
-        array
-        if kind is None
-        else pyarrow.Array.from_buffers(
-            kind, len(stored), pyarrow.array(cells, pyarrow.large_binary()).buffers(), stored.null_count
-        )
-    )
+    kind = kind or pyarrow.string()
+    stored = {"string": "binary", "large_string": "large_binary", "string_view": "binary_view"}[str(kind)]
+    array = pyarrow.array(cells, getattr(pyarrow, stored)())
+    return pyarrow.Array.from_buffers(kind, len(array), array.buffers(), array.null_count)
 
 
 def moments(unit: str) -> Callable[[list[int]], Any]:
@@ -282,6 +278,12 @@ def test_invalid_texts_are_null_and_valid_ones_are_not_copied() -> None:
     assert clean(texts).chunk(0).buffers()[2].address == texts.buffers()[2].address
     found = clean(arrow_texts([b"p", b"\xff", None, "é".encode(), b"\xed\xa0\x80"]))
     assert found.to_pylist() == ["p", None, None, "é", None]
+    many = [b"p"] * 1000
+    for bad in ([0], [999], [3, 4, 500], range(0, 1000, 7), range(1000)):
+        given = [b"\xff" if place in bad else raw for place, raw in enumerate(many)]
+        for kind in (pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()):
+            texts = arrow_texts(given, kind)
+            assert clean(texts).to_pylist() == [None if place in bad else "p" for place in range(1000)]
     places = pyarrow.DictionaryArray.from_arrays(
         pyarrow.array([0, 2, -1, None, 1]), pyarrow.array(["a", None]), safe=False
     )
@@ -292,7 +294,11 @@ def test_invalid_texts_are_null_and_valid_ones_are_not_copied() -> None:
 
 #: The cells of others, one more, and the kind: one more cell decides of what type the categories are.
 CATEGORIES: tuple[tuple[Kind, list[Any], Any], ...] = (
-    *((kind, [1, 2], more) for kind in Kind for more in (2.5, "x", 1j, True, 2**70, 10**400, None, b"\xff")),
+    *(
+        (kind, [1, 2], more)
+        for kind in Kind
+        for more in (2.5, "x", 1j, True, Decimal(1), Fraction(2), 2**70, 10**400, None, b"\xff")
+    ),
     *((kind, ["1", "2", "true", "2020-01-01"], more) for kind in Kind for more in (7, 2.5, None)),
     *((kind, [True, False], more) for kind in Kind for more in ("x", 1, 0.5, 1.0, None)),
     *((kind, [1.0, 2.5], more) for kind in Kind for more in ("x", 1, 1j, True, pandas.Interval(0, 1))),

@@ -7,9 +7,12 @@ written out. Columns of other types are left as they are: an engine refuses them
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dither.data.engines import moments
+
+#: Cells that are read one by one where one of them is no text.
+_FEW: Final = 64
 
 
 def clean(column: Any) -> Any:
@@ -56,16 +59,35 @@ def _looked_up(values: Any, places: Any) -> Any:
 
 
 def _texts(array: Any) -> Any:
-    """Return texts, NULL where the bytes are none: found in one pass, and read one by one only where there are any."""
+    """Return texts, NULL where the bytes are none.
+
+    Halves are searched on for them, so that one such cell costs about one more pass over a column: how long a frame
+    takes to open does not tell of it.
+    """
+    import pyarrow
+
+    found, stack = [], [array]
+    while stack:
+        part = stack.pop()
+        if _is_valid(part):
+            found.append(part)
+        elif len(part) <= _FEW:
+            raw = part.cast(pyarrow.large_binary()).to_pylist()
+            found.append(pyarrow.array(map(_text, raw), part.type))
+        else:
+            half = len(part) // 2
+            stack += [part.slice(half), part.slice(0, half)]
+    return found[0] if len(found) == 1 else pyarrow.concat_arrays(found)
+
+
+def _is_valid(array: Any) -> bool:
     import pyarrow
 
     try:
         array.validate(full=True)
     except pyarrow.ArrowInvalid:
-        pass
-    else:
-        return array
-    return pyarrow.array([_text(raw) for raw in array.cast(pyarrow.large_binary()).to_pylist()], array.type)
+        return False
+    return True
 
 
 def _text(raw: bytes | None) -> str | None:

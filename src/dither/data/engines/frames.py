@@ -17,6 +17,7 @@ these. From 2^53 on two integers may be one real, and count as a real alone.
 from __future__ import annotations
 
 import importlib.util
+from numbers import Number
 from typing import Any, Final
 
 import numpy as np
@@ -39,7 +40,7 @@ _PANDAS_TYPES: Final = {
 _EXACT: Final = 2**53
 #: Types of pandas that no reader takes.
 _ODD_TYPES: Final = ("PeriodDtype", "IntervalDtype", "SparseDtype")
-_NUMBERS: Final = (bool, int, float, np.bool_, np.integer, np.floating)
+_NUMBERS: Final = (Number, np.bool_)
 
 
 def prepared(table: Table, frame: Any) -> Any:
