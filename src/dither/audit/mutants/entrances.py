@@ -85,7 +85,7 @@ class _Loud(int):
     def _fail(self, *given: Any) -> Any:
         raise ValueError
 
-    __int__ = __float__ = __le__ = __ge__ = __lt__ = __gt__ = _fail  # type: ignore[assignment]
+    __int__ = __float__ = __le__ = __ge__ = __lt__ = __gt__ = _fail
 
 
 def _cells() -> None:
