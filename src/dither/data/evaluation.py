@@ -215,7 +215,7 @@ def _plain(value: Any) -> Any:
     if issubclass(type(value), np.generic):
         value = value.item()
     kind = type(value)
-    if kind in (bool, int, float, str):
+    if kind is bool:
         return value
     if issubclass(kind, int):
         return int.__int__(value)

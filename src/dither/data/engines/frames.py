@@ -151,13 +151,13 @@ def _cells(categories: Any) -> list[Any]:
 def _category(value: Any, kind: Kind) -> Value:
     """Return what all cells of a category count as: numbers that are equal are one."""
     value = _real(value)
-    if not issubclass(type(value), _NUMBERS):
-        return _cell(value, kind)
     try:
-        number = cell(float(value), Kind.REAL)
+        number = cell(float(value), Kind.REAL) if issubclass(type(value), _NUMBERS) else value
     except Exception:  # beyond all doubles, or a class of its own
-        number = None
-    if not isinstance(number, float) or kind is Kind.REAL:
+        return None
+    if type(number) is not float:
+        return _cell(number, kind)
+    if kind is Kind.REAL:
         return number
     if abs(number) >= _EXACT:
         return None
