@@ -117,13 +117,13 @@ class Masked(metaclass=_LoudKind):
 
 #: Cells that somebody may have put into a column of objects.
 OBJECTS: tuple[Any, ...] = (
-    HALF, "a" + HALF, "x\x00y", LoudText("q"), LoudInteger(5), LoudReal(5.5), LoudDay(2020, 1, 1), Liar(), Masked(),
-    object(), 10**400, 2**63, -(2**63), float("nan"), float("inf"), pandas.NA, pandas.NaT, None, (1, 2), b"\xff", 1j, True,
+    object(), HALF, "a" + HALF, LoudText("q"), LoudInteger(5), LoudReal(5.5), LoudDay(2020, 1, 1), Liar(), Masked(),
+    10**400, 2**63, -(2**63), float("nan"), float("inf"), pandas.NA, pandas.NaT, None, (1, 2), b"\xff", 1j, True,
     np.datetime64("NaT"), np.datetime64(LAST, "Y"), np.datetime64(-LAST, "s"), np.datetime64(2**62, "us"),
     np.datetime64(-LAST, "ns"), np.timedelta64(5, "s"), np.longdouble(1), np.float16(1), np.array(3), np.array([1, 2]),
     pandas.Timestamp.min, pandas.Timestamp.max, Decimal("sNaN"), Decimal("1e999999"), Decimal("-2.5"),
     datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=14))), datetime.date(1, 1, 1),
-    pandas.Period("2020"), pandas.Interval(0, 1), pandas.Timedelta(5), "2020-02-30", "1e309", "9" * 5000,
+    pandas.Period("2020"), pandas.Interval(0, 1), pandas.Timedelta(5), "x\x00y", "2020-02-30", "1e309", "9" * 5000,
 )  # fmt: skip
 BASES: dict[Kind, list[Any]] = {
     Kind.TEXT: ["p", "q", "q"],
