@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -11,11 +11,16 @@ import numpy as np
 import pytest
 
 from dither.checks import ContractViolation, check_records
+from dither.checks.records import records_in
+from dither.data.reference import ReferenceEngine
+from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.learn.theory.concepts import Concepts
 from dither.learn.theory.queries import Property
 from dither.mechanisms import Composed, Example, Geometric, Numerics, PublicArray, find, registered
-from dither.privacy import ROW, Plan, Unit, Use
+from dither.privacy import ROW, Plan, PureDP, Unit, Use
+from dither.publish.queries.answer import Answer, plan_query
+from dither.publish.queries.examples import clinic_query, some_visits
 
 ALL = sorted(registered())
 
@@ -120,6 +125,22 @@ def test_a_record_that_only_its_factory_checks_is_found() -> None:
     with pytest.raises(ContractViolation, match="moved too far"):
         check_records(slipped)
     check_records(kept)
+
+
+def test_tables_that_a_query_made_up_are_found_where_nothing_compares_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what a relation says of its tables is tried; the other records are tried with every room above."""
+    query = clinic_query("count", unit=person_unit("person"), groups="none")
+    engine = ReferenceEngine(query.dataset, {"visits": some_visits()})
+    example = Example(plan_query(query, PureDP(1)), engine, ())
+    seen: Any = {
+        (Answer, type(record), field.name, None)
+        for _, record in records_in(example.mechanism)
+        for field in fields(record)
+    }
+    check_records(example, set(seen))
+    monkeypatch.setattr("dither.publish.queries.joins.check_tables", lambda *_, **__: None)
+    with pytest.raises(ContractViolation, match="not the data set's own"):
+        check_records(example, set(seen))
 
 
 WEIGHTS = [

@@ -430,6 +430,7 @@ class Counting(Engine):
     """Tells when it was asked, and answers nothing."""
 
     def __init__(self, session: Session) -> None:
+        super().__init__(session.dataset)
         self.session, self.spent_when_asked = session, []  # type: ignore[var-annotated]
 
     def check(self) -> None:

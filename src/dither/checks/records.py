@@ -2,11 +2,13 @@
 
 A mechanism is a tree of frozen records, and so is what an analyst asks it. Each field of each of them is replaced by
 hostile content. Either a record refuses it, with an error of this package, or the mechanism made of it keeps its
-promise: on frozen draws its neighbours are still no farther apart than it is charged for. Deterministic.
+promise: on frozen draws its neighbours are still no farther apart than it is charged for. What a relation says of a
+table is what the data set beside it says: another word about it is always refused. Deterministic.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dither.checks.violation import ContractViolation, require
+from dither.data import Relation, Table
 from dither.errors import DitherError
 from dither.mechanisms import Composed, Example, Interactive, Mechanism
 from dither.mechanisms.public import PublicArray
@@ -71,7 +74,10 @@ def check_records(example: Example, seen: set[Any] | None = None) -> None:
     for root, is_mechanism in roots:
         for path, record in records_in(root):
             for field in dataclasses.fields(record):
-                key = (type(example.mechanism), type(record), field.name)
+                content = getattr(record, field.name)
+                # Of persons and of rows by themselves.
+                aspect = content.person is not None if isinstance(content, Table) else None
+                key = (type(example.mechanism), type(record), field.name, aspect)
                 if field.init and key not in known:
                     known.add(key)
                     _check_field(example, root, path, field.name, is_mechanism=is_mechanism)
@@ -104,11 +110,27 @@ def hostile_contents(value: Any, plain: Sequence[Any] = HOSTILE) -> Iterator[Any
             yield PublicArray(changed)
         yield from (PublicArray(value.values.reshape(-1)), PublicArray(value.values[None]), value.values)
         yield PublicArray(np.concatenate([value.values, value.values]))
+    elif isinstance(value, Table):
+        yield from forged_tables(value)
     elif isinstance(value, tuple):
         yield from (value + value, list(value))
         for content in hostile_contents(value[0], plain) if value else ():
             yield (content, *value[1:])
     yield from (content for content in plain if type(content) is not type(value) or content is not value)
+
+
+def forged_tables(table: Table) -> Iterator[Table]:
+    """Return tables that say something else of the same rows: whose they are, who may see them, what they hold."""
+    columns = [column.name for column in table.columns]
+    wider = tuple(dataclasses.replace(column, nullable=not column.nullable) for column in table.columns)
+    changes: list[dict[str, Any]] = [{"person": name} for name in (*columns, None)]
+    changes += [{"is_public": not table.is_public, "person": None, "key": key} for key in ((), tuple(columns[:1]))]
+    changes += [{"name": f"{table.name}_2"}, {"columns": wider}, {"columns": table.columns[:1]}]
+    for change in changes:
+        with contextlib.suppress(DitherError):  # what contradicts itself
+            forged = dataclasses.replace(table, **change)
+            if forged != table:
+                yield forged
 
 
 def _check_field(example: Example, root: Any, path: Path, name: str, *, is_mechanism: bool) -> None:
@@ -126,6 +148,10 @@ def _check_field(example: Example, root: Any, path: Path, name: str, *, is_mecha
             continue
         except Exception as failure:
             raise ContractViolation(f"{where} raises {failure!r} in place of an error of dither's own") from failure
+        require(
+            not (isinstance(record, Relation) and isinstance(content, Table)),
+            f"{where}: a table that is not the data set's own is taken",
+        )
         script = None if is_mechanism else made
         if mechanism == example.mechanism and script is None:
             continue  # other words for what it was

@@ -179,27 +179,59 @@ def cell(value: Any, kind: Kind) -> Value:
         return None
     if type(value) is _OWN_TYPES[kind]:  # nearly all cells: nothing is converted
         return None if isinstance(value, str) and _SURROGATE.search(value) else _checked(value)
-    if isinstance(value, np.generic):
-        value = (value.astype("datetime64[us]") if isinstance(value, np.datetime64) else value).item()
+    try:
+        return _odd_cell(value, kind)
+    except Exception:  # a class of its own may do anything where it is asked anything
+        return None
+
+
+def _odd_cell(value: Any, kind: Kind) -> Value:
+    """Return a cell of another type, or of a class derived from one; may raise whatever that class raises."""
+    value = _plain(value)
     if isinstance(value, Decimal):
         # An integer is taken as it is: two long numbers may be one double.
         exact = kind is Kind.INTEGER and abs(value) < 2**64 if value.is_finite() else None
         value = None if exact is None else math.floor(value) if exact else float(value)
     if isinstance(value, str) and _SURROGATE.search(value):
         return None
-    if isinstance(value, datetime.datetime):
-        # pandas has a kind of its own, finer and with a NULL that equals nothing, itself included.
-        if value.tzinfo is not None or value != value:
-            return None
-        value = datetime.datetime.combine(datetime.date(value.year, value.month, value.day), value.time())
     if isinstance(value, str) and kind is Kind.BOOLEAN:
         word = value.lower() if value.isascii() else ""
         return True if word in _TRUE else False if word in _FALSE else None
-    if value is None or not isinstance(value, bool | int | float | str | datetime.date):
-        return None
-    if _checked(value) is None:  # beyond 64 bits, or no finite real
+    if value is None or _checked(value) is None:  # no value of ours, beyond 64 bits, or no finite real
         return None
     return cast(value, kind)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a plain type, NULL where it is of none.
+
+    What a class derives from is asked of its type, and converted as that base class does it: its own methods, and what
+    it says of its class, may raise or lie.
+    """
+    if issubclass(type(value), np.datetime64):
+        # Years are the coarsest unit, so that nothing can overflow; what is no moment is far outside.
+        year = int(value.astype("datetime64[Y]").astype(np.int64)) + 1970
+        return value.astype("datetime64[us]").item() if 1 <= year <= 9999 else None
+    if issubclass(type(value), np.generic):
+        value = value.item()
+    kind = type(value)
+    if kind is bool:
+        return value
+    if issubclass(kind, int):
+        return int.__int__(value)
+    if issubclass(kind, float):
+        return float.__float__(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, Decimal):
+        return Decimal(value)
+    if issubclass(kind, datetime.datetime):
+        # pandas has a kind of its own, finer and with a NULL that equals nothing, itself included.
+        if value.tzinfo is not None or value != value:
+            return None
+        time = (value.hour, value.minute, value.second, value.microsecond)
+        return datetime.datetime(value.year, value.month, value.day, *time, fold=0)
+    return datetime.date(value.year, value.month, value.day) if issubclass(kind, datetime.date) else None
 
 
 def sort_key(value: Value) -> tuple[bool, Any]:

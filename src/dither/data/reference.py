@@ -149,6 +149,7 @@ class ReferenceEngine(Engine):
         """Return the exact measures."""
         known = self._known.get(aggregation)
         if known is None:
+            self.check_tables(aggregation)
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             known = self._known[aggregation] = _aggregated(aggregation, self._reading.rows(aggregation.relation))
@@ -194,7 +195,7 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
         raise EngineUnavailable(f"no rows were given for table {table.name}")
     lengths = {column.name: column.longest for column in table.columns if column.kind is Kind.TEXT}
     typed = [
-        {name: cell(row.get(name), kind) if isinstance(row, Mapping) else None for name, kind in table.kinds.items()}
+        {name: cell(_given(row, name), kind) for name, kind in table.kinds.items()}
         for row in reading.tables[table.name]
     ]
     for name, longest in lengths.items():
@@ -204,6 +205,14 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
                 # Two privacy ids that differ later on would become one person's.
                 row[name] = None if name == table.person else text[:longest]
     return typed
+
+
+def _given(row: Any, name: str) -> Any:
+    """Return a cell as it was given, NULL where there is none: what is no row, or will not tell, has none."""
+    try:
+        return row.get(name) if isinstance(row, Mapping) else None
+    except Exception:  # a class of its own, as a row or as a key of it
+        return None
 
 
 def _filter(relation: Filter, reading: _Reading) -> list[_Row]:

@@ -17,7 +17,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Final
 
-from dither.data.expressions import Expression, Kind, Literal, Name, Value, kind_of, names_in
+from dither.data.expressions import Call, Expression, Kind, Literal, Name, Value, kind_of, names_in
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
@@ -136,6 +136,10 @@ class JoinPublic(_Over):
             raise InvalidParameter(
                 "keys", len(self.keys), f"as many as the key {', '.join(self.table.key)} has columns"
             )
+        for key, name in zip(self.keys, self.table.key, strict=True):
+            # What cannot be compared would be converted cell by cell, and fail at one that is of another kind.
+            same = Call("equal", (Literal(None, kind_of(key, self.relation.columns)), Name(name)))
+            kind_of(same, self.table.kinds)
 
     @cached_property
     def columns(self) -> Mapping[str, Kind]:
@@ -165,6 +169,8 @@ class JoinPersons(Relation):
         """Refuse relations without persons: a row is not joined to other units."""
         if not (self.left.has_persons and self.right.has_persons):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
+        if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
+            raise InvalidParameter("condition", self.condition, "true or false")
         sizes = [rows_per_person(side) for side in (self.left, self.right)]
         if 1 not in sizes and None in sizes:
             rule = "of sides with a public number of rows a person each (Bounded), or one row on either side"

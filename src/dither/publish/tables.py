@@ -48,7 +48,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed, whole
 from dither.publish.histograms.common import MOST_CELLS
 from dither.publish.queries.groups import canonical, first_number
-from dither.publish.queries.joins import check_joins
+from dither.publish.queries.joins import check_relation
 from dither.publish.queries.sensitivity import (
     Contribution,
     Sensitivity,
@@ -130,7 +130,7 @@ class Cells:
         names = [axis.name for axis in self.axes]
         if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
             raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
-        check_joins(self.relation, self.dataset)
+        check_relation(self.relation, self.dataset)
         for axis in self.axes:
             kind_of(axis.value, self.relation.columns)
 
@@ -274,6 +274,7 @@ def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axi
 def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
     """Return the private rows that are meant, and what finds the declaration of a column of theirs."""
     if isinstance(table, Relation):
+        check_relation(table, dataset)
         below = table
         while not isinstance(below, Scan):
             inner = getattr(below, "relation", None)

@@ -161,7 +161,13 @@ class Door:
 
     def _source(self, table: str, where: str | None) -> str | Relation:
         """Return a table by its name, or those of its rows that a condition leaves."""
-        return table if where is None else self._rows_where(table, where)
+        return self._named(table) if where is None else self._rows_where(self._named(table), where)
+
+    def _named(self, table: str) -> str:
+        """Return the name of a table; rows that a caller made are none, whatever they say of themselves."""
+        if not isinstance(table, str):
+            raise InvalidParameter("table", table, "the name of a table of the data set")
+        return table
 
 
 def with_receipt(text: bytes | str, receipt: Receipt) -> QueryResult:

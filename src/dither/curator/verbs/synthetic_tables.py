@@ -123,8 +123,8 @@ class SyntheticTables(Door):
         loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         planned = plan_families(
             self.dataset,
-            parent,
-            child,
+            self._named(parent),
+            self._named(child),
             loss,
             columns=columns,
             method=method,

@@ -86,6 +86,7 @@ class DuckDBEngine(Engine):
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
+        self.check_tables(aggregation)
         connection = self._opened()
         # Before the statement is written, so that none of its own lists goes while it names more.
         while len(self._lists) >= _MOST_LISTS:
@@ -98,6 +99,7 @@ class DuckDBEngine(Engine):
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""
+        self.check_tables(aggregation)
         connection = self._opened()
         answer: Aggregated | None = None
         try:

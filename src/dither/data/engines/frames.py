@@ -1,23 +1,34 @@
 """Frames given in place of files: only declared columns, and no column whose type a reader would guess from values.
 
-pandas has columns of Python objects. A reader looks at some of them and fails on the others, so they are turned into
-typed columns here, cell by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns
-of types that a reader does not take, complex numbers for example, which one cell makes of a column of reals.
+What a cell means depends on that cell and on the type of its column, never on another cell. pandas has columns of
+Python objects: a reader looks at some of them and fails on the others, so they are turned into typed columns here, cell
+by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns of types that a reader
+does not take, complex numbers for example, which one cell makes of a column of reals.
+
+Texts are looked through for what is none (half of a surrogate pair, bytes that are no UTF-8), and moments are put into
+microseconds, before an engine meets them and fails: see ``arrow_columns``.
+
+**Categories** are read one by one, and looked up by their numbers. One cell decides of what type all categories are:
+2.5 makes reals of 1 and 2, and a category 1 is also that of 1.0 and of true. So in such a column numbers that are equal
+are one, whatever their type: a real without fraction is an integer, and 0 and 1 are false and true in a column of
+these. From 2^53 on two integers may be one real, and count as a real alone.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from numbers import Number
+from typing import Any, Final
 
 import numpy as np
 
+from dither.data.engines.arrow_columns import clean, clean_table
 from dither.data.evaluation import cell
-from dither.data.expressions import Kind
+from dither.data.expressions import Kind, Value
 from dither.data.schema import Table
-from dither.errors import EngineUnavailable
+from dither.errors import DitherError, EngineUnavailable
 
-_PANDAS_TYPES = {
+_PANDAS_TYPES: Final = {
     Kind.BOOLEAN: "boolean",
     Kind.INTEGER: "Int64",
     Kind.REAL: "Float64",
@@ -25,22 +36,41 @@ _PANDAS_TYPES = {
     Kind.DATE: "datetime64[us]",
     Kind.TIMESTAMP: "datetime64[us]",
 }
+#: From here on not every integer is a double.
+_EXACT: Final = 2**53
+#: Types of pandas that no reader takes.
+_ODD_TYPES: Final = ("PeriodDtype", "IntervalDtype", "SparseDtype")
+_NUMBERS: Final = (Number, np.bool_)
 
 
 def prepared(table: Table, frame: Any) -> Any:
     """Return the declared columns of a frame, in types that need no guess."""
+    found: Any = None
+    try:
+        found = _prepared(table, frame)
+    except DitherError:
+        raise
+    except Exception:  # noqa: S110 - what a library says of a frame may quote a cell
+        pass
+    if found is None:
+        kinds = "a pandas or Polars frame or an Arrow table with columns of plain types"
+        raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {kinds}")
+    return found
+
+
+def _prepared(table: Table, frame: Any) -> Any:
     kind = f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
     if kind == "pandas.DataFrame":
         return _pandas(table, frame)
     if kind == "polars.DataFrame":
         if importlib.util.find_spec("pyarrow") is None:
             raise EngineUnavailable(f"table {table.name}: a Polars frame needs pyarrow; install dither[frames]")
-        return frame.select([name for name in table.kinds if name in frame.columns])
+        return _polars(table, frame.select([name for name in table.kinds if name in frame.columns]))
     if kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
         for name in table.kinds:
-            if frame.column_names.count(name) > 1:
+            if frame.schema.names.count(name) > 1:
                 raise EngineUnavailable(_twice(table, name))
-        return frame.select([name for name in table.kinds if name in frame.column_names])
+        return clean_table(frame.select([name for name in table.kinds if name in frame.schema.names]))
     wanted = "a pandas or Polars frame or an Arrow table"
     raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {wanted}")
 
@@ -49,20 +79,16 @@ def _twice(table: Table, name: str) -> str:
     return f"column {name} of table {table.name} occurs twice; give columns different names"
 
 
-def _is_plain(dtype: Any) -> bool:
-    """Whether a reader takes a column of this type as it is; one odd cell may have made the type of all of them."""
-    if isinstance(dtype, np.dtype):
-        return dtype.kind not in "OcV" and not (dtype.kind == "f" and dtype.itemsize > 8)
-    return type(dtype).__name__ not in ("PeriodDtype", "IntervalDtype", "SparseDtype")
+def _polars(table: Table, frame: Any) -> Any:
+    import polars
 
-
-def _real(value: Any) -> Any:
-    """Return a complex number without imaginary part as the real one that it is, and a wide float as a float."""
-    if isinstance(value, np.longdouble):
-        return float(value)
-    if isinstance(value, complex | np.complexfloating):
-        return value.real if value.imag == 0 else None
-    return value
+    for name, kind in frame.schema.items():
+        if kind == polars.Object:
+            fix = "give it a type, or leave it out of the schema"
+            raise EngineUnavailable(f"column {name} of table {table.name} is of Python objects; {fix}")
+    wide = [kind for kind in ("Int128", "UInt128") if hasattr(polars, kind)]
+    narrow = [polars.col(getattr(polars, kind)).cast(polars.Int64, strict=False) for kind in wide]
+    return clean_table(frame.with_columns(narrow).to_arrow())
 
 
 def _pandas(table: Table, frame: Any) -> Any:
@@ -75,8 +101,91 @@ def _pandas(table: Table, frame: Any) -> Any:
         column = frame[name]
         if getattr(column, "ndim", 1) != 1:
             raise EngineUnavailable(_twice(table, name))
-        if not _is_plain(column.dtype):
-            cells = [cell(_real(value), kind) for value in column]
-            column = pandas.Series(cells, dtype=_PANDAS_TYPES[kind], index=frame.index)
-        columns[name] = column
-    return pandas.DataFrame(columns, index=frame.index)
+        columns[name] = _pandas_column(column, kind)
+    # Rows are told apart by nothing: an index may hold anything.
+    return pandas.DataFrame(columns, index=range(len(frame)), copy=False)
+
+
+def _pandas_column(column: Any, kind: Kind) -> Any:
+    """Return a column of pandas as an array of a plain type."""
+    import pandas
+
+    dtype, name = column.dtype, type(column.dtype).__name__
+    if name == "ArrowDtype" or (name == "StringDtype" and dtype.storage != "python"):
+        return pandas.arrays.ArrowExtensionArray(clean(_arrow(column)))
+    if name == "CategoricalDtype":
+        # NULL has the number -1, and so the place behind all categories.
+        known = [*(_category(value, kind) for value in _cells(column.cat.categories)), None]
+        cells = [known[code] for code in column.cat.codes.tolist()]
+    elif isinstance(dtype, np.dtype) and dtype.kind == "M":
+        return _moments(column.to_numpy())
+    elif isinstance(dtype, np.dtype) and _is_plain(dtype):
+        return column.array
+    elif isinstance(dtype, np.dtype) or name in (*_ODD_TYPES, "StringDtype"):
+        cells = [_cell(value, kind) for value in column]
+    else:
+        return column.array
+    return pandas.array(cells, dtype=_PANDAS_TYPES[kind])
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether a reader takes a column of this type as it is; one odd cell may have made the type of all of them."""
+    return dtype.kind not in "OcVSU" and not (dtype.kind == "f" and dtype.itemsize > 8)
+
+
+def _arrow(column: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.chunked_array(column.array.__arrow_array__())
+
+
+def _cells(categories: Any) -> list[Any]:
+    """Return the categories of a column, one by one."""
+    name = type(categories.dtype).__name__
+    if name == "ArrowDtype" or (name == "StringDtype" and categories.dtype.storage != "python"):
+        found: list[Any] = clean(_arrow(categories)).to_pylist()
+        return found
+    return list(categories)
+
+
+def _category(value: Any, kind: Kind) -> Value:
+    """Return what all cells of a category count as: numbers that are equal are one."""
+    value = _real(value)
+    try:
+        number = cell(float(value), Kind.REAL) if issubclass(type(value), _NUMBERS) else value
+    except Exception:  # beyond all doubles, or a class of its own
+        return None
+    if type(number) is not float:
+        return _cell(number, kind)
+    if kind is Kind.REAL:
+        return number
+    if abs(number) >= _EXACT:
+        return None
+    if kind is Kind.BOOLEAN:
+        return bool(number) if number in (0.0, 1.0) else None
+    return cell(int(number) if number.is_integer() else number, kind)
+
+
+def _cell(value: Any, kind: Kind) -> Value:
+    return cell(_real(value), kind)
+
+
+def _real(value: Any) -> Any:
+    """Return a complex number without imaginary part as the real one that it is, and a wide float as a float."""
+    if type(value) is np.longdouble:
+        return float(value)
+    if type(value) is complex or issubclass(type(value), np.complexfloating):
+        return value.real if value.imag == 0 else None
+    return value
+
+
+def _moments(column: Any) -> Any:
+    """Return moments of any unit in microseconds; see ``moments`` for the same of Arrow."""
+    # Years of any unit: coarser, so that nothing can overflow. What is no moment is far outside.
+    years = column.astype("datetime64[Y]").astype(np.int64) + 1970
+    within = (years >= 1) & (years <= 9999)
+    known = np.where(within, column, np.datetime64("NaT").astype(column.dtype))
+    if np.datetime_data(column.dtype)[0] != "ns":
+        return known.astype("datetime64[us]")
+    microseconds = (known.view(np.int64) // 1000).view("datetime64[us]")  # the one in which a moment lies
+    return np.where(within, microseconds, np.datetime64("NaT", "us"))

@@ -77,6 +77,7 @@ class PostgreSQLEngine(Engine):
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
+        self.check_tables(aggregation)
         self._opened()
         return PostgreSQLEmitter(self._sources, portable=self.portable).aggregation(aggregation)
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from dither.data.addresses import redact
 from dither.data.expressions import Cast, Kind, Literal, kind_of
+from dither.data.own_tables import check_tables
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
 from dither.errors import InvalidParameter
@@ -63,11 +64,20 @@ class Engine(ABC):
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures; raise EngineFailure, with one fixed text, if the engine fails midway."""
 
-    def prepare(self, aggregation: Aggregation) -> None:  # noqa: B027 - an engine may take everything
+    def prepare(self, aggregation: Aggregation) -> None:
         """Refuse, with InvalidParameter, what this engine could not even be asked: before anything is charged.
 
         A function of the request alone; no row is read.
         """
+        self.check_tables(aggregation)
+
+    def check_tables(self, aggregation: Aggregation) -> None:
+        """Refuse a request that reads a table which is not this data set's own, as it is declared there.
+
+        Every engine calls this before it reads or prints anything: whoever made the request, its sensitivity was
+        derived from what the request says of its tables.
+        """
+        check_tables(aggregation.relation, self.dataset, anywhere=True)
 
     def places(self, table: Table) -> tuple[str, ...]:
         """Return what a server calls the rows of a table: two names of the same rows have one of these in common.

@@ -129,6 +129,7 @@ class SparkEngine(Engine):
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
+        self.check_tables(aggregation)
         self._opened()
         return SparkEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
@@ -227,9 +228,10 @@ class SparkEngine(Engine):
 
     def _frame(self, table: Table) -> Any:
         rows: Any = None
+        frame = prepared(table, self.frames[table.name])
         # What is said of a frame may quote a cell.
         with contextlib.suppress(Exception):
-            rows = self._session.createDataFrame(_arrow(prepared(table, self.frames[table.name])))
+            rows = self._session.createDataFrame(_arrow(frame))
         if rows is None:
             kinds = "a pandas or Polars frame or an Arrow table with columns of plain types"
             raise EngineUnavailable(f"table {table.name}: the frame given for it cannot be read; give {kinds}")
@@ -313,9 +315,6 @@ def _arrow(frame: Any) -> Any:
     columns = []
     for column, field in zip(frame.columns, frame.schema, strict=True):
         kind = field.type
-        if pyarrow.types.is_dictionary(kind):
-            kind = kind.value_type
-            column = column.cast(kind)
         if pyarrow.types.is_uint64(kind):
             small = pyarrow.compute.less_equal(column, pyarrow.scalar(2**63 - 1, pyarrow.uint64()))
             column = pyarrow.compute.if_else(small, column, None).cast(pyarrow.int64())
@@ -323,8 +322,6 @@ def _arrow(frame: Any) -> Any:
             column = column.cast(pyarrow.int64())
         elif pyarrow.types.is_timestamp(kind):
             column = moments.timestamps(column)
-        elif pyarrow.types.is_date64(kind):
-            column = moments.dates(column)
         elif pyarrow.types.is_large_string(kind) or pyarrow.types.is_string_view(kind):
             column = column.cast(pyarrow.string())
         columns.append(column)

@@ -37,7 +37,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.mechanisms.spec import Codec, register_codec
 from dither.publish.queries.groups import first_number
-from dither.publish.queries.joins import check_joins
+from dither.publish.queries.joins import check_relation
 from dither.publish.tables import Axis
 
 #: Items of one whole number.
@@ -69,7 +69,7 @@ class ItemTable:
         if not self.dataset.protects_persons or not self.relation.has_persons:
             rule = "about a data set whose unit is a person: all items of one privacy id are one transaction"
             raise InvalidParameter("method", "diffpart", rule)
-        check_joins(self.relation, self.dataset)
+        check_relation(self.relation, self.dataset)
         if not self.item.is_numbered or not 1 <= self.item.size <= MOST_ITEMS:
             raise InvalidParameter(
                 f"items of {self.item.name}", self.item.size, f"at most {MOST_ITEMS} numbered values"

@@ -7,10 +7,10 @@ person, and a query a public number of tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
+from dither.data.own_tables import check_tables, parts_of
 from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
@@ -43,7 +43,7 @@ def join_limit(relation: Relation) -> int | None:
     """Return how many rows of a person enter a side of a join, None if no join leaves any out."""
     found = [
         side.limits.rows
-        for join in _parts(relation)
+        for join in parts_of(relation)
         if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
         for side in (join.left, join.right)
         if isinstance(side, Bounded) and side.limits.rows is not None
@@ -51,9 +51,13 @@ def join_limit(relation: Relation) -> int | None:
     return max(found, default=None)
 
 
-def check_joins(relation: Relation, dataset: DataSet) -> None:
-    """Refuse joins of more private tables, or of more rows of one person, than are allowed."""
-    parts = list(_parts(relation))
+def check_relation(relation: Relation, dataset: DataSet) -> None:
+    """Refuse rows that are not the data set's own, and joins of more tables or rows of one person than are allowed.
+
+    Every record that holds a data set and a relation calls this when it is made.
+    """
+    check_tables(relation, dataset)
+    parts = list(parts_of(relation))
     for join in parts:
         if isinstance(join, JoinPersons):
             sizes = [rows_per_person(side) for side in (join.left, join.right)]
@@ -66,12 +70,3 @@ def check_joins(relation: Relation, dataset: DataSet) -> None:
             f"the query joins {tables} private tables, more than {MOST_TABLES}",
             "ask for less at once; WITH and subqueries count as often as they are read",
         )
-
-
-def _parts(relation: Relation) -> Iterator[Relation]:
-    """Yield a relation and all that it is made of."""
-    stack = [relation]
-    while stack:
-        part = stack.pop()
-        yield part
-        stack += [getattr(part, name) for name in ("relation", "left", "right") if hasattr(part, name)]

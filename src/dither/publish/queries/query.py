@@ -29,7 +29,7 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.publish.queries.joins import check_joins
+from dither.publish.queries.joins import check_relation
 
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {
@@ -148,7 +148,7 @@ class Query:
         shown = [name for name, _ in self.outputs]
         if len(set(shown)) != len(shown) or not shown:
             raise InvalidParameter("outputs", shown, "different names, at least one")
-        check_joins(self.relation, self.dataset)
+        check_relation(self.relation, self.dataset)
         below = self.relation.columns
         for expression in (*(key.value for key in self.keys), *(a for agg in self.aggregates for a in agg.arguments)):
             kind_of(expression, below)
@@ -201,6 +201,7 @@ class Partitioned:
         values = [value for part in self.parts for value in part.values]
         if not values or len(set(values)) != len(values) or any(not part.values for part in self.parts):
             raise InvalidParameter("parts", values, "disjoint, with at least one value each")
+        check_relation(self.relation, self.dataset)
         kind = kind_of(self.by, self.relation.columns)
         for part in self.parts:
             mine = OneOf(self.by, tuple(Literal(value, kind) for value in part.values))

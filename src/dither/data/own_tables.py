@@ -1,0 +1,88 @@
+"""Every table that a relation reads is one of the data set's own, as it is declared there.
+
+What bounds a sensitivity stands in the schema: which column is the privacy id, which tables are public, between which
+bounds values lie. A relation carries the tables that it reads, and anybody can make one. So a record that holds a data
+set and a relation compares them, and every engine compares a request with the data set that it has opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Final
+
+from dither.data.relations import (
+    Bounded,
+    Filter,
+    JoinPersons,
+    JoinPublic,
+    Keep,
+    PerPerson,
+    Project,
+    Relation,
+    Scan,
+    Window,
+)
+from dither.data.schema import DataSet, Table
+from dither.errors import InvalidParameter
+
+#: The closed tree: what stands directly below a relation of each class.
+_BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
+    Scan: (),
+    JoinPersons: ("left", "right"),
+    **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
+}
+#: What a table declares, without where its rows are.
+_DECLARED: Final = tuple(field.name for field in fields(Table) if field.name != "source")
+
+
+def parts_of(relation: Relation) -> Iterator[Relation]:
+    """Yield a relation and all that it is made of; refuse what is not of the closed tree."""
+    stack = [relation]
+    while stack:
+        part = stack.pop()
+        below = _BELOW.get(type(part))
+        if below is None:
+            raise InvalidParameter("relation", type(part).__name__, "one of the closed tree")
+        yield part
+        stack += [getattr(part, name) for name in below]
+
+
+def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False) -> None:
+    """Refuse a relation that reads a table which is not the data set's own, as it is declared there.
+
+    Args:
+        relation: the private rows of a request.
+        dataset: what it is a request about.
+        anywhere: whether only what is declared of a table is compared, and not where its rows are: an engine takes
+            these from its own data set, which may name a copy.
+
+    >>> from dataclasses import replace
+    >>> from dither.data import Column, Kind
+    >>> from dither.data.schema import person_unit
+    >>> visits = Table("visits", (Column("id", Kind.TEXT), Column("no", Kind.TEXT)), "visits.csv", person="id")
+    >>> clinic = DataSet("clinic", (visits,), person_unit("id"), rows=1)
+    >>> check_tables(Scan(visits), clinic)
+    >>> check_tables(Scan(replace(visits, person="no")), clinic)
+    Traceback (most recent call last):
+    ...
+    dither.errors.InvalidParameter: table must be a table of clinic as it is declared there, got 'visits'
+
+    """
+    for part in parts_of(relation):
+        if isinstance(part, Scan | JoinPublic) and not _is_own(part.table, dataset, anywhere):
+            raise InvalidParameter("table", part.table.name, f"a table of {dataset.name} as it is declared there")
+
+
+def _is_own(table: Table, dataset: DataSet, anywhere: bool) -> bool:
+    for own in dataset.tables:
+        if table is own:
+            return True
+        # A class of its own could call itself equal to anything.
+        if type(table) is Table and table.name == own.name:
+            return _declared(table) == _declared(own) if anywhere else table == own
+    return False
+
+
+def _declared(table: Table) -> tuple[object, ...]:
+    return tuple(getattr(table, name) for name in _DECLARED)
