@@ -10,13 +10,15 @@ message shows a value. ``prepare`` and ``adopt`` are the steps before and after 
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
@@ -32,6 +34,10 @@ from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, PureDP, Unit, stat
 
 UNITS: Final = {"row": ROW, "row_replaced": ROW_REPLACED}
 AnyMechanism = Composed[Any, Any]
+_TWO_AXES: Final = (
+    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
+    "for example using ravel()."
+)
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -379,6 +385,10 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
 
 
 def _one_column(y: Any) -> Any:
+    """Return labels or targets with one axis; a column with two is taken with scikit-learn's warning."""
     found = one_column(y)
-    # A column with two axes is taken with scikit-learn's warning.
-    return column_or_1d(found, warn=True, dtype=found.dtype) if getattr(found, "ndim", 1) == 2 else found
+    if not isinstance(found, np.ndarray) or found.ndim != 2:
+        return found
+    # scikit-learn's own reshaping refuses by content (complex numbers, with all of them in its words) and drops masks.
+    warnings.warn(_TWO_AXES, DataConversionWarning, stacklevel=2)
+    return found.reshape(-1)
