@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from dither.curator import adding, folder, marks
+from dither.curator import adding, marks
 from dither.curator.folder import Curator
 from dither.data import Aggregation, Column, CountRows, DataSet, Kind, Scan, Table
+from dither.data.importing.conversion import keep_on_disk
 from dither.errors import EngineUnavailable, InvalidParameter, NotFound
 from dither.privacy import ROW, PureDP
 
@@ -56,8 +57,8 @@ def killed(patch: pytest.MonkeyPatch, curator: Curator, step: int) -> Callable[[
 
     patch.setattr(os, "replace", before(os.replace))
     patch.setattr(Path, "unlink", before(Path.unlink))
-    patch.setattr(adding, "keep_on_disk", before(adding.keep_on_disk))
-    patch.setattr(folder, "remember", before(folder.remember))
+    patch.setattr("dither.curator.adding.keep_on_disk", before(keep_on_disk))
+    patch.setattr("dither.curator.folder.remember", before(marks.remember))
     patch.setattr(curator.ledger, "register", before(curator.ledger.register))
     remove = shutil.rmtree
     patch.setattr(shutil, "rmtree", lambda *given, **named: None if done[0] >= step else remove(*given, **named))
@@ -67,7 +68,7 @@ def killed(patch: pytest.MonkeyPatch, curator: Curator, step: int) -> Callable[[
 def test_wherever_an_add_is_killed_the_data_set_is_there_or_its_name_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, outcomes = table_of(tmp_path, 3), []
+    file, outcomes = table_of(tmp_path, 3), list[bool]()
     while True:
         place = tmp_path / str(len(outcomes))
         curator = fresh(place)

@@ -37,6 +37,7 @@ from dither.curator.adding import (
 )
 from dither.curator.editions import Edition, as_read, marks_of, readable
 from dither.curator.ledger import Ledger, open_ledger
+from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
 from dither.curator.session import Session
 from dither.curator.verbs.door import OWNER
@@ -116,9 +117,19 @@ class Curator:
         # Sessions of several threads share one ledger.
         with self._opening:
             if self._ledger is None:
-                place = self.settings.ledger
-                self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
+                self._ledger = open_ledger(self.ledger_place, anchors=self._anchors)
             return self._ledger
+
+    @property
+    def ledger_place(self) -> str | Path:
+        """Where the ledger is: a file, or the URL of a database."""
+        place = self.settings.ledger
+        return place if "://" in place else self.folder / place
+
+    @property
+    def anchors(self) -> Path:
+        """The folder that remembers how far the ledger had come."""
+        return anchors_folder(self._anchors)
 
     def add(self, schema: str | Path | DataSet, *, budget: Loss, in_place: bool = False) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
