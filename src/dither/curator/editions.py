@@ -120,12 +120,15 @@ def folder_of(home: Path, name: str) -> Path:
 def current(home: Path, name: str) -> Edition | None:
     """Return the edition of a data set, if it was ever added with one."""
     folder = folder_of(home, name)
+    edition = None
     try:
         edition = Edition.from_json((folder / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}") from None
+        pass
+    if edition is None:
+        raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}")
     # Copies are beside their edition, wherever the curator's folder was moved to.
     return replace(edition, tables={name: _moved(table, folder) for name, table in edition.tables.items()})
 
