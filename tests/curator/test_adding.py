@@ -17,7 +17,7 @@ from dither.curator.folder import Curator
 from dither.data import Aggregation, Column, CountRows, DataSet, Kind, Scan, Table
 from dither.data.importing.conversion import keep_on_disk
 from dither.errors import EngineUnavailable, InvalidParameter, NotFound
-from dither.privacy import ROW, PureDP
+from dither.privacy import ROW, ROW_REPLACED, PureDP
 
 
 def table_of(place: Path, rows: int, name: str = "few.csv") -> Path:
@@ -131,6 +131,29 @@ def test_wherever_adding_again_is_killed_it_can_be_done_again_with_the_same_budg
         curator.close()
         step += 1
     assert step > 5
+
+
+@pytest.mark.parametrize("is_same_unit", [True, False])
+def test_a_name_that_another_folder_registered_shows_only_a_data_set_of_its_unit(
+    tmp_path: Path, is_same_unit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, other = table_of(tmp_path, 3), fresh(tmp_path / "other")
+    shared = str(other.folder / "ledger.sqlite")
+    curator = Curator.create(tmp_path / "c" / "home", ledger=shared, anchors=tmp_path / "other" / "anchors")
+
+    def die(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(curator.ledger, "register", die)
+        patch.setattr("dither.curator.folder.forget", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            curator.add(declared(file), budget=PureDP(1))
+    assert adding.waiting_schema(curator.folder, "few") is not None
+    other.ledger.register("few", budget=PureDP(1), unit=str(ROW if is_same_unit else ROW_REPLACED))
+    assert [dataset.name for dataset in curator.datasets()] == ["few"] * is_same_unit
+    curator.close()
+    other.close()
 
 
 def test_an_add_that_fails_to_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """Adding a data set: its files are read once, strictly, into a draft; only a whole draft becomes the edition.
 
 Nothing is left behind by what fails: not a file, not a name, not a budget. One data set is added at a time, under a
-lock that ends with its holder, so that drafts of a killed process are known for what they are and removed.
+lock that ends with its holder, so that drafts of a killed process are known for what they are and removed. Only a line
+of digests may stay in ``marks``, where it is of no account while its name has no budget.
 
 A budget that is registered stays, so a new name is registered when all of the data set is on disk under its final
 names, with its schema waiting beside its rows (``Draft.keep``). Only then the schema goes where data sets are looked
