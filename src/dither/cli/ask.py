@@ -37,9 +37,9 @@ def session(home: Path | None, dataset: str, analyst: str, outputs: Sequence[Out
     """
     check_outputs(outputs)
     curator = Curator.open(home)
+    keep_sources(outputs, curator)
     opened = curator.session(dataset, analyst=analyst)
     try:
-        keep_sources(outputs, opened.dataset, curator.folder)
         yield opened
     finally:
         opened.close()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from rich.table import Table
 
 from dither.cli.console import console, print_json
-from dither.cli.outputs import Output, check_outputs
+from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
 from dither.curator.folder import Curator
 from dither.privacy import Loss
 
@@ -82,13 +83,21 @@ def verify(home: Path | None, *, as_json: bool) -> int:
 
 def export(home: Path | None, name: str | None, *, out: Path | None) -> None:
     """Write every entry as one JSON line, in the order of the chain."""
-    check_outputs([] if out is None else [Output("out", out)])
+    outputs = [] if out is None else [Output("out", out)]
+    check_outputs(outputs)
     curator = Curator.open(home)
-    stream = sys.stdout if out is None else out.open("w", encoding="utf-8")
-    try:
+    keep_sources(outputs, curator)
+
+    def write(stream: TextIO) -> None:
         for entry in curator.ledger.entries(name):
             record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
             stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
-    finally:
-        if out is not None:
-            stream.close()
+
+    def write_file(draft: Path) -> None:
+        with draft.open("w", encoding="utf-8") as stream:
+            write(stream)
+
+    if out is None:
+        write(sys.stdout)
+    else:
+        write_whole(out, write_file)

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dither.cli.console import console, print_json
-from dither.cli.outputs import Output, check_outputs, write_whole
+from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
 from dither.data.suggest import suggest
@@ -91,8 +91,10 @@ def card(home: Path | None, name: str, *, out: Path | None, as_json: bool) -> No
     """Print or write the release card of a data set."""
     import yaml
 
-    check_outputs([] if out is None else [Output("out", out)])
+    outputs = [] if out is None else [Output("out", out)]
+    check_outputs(outputs)
     curator = Curator.open(home)
+    keep_sources(outputs, curator)
     record = release_card(curator.dataset(name), curator.ledger)
     if as_json:
         print_json(record)

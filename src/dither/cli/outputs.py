@@ -6,7 +6,6 @@ pipe has closed, the complaint names the key under which the ledger keeps the an
 
 from __future__ import annotations
 
-import glob
 import importlib.util
 import os
 import stat
@@ -17,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dither.cli.console import complain
+from dither.curator.kept import identity, is_kept, kept_by
 from dither.errors import InvalidParameter, MissingExtra, NotDelivered
 
 if TYPE_CHECKING:
-    from dither.data.schema import DataSet
+    from dither.curator.folder import Curator
 
 
 class Needed(NamedTuple):
@@ -79,27 +79,24 @@ def check_outputs(outputs: Sequence[Output]) -> None:
         for needed in needs:
             if importlib.util.find_spec(needed.module) is None:
                 raise MissingExtra(needed.feature, needed.extra)
-        other = seen.setdefault(_identity(path), output)
+        other = seen.setdefault(identity(path), output)
         if other is not output:
             raise InvalidParameter(option, str(path), f"another file than that of {other.option}")
 
 
-def keep_sources(outputs: Sequence[Output], dataset: DataSet, folder: Path) -> None:
-    """Refuse to write over the private rows themselves, or into what a curator's folder keeps.
+def keep_sources(outputs: Sequence[Output], curator: Curator) -> None:
+    """Refuse to write over the private rows themselves, or over anything that a curator's folder keeps.
 
     Args:
         outputs: what is to be written.
-        dataset: whose tables are asked.
-        folder: the curator's.
+        curator: whose rows, settings and ledger stay.
 
     """
-    places = [str(folder / table.source) for table in dataset.tables]
-    sources = {_identity(Path(path)) for place in places for path in (place, *glob.glob(place))}
-    kept = [Path(os.path.realpath(folder / name)) for name in ("data", "datasets")]
+    kept = kept_by(curator) if outputs else frozenset()
     for option, path, _, _ in outputs:
-        place = Path(os.path.realpath(path))
-        if _identity(path) in sources or any(place.is_relative_to(inner) for inner in kept):
-            raise InvalidParameter(option, str(path), "another file than those that hold the data set")
+        if is_kept(path, kept):
+            rule = "another file than those that hold data sets or that the curator's folder keeps"
+            raise InvalidParameter(option, str(path), rule)
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:
@@ -170,12 +167,3 @@ def _broken_rule(path: Path) -> str | None:
     except ValueError:
         return "a path that the system can name"
     return None
-
-
-def _identity(path: Path) -> object:
-    """Return what is equal for two names of one file."""
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.realpath(path)
-    return found.st_dev, found.st_ino

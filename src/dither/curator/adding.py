@@ -1,7 +1,16 @@
 """Adding a data set: its files are read once, strictly, into a draft; only a whole draft becomes the edition.
 
 Nothing is left behind by what fails: not a file, not a name, not a budget. One data set is added at a time, under a
-lock that ends with its holder, so that drafts of a killed process are known for what they are and removed.
+lock that ends with its holder, so that drafts of a killed process are known for what they are and removed. Only a line
+of digests may stay in ``marks``, where it is of no account while its name has no budget.
+
+A budget that is registered stays, so a new name is registered when all of the data set is on disk under its final
+names, with its schema waiting beside its rows (``Draft.keep``). Only then the schema goes where data sets are looked
+for (``show``), which whoever looks does as well as the one who adds. So whatever an add of a new name dies of, and
+wherever: before it is registered, the name is free for any budget and the rows for any name; afterwards the data set is
+there. A name that has its budget already is checked first, because a refusal must leave the edition before. An add that
+dies while it takes that edition's place leaves the old one, the new one, or one that does not fit its schema: every
+question then says that it must be added again, with the same budget.
 """
 
 from __future__ import annotations
@@ -11,13 +20,13 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dither.curator.editions import FILE, Edition, TableEdition, current, fingerprint, folder_of
+from dither.curator.editions import FILE, Edition, TableEdition, fingerprint, folder_of
 from dither.data.engines import connect
 from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
 from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
@@ -48,20 +57,52 @@ class Draft:
     def keep(self) -> None:
         """Put everything in place and remove the copies of the edition before: only names change, nothing is written.
 
-        The schema comes last: a data set that has none is not there, and one that has an older one does not fit its
-        edition, so that whatever this dies of, adding again mends it.
+        The schema waits beside the rows, and comes last: where one waits, the rest is in place.
         """
         goal = folder_of(self.home, self.dataset)
         goal.mkdir(mode=0o700, exist_ok=True)
         kept = {path.name for table in self.edition.tables.values() if table.is_copy for path in _paths(table)}
-        for name in (*sorted(kept), FILE):
+        (goal / _SCHEMA).unlink(missing_ok=True)
+        for name in (*sorted(kept), FILE, _SCHEMA):
             os.replace(self.folder / name, goal / name)
         for path in goal.iterdir():
-            if path.name not in {*kept, FILE}:
-                path.unlink()
+            if path.name not in {*kept, FILE, _SCHEMA}:
+                path.unlink(missing_ok=True)
         keep_on_disk(goal)
-        os.replace(self.folder / _SCHEMA, self.home / "datasets" / f"{self.dataset}.yaml")
-        keep_on_disk(self.home / "datasets")
+        keep_on_disk(self.home / "data")
+
+
+def schema_of(home: Path, dataset: str) -> Path:
+    """Return where the schema of a data set is that may be asked."""
+    return home / "datasets" / f"{dataset}.yaml"
+
+
+def waiting_schema(home: Path, dataset: str) -> Path | None:
+    """Return the schema that waits beside the rows of a data set, if there is one."""
+    path = folder_of(home, dataset) / _SCHEMA
+    return path if path.is_file() else None
+
+
+def show(home: Path, dataset: str) -> None:
+    """Put a waiting schema where data sets are looked for; somebody else may have done so. The name has its budget."""
+    with suppress(FileNotFoundError):
+        os.replace(folder_of(home, dataset) / _SCHEMA, schema_of(home, dataset))
+    keep_on_disk(home / "datasets")
+
+
+def names_with_rows(home: Path) -> list[str]:
+    """Return the names under which there is a folder of rows, whatever is in it."""
+    found = (home / "data").glob("*")
+    return sorted(path.name for path in found if path.name.isidentifier() and path.is_dir())
+
+
+def forget(home: Path, dataset: str) -> None:
+    """Remove what an add left that ended before the name had its budget; only whoever holds the folder may do so."""
+    path = waiting_schema(home, dataset)
+    if path is not None:
+        path.unlink()
+    if not schema_of(home, dataset).exists():
+        shutil.rmtree(folder_of(home, dataset), ignore_errors=True)
 
 
 @contextmanager
@@ -83,13 +124,16 @@ def one_at_a_time(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def drafted(home: Path, dataset: DataSet, schema: str, *, in_place: bool = False) -> Iterator[Draft]:
+def drafted(
+    home: Path, dataset: DataSet, schema: str, *, earlier: Collection[str] = (), in_place: bool = False
+) -> Iterator[Draft]:
     """Read all sources of a data set into a draft, which is gone afterwards unless it was kept.
 
     Args:
         home: the curator's folder.
         dataset: as it is declared, with files that can be found from ``home``.
         schema: the same, as the text of its file.
+        earlier: by what the rows of earlier editions can be known.
         in_place: whether Parquet is read where it is, after it was checked whole, instead of being copied.
 
     """
@@ -103,7 +147,7 @@ def drafted(home: Path, dataset: DataSet, schema: str, *, in_place: bool = False
                 tables[table.name] = _imported(home, folder, dataset, table, in_place=in_place)
         tables = {name: replace(part, is_public=dataset.table(name).is_public) for name, part in tables.items()}
         added = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        edition = Edition(fingerprint(dataset), added, tables, _earlier(home, dataset.name))
+        edition = Edition(fingerprint(dataset), added, tables, tuple(sorted(earlier)))
         write_whole(folder / FILE, edition.to_json())
         write_whole(folder / _SCHEMA, schema)
         yield Draft(home, folder, dataset.name, edition)
@@ -122,14 +166,6 @@ def write_whole(path: Path, text: str) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     draft.replace(path)
-
-
-def _earlier(home: Path, name: str) -> tuple[str, ...]:
-    """Return by what the rows of all editions before can be known; an edition that cannot be read is taken for none."""
-    before = None
-    with suppress(EngineUnavailable):
-        before = current(home, name)
-    return before.lasting if before is not None else ()
 
 
 def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:

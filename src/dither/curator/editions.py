@@ -120,12 +120,15 @@ def folder_of(home: Path, name: str) -> Path:
 def current(home: Path, name: str) -> Edition | None:
     """Return the edition of a data set, if it was ever added with one."""
     folder = folder_of(home, name)
+    edition = None
     try:
         edition = Edition.from_json((folder / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}") from None
+        pass
+    if edition is None:
+        raise EngineUnavailable(f"the edition of {name} cannot be read; {_again(name)}")
     # Copies are beside their edition, wherever the curator's folder was moved to.
     return replace(edition, tables={name: _moved(table, folder) for name, table in edition.tables.items()})
 
@@ -156,12 +159,36 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
     )
 
 
-def marks_of(home: Path, dataset: DataSet) -> set[str]:
-    """Return all by which the private rows of a registered data set can be known again."""
-    edition = None
-    with contextlib.suppress(EngineUnavailable):
-        edition = current(home, dataset.name)
-    return edition.marks if edition is not None else set(_declared_marks(home, dataset))
+def marks_of(home: Path, dataset: DataSet, remembered: Collection[str] | None) -> set[str]:
+    """Return all by which the private rows of a registered data set can be known again.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+        remembered: by what its rows are known apart from its edition, if that was ever written.
+
+    """
+    edition = readable(home, dataset.name, remembered)
+    known = edition.marks if edition is not None else set(_declared_marks(home, dataset))
+    return known.union(remembered or ())
+
+
+def readable(home: Path, name: str, remembered: Collection[str] | None) -> Edition | None:
+    """Return the edition of a data set, or None where there is none to read and nothing is forgotten with it.
+
+    Raises:
+        EngineUnavailable: it is damaged, and nothing else says which rows it held.
+
+    """
+    is_damaged = False
+    try:
+        return current(home, name)
+    except EngineUnavailable:
+        is_damaged = remembered is None
+    if is_damaged:
+        path = folder_of(home, name) / FILE
+        raise EngineUnavailable(f"{path} cannot be read, and only it says which rows {name} had; restore it")
+    return None
 
 
 def _marks(files: Iterable[KnownFile]) -> set[str]:

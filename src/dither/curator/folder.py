@@ -6,6 +6,7 @@
       dither.yaml          where the ledger is, and what the curator allows
       datasets/visits.yaml what is declared about each data set
       data/visits/         the rows, imported when they were added, readable by the owner alone
+      data/marks.jsonl     by what all rows that were ever added can be known again
       ledger.sqlite        every debit ever made
 
 Rows belong to one data set only: the same rows under a second name would be a second budget. What is compared is what
@@ -18,20 +19,33 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dither.curator.adding import drafted, one_at_a_time, write_whole
-from dither.curator.editions import Edition, as_read, marks_of
+from dither.curator.adding import (
+    Draft,
+    drafted,
+    forget,
+    names_with_rows,
+    one_at_a_time,
+    schema_of,
+    show,
+    waiting_schema,
+    write_whole,
+)
+from dither.curator.editions import Edition, as_read, marks_of, readable
 from dither.curator.ledger import Ledger, open_ledger
+from dither.curator.ledger.anchor import anchors_folder
+from dither.curator.marks import remember, remembered
 from dither.curator.session import Session
 from dither.curator.verbs.door import OWNER
 from dither.data.files import dump_schema, load_schema
 from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
-from dither.errors import InvalidParameter, NotFound
+from dither.errors import DitherError, InvalidParameter, InvalidSchema, NotFound
 from dither.privacy import Loss
 
 SETTINGS: Final = "dither.yaml"
@@ -103,12 +117,24 @@ class Curator:
         # Sessions of several threads share one ledger.
         with self._opening:
             if self._ledger is None:
-                place = self.settings.ledger
-                self._ledger = open_ledger(place if "://" in place else self.folder / place, anchors=self._anchors)
+                self._ledger = open_ledger(self.ledger_place, anchors=self._anchors)
             return self._ledger
+
+    @property
+    def ledger_place(self) -> str | Path:
+        """Where the ledger is: a file, or the URL of a database."""
+        place = self.settings.ledger
+        return place if "://" in place else self.folder / place
+
+    @property
+    def anchors(self) -> Path:
+        """The folder that remembers how far the ledger had come."""
+        return anchors_folder(self._anchors)
 
     def add(self, schema: str | Path | DataSet, *, budget: Loss, in_place: bool = False) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
+
+        Whatever this dies of, either the data set is there, or its name is free for any budget.
 
         A name stands for the people in the data: a newer table under the same name inherits what was spent, and takes
         the place of the rows that were imported before.
@@ -125,10 +151,13 @@ class Curator:
         """
         dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
         text = _written(dataset)
-        with one_at_a_time(self.folder), drafted(self.folder, dataset, text, in_place=in_place) as draft:
-            self._refuse_second_name(dataset, draft.edition)
-            self.ledger.register(dataset.name, budget=budget, unit=str(dataset.unit))
-            draft.keep()
+        with one_at_a_time(self.folder):
+            self._settle()
+            known = self._remembered()
+            earlier = self._earlier(dataset.name, known.get(dataset.name))
+            with drafted(self.folder, dataset, text, earlier=earlier, in_place=in_place) as draft:
+                self._refuse_second_name(dataset, draft.edition, known)
+                self._keep(draft, budget, str(dataset.unit), known.get(dataset.name))
         return dataset
 
     def as_read(self, dataset: DataSet, given: Mapping[str, Any] | None = None) -> DataSet:
@@ -143,11 +172,15 @@ class Curator:
 
     def datasets(self) -> tuple[DataSet, ...]:
         """Return all registered data sets by name."""
+        for name in names_with_rows(self.folder):
+            self._show_registered(name)
         return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
 
     def dataset(self, name: str) -> DataSet:
         """Return one data set."""
-        path = self.folder / "datasets" / f"{name}.yaml"
+        path = schema_of(self.folder, name)
+        if name.isidentifier():
+            self._show_registered(name)
         if not name.isidentifier() or not path.is_file():
             known = ", ".join(dataset.name for dataset in self.datasets()) or "none yet; see 'dither add'"
             raise NotFound(f"no data set is registered as {name[:64]!r}; there are: {known}")
@@ -170,14 +203,68 @@ class Curator:
             self._ledger.close()
             self._ledger = None
 
-    def _refuse_second_name(self, dataset: DataSet, edition: Edition) -> None:
+    def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
+        """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""
+        name, is_new = draft.dataset, draft.dataset not in self.ledger.datasets()
+        if not is_new:
+            self.ledger.register(name, budget=budget, unit=unit)
+        marks = set(draft.edition.lasting)
+        if is_new or known is None or marks - known:
+            is_first = is_new and not schema_of(self.folder, name).exists()
+            remember(self.folder, name, marks - (known or set()), is_first=is_first)
+        try:
+            draft.keep()
+            self.ledger.register(name, budget=budget, unit=unit)
+        except BaseException:
+            with suppress(DitherError, OSError):
+                self._settle()
+            raise
+        show(self.folder, name)
+
+    def _settle(self) -> None:
+        """Finish what an add left behind that has its budget, and remove what has none."""
+        registered = self.ledger.datasets()
+        for name in names_with_rows(self.folder):
+            if name not in registered:
+                forget(self.folder, name)
+            else:
+                self._show_registered(name)
+
+    def _show_registered(self, name: str) -> None:
+        """Let a data set be found that an add registered, and then died."""
+        waiting = waiting_schema(self.folder, name)
+        with suppress(OSError, InvalidSchema):  # somebody else was faster, or the folder cannot be written to
+            if waiting is None or name not in self.ledger.datasets():
+                return
+            # A ledger may serve several folders: the name must be that of this data set.
+            if self.ledger.balance(name).unit == str(load_schema(waiting).unit):
+                show(self.folder, name)
+
+    def _remembered(self) -> dict[str, set[str]]:
+        """Return by what the rows of each data set that is there are known, and write down what was not yet."""
+        registered = {*self.ledger.datasets(), *(dataset.name for dataset in self.datasets())}
+        known = {name: marks for name, marks in remembered(self.folder).items() if name in registered}
+        for name in sorted(registered):
+            edition = readable(self.folder, name, known.get(name))
+            if edition is not None and not known.get(name, set()).issuperset(edition.lasting):
+                remember(self.folder, name, edition.lasting, is_first=False)
+                known[name] = known.get(name, set()).union(edition.lasting)
+        return known
+
+    def _earlier(self, name: str, known: set[str] | None) -> set[str]:
+        """Return by what the rows of all editions before of a name can be known."""
+        edition = readable(self.folder, name, known)
+        return set(known or ()).union(edition.lasting if edition is not None else ())
+
+    def _refuse_second_name(self, dataset: DataSet, edition: Edition, known: Mapping[str, set[str]]) -> None:
+        # Also of data sets whose schema is gone: they were answered about.
+        others = dict(known)
         for other in self.datasets():
-            if other.name == dataset.name:
-                continue
-            known = marks_of(self.folder, other)
+            others[other.name] = marks_of(self.folder, other, known.get(other.name))
+        for name, marks in others.items():
             for table in dataset.tables:
-                if not table.is_public and edition.tables[table.name].sources & known:
-                    owner = f"it belongs to the data set {other.name}, whose budget covers the same people"
+                if name != dataset.name and not table.is_public and edition.tables[table.name].sources & marks:
+                    owner = f"it belongs to the data set {name}, whose budget covers the same people"
                     raise InvalidParameter("source", table.source, f"registered once: {owner}")
 
 

@@ -10,13 +10,16 @@ message shows a value. ``prepare`` and ``adopt`` are the steps before and after 
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
@@ -32,6 +35,10 @@ from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, PureDP, Unit, stat
 
 UNITS: Final = {"row": ROW, "row_replaced": ROW_REPLACED}
 AnyMechanism = Composed[Any, Any]
+_TWO_AXES: Final = (
+    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
+    "for example using ravel()."
+)
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -141,13 +148,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         record = read(text)
         if record["estimator"] != cls.__name__:
             raise InvalidParameter("estimator", record["estimator"], cls.__name__)
-        try:
-            found = cls(**record["parameters"])
-            found.n_features_in_ = int(record["columns"])
+        found = None
+        with suppress(TypeError, ValueError):
+            made = cls(**record["parameters"])
+            made.n_features_in_ = int(record["columns"])
             if record["names"] is not None:
-                found.feature_names_in_ = np.array([str(name) for name in record["names"]], dtype=object)
-        except (TypeError, ValueError):
-            raise InvalidParameter("text", "a record of other parts", "an estimator as it was written") from None
+                made.feature_names_in_ = np.array([str(name) for name in record["names"]], dtype=object)
+            found = made
+        if found is None:
+            raise InvalidParameter("text", "a record of other parts", "an estimator as it was written")
         found.model_ = Model.from_record(record["model"])
         found.privacy_ = Privacy.from_record(record["privacy"])
         found._publish()
@@ -357,13 +366,15 @@ def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Flo
     rule = f"declared: (lower, upper) for all columns, or one pair for each of {columns}; never taken from data"
     if bounds is None or not columns <= MOST_COLUMNS:
         raise InvalidParameter(parameter, bounds, rule)
-    try:
+    sides = None
+    with suppress(TypeError, ValueError):
         if isinstance(bounds, tuple | list) and len(bounds) == 2 and (columns != 2 or np.ndim(bounds[0]) == 0):
-            low, high = (np.broadcast_to(np.asarray(side, dtype=np.float64), (columns,)) for side in bounds)
+            sides = [np.broadcast_to(np.asarray(side, dtype=np.float64), (columns,)) for side in bounds]
         else:
-            low, high = np.broadcast_to(np.asarray(bounds, dtype=np.float64), (columns, 2)).T
-    except (TypeError, ValueError):
-        raise InvalidParameter(parameter, bounds, rule) from None
+            sides = [*np.broadcast_to(np.asarray(bounds, dtype=np.float64), (columns, 2)).T]
+    if sides is None:
+        raise InvalidParameter(parameter, bounds, rule)
+    low, high = sides
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameter(parameter, bounds, "finite, the lower below the upper in every column")
     return np.array(low), np.array(high)
@@ -379,6 +390,10 @@ def _budget_of(loss: Loss, unit: Unit) -> Budget:
 
 
 def _one_column(y: Any) -> Any:
+    """Return labels or targets with one axis; a column with two is taken with scikit-learn's warning."""
     found = one_column(y)
-    # A column with two axes is taken with scikit-learn's warning.
-    return column_or_1d(found, warn=True, dtype=found.dtype) if getattr(found, "ndim", 1) == 2 else found
+    if not isinstance(found, np.ndarray) or found.ndim != 2:
+        return found
+    # scikit-learn's own reshaping refuses by content (complex numbers, with all of them in its words) and drops masks.
+    warnings.warn(_TWO_AXES, DataConversionWarning, stacklevel=2)
+    return found.reshape(-1)

@@ -7,6 +7,9 @@ numbers is missing, and the numbers stay what they were. Nothing here raises bec
 A number is a real number of any kind, true (1) or false (0), a complex number without imaginary part, or a text that
 spells a number as the tables of a data set read it. An integer too large for a float is an infinity of its sign, which
 means the bound of its column. Everything else is missing: NULL, dates, durations, lists, records.
+
+A cell of a class of its own that extends int, float, complex, str or bytes is the number or the text that it extends:
+its own methods are not asked. A number of another foreign kind is asked, and whatever it raises, it is then missing.
 """
 
 from __future__ import annotations
@@ -29,6 +32,13 @@ from dither.errors import InvalidParameter
 NO_CLASS: Final = -1
 # NumPy counts a duration as an integer.
 _NO_NUMBERS: Final = (np.timedelta64, np.datetime64, np.void)
+_BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (int, int.__index__),
+    (float, float.__float__),
+    (str, str.__str__),
+    (bytes, lambda cell: bytes.__getitem__(cell, slice(None))),
+    (complex, complex.__complex__),
+)
 
 
 def number_of(cell: Any) -> float:
@@ -42,7 +52,9 @@ def number_of(cell: Any) -> float:
     try:
         exact = _exact(cell)
         return math.nan if exact is None else _nearest(exact)
-    except Exception:  # a number of a foreign kind that cannot say how large it is
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a number of a foreign kind that cannot say how large it is
         return math.nan
 
 
@@ -71,10 +83,24 @@ def codes_of(labels: Sequence[Any]) -> Callable[[Any], int]:
     def code(cell: Any) -> int:
         try:
             return places.get(_label(cell, are_numbers=are_numbers), NO_CLASS)
-        except Exception:  # what cannot be compared is none of the labels
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # what cannot be compared is none of the labels
             return NO_CLASS
 
     return code
+
+
+def plain(cell: Any) -> Any:
+    """Return what a cell extends, where its class is one of its own: by the methods of Python's class, not by its own.
+
+    >>> plain(np.float64(1)), plain(True), plain(np.str_("x")), plain(None)
+    (1.0, True, 'x', None)
+    """
+    for kind, read in _BASES:
+        if isinstance(cell, kind):
+            return cell if type(cell) in (kind, bool) else read(cell)
+    return cell
 
 
 def is_label(label: Any) -> bool:
@@ -136,7 +162,7 @@ def _natural(labels: list[Any], kind: type) -> NDArray[Any]:
 def _label(cell: Any, *, are_numbers: bool) -> Hashable:
     """Return what stands for a label in comparisons: an exact number, a text, bytes, or None."""
     if isinstance(cell, str | bytes) and not are_numbers:
-        return str(cell) if isinstance(cell, str) else bytes(cell)
+        return plain(cell)  # type: ignore[no-any-return]
     number: Hashable = _exact(cell, whole_first=True)
     return number
 
@@ -146,14 +172,15 @@ def _exact(cell: Any, *, whole_first: bool = False) -> Any:
     if type(cell) is int or type(cell) is float:
         return cell
     if isinstance(cell, np.ndarray) and cell.ndim == 0:
-        cell = cell[()]
+        cell = np.asarray(cell)[()]
     if cell is None or isinstance(cell, _NO_NUMBERS):
         return None
+    cell = plain(cell)
     if isinstance(cell, bytes):
         cell = cell.decode("ascii", "replace")
     if isinstance(cell, str):
-        whole = cell_of(str(cell), Kind.INTEGER) if whole_first else None
-        return cell_of(str(cell), Kind.REAL) if whole is None else whole
+        whole = cell_of(cell, Kind.INTEGER) if whole_first else None
+        return cell_of(cell, Kind.REAL) if whole is None else whole
     if isinstance(cell, complex | np.complexfloating):
         return float(cell.real) if cell.imag == 0 else None
     if isinstance(cell, np.generic):

@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 _NUMERIC: Final = frozenset("biuf")
 _TIMES: Final = frozenset("mMV")
 _NO_ROWS: Final = (str, bytes, bytearray, memoryview)
+_ROWS: Final[tuple[Any, ...]] = (list, tuple, range)
 
 
 def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
@@ -129,17 +130,34 @@ def _table(X: Any, columns: int | None) -> NDArray[Any] | list[Any]:  # noqa: N8
         raise InvalidValue("X", X, f"an array or a frame, which has a width of its own, or {rule}")
     rows = np.full((len(found), columns), None, dtype=object)
     for place, row in enumerate(found):
-        cells = _row_cells(row)[:columns]
-        for column, cell in enumerate(cells):
+        for column, cell in enumerate(_row_cells(row, columns)):
             rows[place, column] = cell
     return rows
 
 
-def _row_cells(row: Any) -> list[Any]:
-    """Return the cells of one row of a list; none where it is no row."""
-    if isinstance(row, np.ndarray):
-        return array_cells(row) if row.ndim == 1 else []
-    return list(row) if isinstance(row, list | tuple | range) else []
+def _row_cells(row: Any, columns: int) -> Sequence[Any]:
+    """Return the first cells of one row of a list; none where it is no row.
+
+    A row is cut before it is read, so that a long one costs as much as a short one. A class of its own is read by the
+    methods of the list, tuple or array that it is; where it cannot be read, it is no row.
+    """
+    try:
+        if isinstance(row, np.ndarray):
+            return array_cells(_first_of(row, columns)) if row.ndim == 1 else []
+        for kind in _ROWS:
+            if isinstance(row, kind):
+                return kind.__getitem__(row, slice(columns))  # type: ignore[no-any-return]
+    except Exception:  # its own words might show a cell
+        return []
+    return []
+
+
+def _first_of(array: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return the first cells of an array with one axis, as an array of NumPy's own class."""
+    if isinstance(array, np.ma.MaskedArray):
+        plain, mask = np.ma.getdata(array, subok=False)[:count], np.ma.getmaskarray(array)[:count]
+        return np.ma.MaskedArray(plain, mask=mask)
+    return np.asarray(array)[:count]
 
 
 def _as_known(given: Any) -> Any:
@@ -150,9 +168,9 @@ def _as_known(given: Any) -> Any:
         return given
     if _is_a(given, "pandas", "Series", "Index") or _is_a(given, "pandas.api.extensions", "ExtensionArray"):
         return sys.modules["pandas"].Series(given)
-    if isinstance(given, Sequence) and not isinstance(given, _NO_ROWS):
-        return list(given)
     try:
+        if isinstance(given, Sequence) and not isinstance(given, _NO_ROWS):
+            return list(given)
         # A sparse matrix, or an array of another library: what it holds has the type that it says.
         array = given.toarray() if hasattr(given, "toarray") else np.asarray(given) if _can_be(given) else None
     except Exception:  # its own words might show a cell
@@ -195,7 +213,7 @@ def _typed(array: NDArray[Any]) -> Floats:
 
 def _pandas_cells(series: Any) -> list[Any]:
     kind = type(series.dtype).__name__
-    if kind == "ArrowDtype":
+    if kind == "ArrowDtype" or (kind == "StringDtype" and series.dtype.storage == "pyarrow"):
         return _arrow_cells(series.array.__arrow_array__())
     if getattr(series.dtype, "kind", "O") in _TIMES:
         return [None] * len(series)
@@ -209,8 +227,10 @@ def _pandas_cells(series: Any) -> list[Any]:
 
 def _polars_cells(series: Any) -> list[Any]:
     polars, kind = sys.modules["polars"], series.dtype
-    texts = (polars.String, polars.Categorical, polars.Enum, polars.Binary)
-    if not (kind.is_numeric() or kind == polars.Boolean or kind == polars.Object or kind in texts):
+    if kind in (polars.String, polars.Categorical, polars.Enum):
+        # Bytes first: Polars ends in a panic, which is no Exception, at a text that is none.
+        return [_text(cell) for cell in series.cast(polars.String).cast(polars.Binary).to_list()]
+    if not (kind.is_numeric() or kind in (polars.Boolean, polars.Object, polars.Binary)):
         return [None] * len(series)
     found: list[Any] = series.to_list()
     return found

@@ -26,6 +26,7 @@ LARGEST_SUM = 2**62
 _REALS = (int, float, Fraction, np.integer, np.float32, np.float16)
 # Python counts a bool as an integer, and NumPy a duration.
 _NOT_NUMBERS = (bool, np.timedelta64)
+_PLAIN = frozenset({int, float, Fraction})
 
 
 class Domain(ABC):
@@ -88,7 +89,7 @@ class Category(Domain):
             return int(value)
         if not isinstance(value, int | np.integer):
             raise InvalidValue("value", value, f"the number of one of {self.count} categories")
-        return min(max(int(value), 0), self.count - 1)
+        return min(max(int.__index__(value) if isinstance(value, int) else int(value), 0), self.count - 1)
 
     def __str__(self) -> str:
         return f"one of {self.count} categories"
@@ -127,16 +128,40 @@ def _shaped(value: Any, shape: tuple[int, ...], kinds: str, types: Any, what: st
         if value.dtype.kind not in kinds or value.dtype.itemsize > 8 or value.shape != shape:
             raise InvalidValue("value", value, rule)
         return np.asarray(value).reshape(-1)
+    plain = _plain(value, shape, types)
+    # Refused out here: an error raised where another one is handled would carry it, and its words, along.
+    if plain is None:
+        raise InvalidValue("value", value, rule)
+    return plain
+
+
+def _plain(value: Any, shape: tuple[int, ...], types: Any) -> NDArray[Any] | None:
+    """Return numbers of Python's and NumPy's own classes; None for another shape or type, or what fails to become one.
+
+    A number of a class that extends int, float or Fraction is the number that it extends, whatever its methods do.
+    """
     try:
         array = np.array(value, dtype=object)
-    except Exception:
-        # Ragged arrays in a list, or an object that fails to become one; its own words might show the content.
-        raise InvalidValue("value", value, rule) from None
-    entries = array.reshape(-1).tolist()
-    if array.shape != shape or not all(isinstance(e, types) and not isinstance(e, _NOT_NUMBERS) for e in entries):
-        raise InvalidValue("value", value, rule)
-    plain: NDArray[Any] = np.array([int(e) if isinstance(e, np.integer) else e for e in entries], dtype=object)
+        entries = array.reshape(-1).tolist()
+        if array.shape != shape or not all(isinstance(e, types) and not isinstance(e, _NOT_NUMBERS) for e in entries):
+            return None
+        plain: NDArray[Any] | None = np.array([*map(_number, entries)], dtype=object)
+    except Exception:  # ragged arrays in a list, or an object that fails to become one
+        return None
     return plain
+
+
+def _number(entry: Any) -> Any:
+    """Return the number that an entry is, or extends."""
+    if isinstance(entry, np.integer):
+        return int(entry)
+    if type(entry) in _PLAIN:
+        return entry
+    if isinstance(entry, int):
+        return int.__index__(entry)
+    if isinstance(entry, float):
+        return float.__float__(entry)
+    return Fraction.__pos__(entry) if isinstance(entry, Fraction) else entry
 
 
 def _rational(entry: Any) -> Fraction:

@@ -7,6 +7,7 @@ values never come here at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -173,11 +174,12 @@ def _size(size: int) -> int:
 
 def _scores(scores: ArrayLike) -> Integers:
     rule = "a non-empty vector of signed integers"
-    try:
+    array = None
+    with suppress(ValueError):
         array = np.asarray(scores)
-    except ValueError:
-        # NumPy's own message would describe the scores.
-        raise InvalidParameter("scores", "rows of different lengths", rule) from None
+    # Refused out here, without NumPy's own message, which would describe the scores.
+    if array is None:
+        raise InvalidParameter("scores", "rows of different lengths", rule)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind != "i":
         raise InvalidParameter("scores", f"{array.dtype} with shape {array.shape}", rule)
     return array.astype(np.int64)

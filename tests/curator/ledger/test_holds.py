@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fcntl
 import json
 import os
 import pickle
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 
 from dither.curator.ledger import Account, Reservation, Stored, holds
+from dither.curator.ledger.file_locks import FileLocks
 from dither.curator.ledger.shared_faults import SHARED_POINTS
 from dither.errors import HandleMisuse, InvalidParameter, KeyReused, RequestSealed, RequestUnderWay
 from dither.privacy import PureDP
@@ -262,6 +264,48 @@ def test_a_child_holds_for_itself(file_home) -> None:
     command = [sys.executable, "-c", script, str(file_home.path), str(file_home.anchors)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "7 b'x'\n", done.stderr
+
+
+@pytest.mark.parametrize("way", ["cycle", "module", "closed", "global"])
+def test_a_hold_that_is_never_given_up_makes_no_noise_at_exit(file_home, way: str) -> None:
+    script = (
+        "import json, sys, types\n"
+        "from dither.curator.ledger import Account, open_ledger\n"
+        "from dither.privacy import PureDP\n"
+        "ledger = open_ledger(sys.argv[1], anchors=sys.argv[2])\n"
+        "held = ledger.reserve(Account('visits', 'ana'), 'k', 'd', PureDP('0.1'))\n"
+        "if sys.argv[3] == 'cycle':\n"
+        "    box = types.SimpleNamespace(ledger=ledger, held=held)\n"
+        "    box.me = box\n"
+        "elif sys.argv[3] == 'module':\n"
+        "    json.held = held, ledger\n"  # outlives the modules of the ledger
+        "elif sys.argv[3] == 'closed':\n"
+        "    ledger.close()\n"
+    )
+    with file_home.open() as ledger:
+        ledger.register("visits", budget=PureDP(1), unit="row")
+    command = [sys.executable, "-c", script, str(file_home.path), str(file_home.anchors), way]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_hold_leaves_alone_what_has_its_descriptor_next(tmp_path: Path) -> None:
+    locks = FileLocks(tmp_path / "holds")
+    taken = locks.take(7, 0)
+    assert taken is not None
+    file = locks._file
+    assert file is not None
+    (descriptor,) = file.descriptors
+    file.__del__()  # as when both are cleared away at once, in this order
+    with (tmp_path / "other").open("w+b") as other:
+        assert other.fileno() == descriptor
+        fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 7)
+        taken.let_go()
+        script = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'w+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 7)"
+        tried = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path / "other")], capture_output=True, check=False
+        )
+        assert tried.returncode == 1  # still locked
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

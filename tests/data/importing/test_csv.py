@@ -29,7 +29,7 @@ def slow(data: bytes, delimiter: str) -> list[Row] | None:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError:
         return None
-    if "\0" in text:
+    if "\0" in text or text.endswith("\r"):
         return None
     rows: list[list[str | None]] = [[]]
     ends: list[str] = []
@@ -129,6 +129,9 @@ _bytes = _texts.map(str.encode) | st.lists(
 @example(header="a,b", body=b'1,"a"\r\n', end="\n", block=4)
 @example(header="a,b", body=b'1,"a"\rb\r\n', end="\r\n", block=4)
 @example(header="a,b", body=b"1,a\r\r\n\r\n", end="\r\n", block=4)
+@example(header="a,b", body=b"1,a\n2,b\r", end="\n", block=2)
+@example(header="a,b", body=b"1,a\r\n2,b\r", end="\r\n", block=2)
+@example(header="a", body=b"\r", end="\r\n", block=1)
 def test_the_fast_reader_takes_what_the_grammar_takes_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, header: str, body: bytes, end: str, block: int
 ) -> None:
@@ -254,3 +257,12 @@ def test_wide_tables_reach_other_readers_of_parquet_too(tmp_path: Path) -> None:
     assert found.column_names == names
     assert [list(row.values()) for row in found.to_pylist()] == rows
     assert sorted(duckdb.read_parquet(str(tmp_path / "raw.parquet")).fetchall()) == sorted(map(tuple, rows))
+
+
+@pytest.mark.parametrize("text", ["a\r", "a\n1\r", "a\r\n1\r", "a,b\n1,2\n3,\r", "a\r1\r2\r", '"a"\r', "\r"])
+def test_a_carriage_return_that_ends_the_file_is_refused_whatever_its_lines_end_in(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "cut.csv"
+    path.write_bytes(text.encode())
+    line = text.count("\n") + 1
+    with pytest.raises(EngineUnavailable, match=rf"cut\.csv, line {line}: a carriage return at the end of the file"):
+        fast(path, {"a"})

@@ -53,6 +53,8 @@ __all__ = [
 ]
 
 _SQLITE = "sqlite:///"
+#: What SQLite and the ledger keep beside its file, by what is put behind its name.
+_BESIDE = ("", "-wal", "-shm", "-journal", "-queue", "-post", "-holds")
 _POSTGRES = ("postgresql://", "postgres://")
 
 
@@ -71,6 +73,20 @@ def open_ledger(place: str | os.PathLike[str], *, anchors: str | os.PathLike[str
 
     """
     return _open(place, anchors, None)
+
+
+def ledger_files(place: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return all files that a ledger may consist of, whether or not they are there; none where it is in a database.
+
+    Args:
+        place: as for ``open_ledger``.
+
+    """
+    text = os.fspath(place).removeprefix(_SQLITE)
+    if "://" in text:
+        return ()
+    # SQLite puts its own files beside what a link leads to.
+    return tuple(Path(base + ending) for base in (text, os.path.realpath(text)) for ending in _BESIDE)
 
 
 def accept_restored(

@@ -33,8 +33,9 @@ class _File:
         self.descriptors = [descriptor]
 
     def __del__(self) -> None:
-        for descriptor in self.descriptors:
-            os.close(descriptor)
+        # Emptied: a hold that is cleared away together with this must not unlock what has the number next.
+        while self.descriptors:
+            os.close(self.descriptors.pop())
 
 
 #: What this process has open, by device and inode.
@@ -68,7 +69,9 @@ class FileLocks(Locks):
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
         def let_go() -> None:
-            fcntl.lockf(file.descriptors[0], fcntl.LOCK_UN, 1, number)
+            # The locks of a file that is closed went with it.
+            if file.descriptors:
+                fcntl.lockf(file.descriptors[0], fcntl.LOCK_UN, 1, number)
 
         while True:
             try:

@@ -100,7 +100,11 @@ class Hold:
             seat.lock.release()
 
     def __del__(self) -> None:
-        self.release()
+        # Nobody can be told, least of all at exit, when modules are gone; locks go with their process.
+        try:  # noqa: SIM105 - and so may contextlib be
+            self.release()
+        except Exception:  # noqa: S110
+            pass
 
     def __copy__(self) -> Self:
         return self

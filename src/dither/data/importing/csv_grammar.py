@@ -8,9 +8,10 @@
     end    = LF in all the file, or CR LF in all the file, as the first row has it
 
 A carriage return is content, as pandas writes it, unless it stands directly before an end: there it belongs to the
-end, and in a file whose lines end in LF it is refused, because nobody can tell which was meant. A blank line is a row
-of one empty field: in a file of one column a row, in a file of several an error, except that blank lines at the very
-end of such a file are nothing. NUL occurs nowhere, and the bytes are UTF-8.
+end, and in a file whose lines end in LF it is refused, because nobody can tell which was meant. As the last byte of a
+file it is refused for the same reason, whatever its lines end in: it may be half of an end that was cut. A blank line
+is a row of one empty field: in a file of one column a row, in a file of several an error, except that blank lines at
+the very end of such a file are nothing. NUL occurs nowhere, and the bytes are UTF-8.
 
 **Why a count of quotes is enough.** In a file of this grammar every quote opens a field, closes one, or is half of a
 pair within one, and both halves change inside to outside and back: a byte is inside a quoted field exactly when an odd

@@ -143,6 +143,11 @@ class CsvReader:
                 parts.append(part)
                 size += len(part)
         self._held = b"".join(parts)
+        if self._is_over and self._held.endswith(b"\r"):
+            # Held until now in any case: it is in a row that has no end.
+            raise self._refusal(
+                size - 1, self._held, "a carriage return at the end of the file, half of a line end or not"
+            )
 
     def _check_encoding(self, data: bytes) -> None:
         if data.isascii():

@@ -3,6 +3,10 @@
 An item is a whole number from 0 on. What is no item of the universe is as if it were not in the transaction, and an
 item that occurs twice occurs once. Each transaction is read by itself, so transactions added or removed change no other
 one, whatever they contain.
+
+What is read of a transaction is bounded by what it holds in memory and by the universe: of a range only the items in
+the universe. Classes of a caller's own are read by the methods of the class that they extend, not by theirs. What
+cannot be read is as if it were not there.
 """
 
 from __future__ import annotations
@@ -20,8 +24,8 @@ from dither.exact import whole
 
 Integers = NDArray[np.int64]
 
-_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray, range)
-_WHOLE = (int, np.integer, np.bool_)
+_COLLECTIONS: tuple[Any, ...] = (list, tuple, set, frozenset)
+_WHOLE: tuple[Any, ...] = (np.integer, np.bool_)
 _PLAIN_ROWS = frozenset({list, tuple, set, frozenset})
 _PLAIN_NUMBERS = frozenset({int, np.int64, np.int32})
 #: The largest universe: two items of it fit into one int64.
@@ -76,7 +80,7 @@ class Transactions:
             return data
         if not isinstance(data, list | tuple):
             raise InvalidValue("data", data, "Transactions, or a list of collections of whole numbers")
-        flat, sizes = _flattened(data)
+        flat, sizes = _flattened(data, universe)
         return cls._of_pairs(universe, np.repeat(np.arange(len(data)), sizes), flat, len(data))
 
     @classmethod
@@ -103,8 +107,7 @@ class Transactions:
         numbers = {name: number for number, name in enumerate(names)}
         if len(numbers) != len(names):
             raise InvalidParameter("names", len(names), "all different")
-        rows = [_entries(row) for row in data]
-        coded = [[numbers[name] for name in row if isinstance(name, str) and name in numbers] for row in rows]
+        coded = [[numbers[name] for name in _texts(row) if name in numbers] for row in data]
         return cls.of(len(numbers), coded)
 
     def __len__(self) -> int:
@@ -135,7 +138,7 @@ class Transactions:
         return Transactions(max(len(items), 1), renamed[order], shorter.offsets)
 
 
-def _flattened(rows: Any) -> tuple[Integers, Integers]:
+def _flattened(rows: Any, universe: int) -> tuple[Integers, Integers]:
     """Return all numbers and how many each transaction has; quickly where all of them are plain, else one by one.
 
     Both ways read a transaction alike, so that the content of one never changes what another one means.
@@ -147,25 +150,77 @@ def _flattened(rows: Any) -> tuple[Integers, Integers]:
         ):
             sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
             return np.array(entries, dtype=np.int64), sizes
-    read = [_read(row) for row in rows]
+    read = [_read(row, universe) for row in rows]
     sizes = np.fromiter(map(len, read), dtype=np.int64, count=len(read))
     return np.array([*chain.from_iterable(read)], dtype=np.int64), sizes
 
 
-def _read(row: Any) -> list[int]:
-    """Return the numbers of one transaction; what is too large for an item, or no number, is left out."""
-    if isinstance(row, np.ndarray) and row.dtype.kind not in "biuO":
+def _read(row: Any, universe: int) -> list[int]:
+    """Return the items of one transaction; what is too large for an item, or no number, is left out."""
+    if type(row) is range:
+        return _clipped(row, universe)
+    numbers = map(_number, _entries(row))
+    return [number for number in numbers if 0 <= number < universe]
+
+
+def _texts(row: Any) -> list[str]:
+    """Return the texts of one transaction that is given by names."""
+    return [text for text in map(_text, () if type(row) is range else _entries(row)) if text is not None]
+
+
+def _clipped(row: range, universe: int) -> list[int]:
+    """Return the numbers of a range that are items; what lies outside is not walked through.
+
+    >>> _clipped(range(-7, 10**30, 3), 6), _clipped(range(10**30, -(10**30), -1), 3)
+    ([2, 5], [0, 1, 2])
+    """
+    rising = row if row.step > 0 else row[::-1]
+    skipped = max(0, -(rising.start // rising.step))
+    return [*range(rising.start + skipped * rising.step, min(rising.stop, universe), rising.step)]
+
+
+def _entries(row: Any) -> list[Any]:
+    """Return what is in one transaction: of a collection its entries, else the thing itself; nothing if it raises."""
+    try:
+        if isinstance(row, np.ndarray):
+            return _array_entries(row)
+        for kind in _COLLECTIONS:
+            if isinstance(row, kind):
+                return [*kind.__iter__(row)]
+    except Exception:  # its own words might show an item
         return []
-    return [int(entry) for entry in _entries(row) if isinstance(entry, _WHOLE) and _is_number(entry)]
+    return [row]
 
 
-def _entries(row: Any) -> Iterable[Any]:
-    """Return what is in one transaction: of a collection its entries, else the thing itself."""
-    if isinstance(row, np.ndarray):
-        return row.tolist() if row.ndim == 1 else ()
-    return row if isinstance(row, _COLLECTIONS) else (row,)
+def _array_entries(row: NDArray[Any]) -> list[Any]:
+    """Return the entries of an array with one axis; masked ones are missing."""
+    # Dates and durations would become whole numbers.
+    if row.ndim != 1 or row.dtype.kind in "mMV":
+        return []
+    # A view that repeats one cell may be as long as it likes, and an item counts once.
+    kept = row[:1] if row.strides[0] == 0 else row
+    entries: list[Any] = (np.ma.asarray(kept) if isinstance(row, np.ma.MaskedArray) else np.asarray(kept)).tolist()
+    return entries
 
 
-def _is_number(entry: Any) -> bool:
-    # NumPy counts a duration as an integer.
-    return not isinstance(entry, np.timedelta64) and 0 <= entry < MOST_ITEMS
+def _number(entry: Any) -> int:
+    """Return the whole number that an entry is; -1, which is no item, where it is none."""
+    if type(entry) is int:
+        return entry
+    try:
+        if isinstance(entry, int):
+            return int.__index__(entry)
+        # NumPy counts a duration as an integer.
+        if isinstance(entry, _WHOLE) and not isinstance(entry, np.timedelta64):
+            return int(np.generic.item(entry))
+    except Exception:  # its own words might show the entry
+        return -1
+    return -1
+
+
+def _text(entry: Any) -> str | None:
+    """Return the text that an entry is, if it is one."""
+    try:
+        return str.__str__(entry) if isinstance(entry, str) else None
+    except Exception:  # its own words might show the entry
+        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from functools import cached_property
@@ -165,10 +166,12 @@ class Universe:
         return {value: index for index, value in enumerate(self.values)}
 
     def _encode(self, data: Iterable[Hashable]) -> Code:
-        try:
+        code: Code | None = None
+        with suppress(KeyError, TypeError):
             code = tuple(self._position[row] for row in data)
-        except (KeyError, TypeError):
-            raise InvalidValue("data", data, "rows among the values of the universe") from None
+        # Refused out here, so that the error does not carry along the one that names a row.
+        if code is None:
+            raise InvalidValue("data", data, "rows among the values of the universe")
         if self.rows is not Rows.TUPLE:
             code = tuple(sorted(code))
         if len(code) not in self.sizes or (self.rows is Rows.SET and len(set(code)) < len(code)):
@@ -247,10 +250,9 @@ class Listed:
 
     def canonical(self, data: Hashable) -> Hashable:
         """Return the data set as listed."""
-        try:
+        with suppress(KeyError, TypeError):
             return self._data_sets[self._number[data]]
-        except (KeyError, TypeError):
-            raise InvalidValue("data", data, "one of the data sets listed") from None
+        raise InvalidValue("data", data, "one of the data sets listed")
 
     def neighbours(self, data: Hashable) -> Iterator[Any]:
         """Yield every neighbour among the data sets listed once."""
