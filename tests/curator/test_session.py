@@ -482,3 +482,9 @@ def test_the_description_in_the_ledger_is_the_text_that_was_asked(session: Sessi
     session.sql(COUNT, epsilon=1)
     reserved = [entry for entry in session.curator.ledger.entries("clinic") if entry.kind == "reserve"]
     assert [entry.record["description"] for entry in reserved] == [COUNT]
+
+
+def test_frames_of_no_table_are_refused(curator: Curator) -> None:
+    """Else the rows that were added would answer in place of those that were given."""
+    with pytest.raises(InvalidParameter, match="frames must be rows of one of visits"):
+        curator.session("clinic", frames={"visit": []})

@@ -195,7 +195,12 @@ class Curator:
             frames: rows given as pandas, Polars or Arrow objects instead of the declared sources, by table.
 
         """
-        return Session(self, self.dataset(dataset), analyst=analyst, frames=frames)
+        declared = self.dataset(dataset)
+        names = [table.name for table in declared.tables]
+        for name in frames or {}:
+            if name not in names:
+                raise InvalidParameter("frames", name, f"rows of one of {', '.join(names)}")
+        return Session(self, declared, analyst=analyst, frames=frames)
 
     def close(self) -> None:
         """Close the ledger."""

@@ -93,7 +93,7 @@ def test_the_delimiter_is_read_off_the_first_line(tmp_path: Path, delimiter: str
         (b'8,"Qui\\"st"', "between the closing quote"),
         (b'9,Qui"st', "a quote within a field"),
         (b"10,Quist\r", "ends in CR LF, while the first one ends in LF"),
-        (b"", "1 field"),
+        (b"", "a blank line"),
     ],
 )
 def test_a_file_is_taken_whole_or_refused_with_line_and_reason_and_without_a_cell(
@@ -252,7 +252,7 @@ def test_tables_that_cannot_be_opened_are_refused_with_the_fix(tmp_path: Path) -
         ("cut.parquet", one, "write it again"),
         ("empty.parquet", one, "write it again"),
         ("text.parquet", one, "write it again"),
-        ("empty.csv", one, "no such column"),
+        ("empty.csv", one, "has no column names"),
         ("twice.csv", one, "occurs twice"),
         ("near.csv", one, "did you mean 'rows'"),
         ("binary.csv", one, "binary.csv, line 1: in the names of the columns, a NUL"),

@@ -215,7 +215,8 @@ class SparkEngine(Engine):
         columns = {}
         for name, kind in table.kinds.items():
             if list(rows.columns).count(name) != 1:
-                raise EngineUnavailable(absent_column(table, name, list(rows.columns)))
+                where = "the frame" if table.name in self.frames else None
+                raise EngineUnavailable(absent_column(table, name, list(rows.columns), where))
             stored = types[name]
             if not can_hold(family(stored), kind):
                 fix = "change its kind in the schema, or leave it out"

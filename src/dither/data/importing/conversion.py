@@ -116,7 +116,7 @@ def _texts(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
         names = reader.header.names
         for name in table.kinds:
             if names.count(name) != 1:
-                raise EngineUnavailable(absent_column(table, name, names))
+                raise EngineUnavailable(absent_column(table, name, names, file))
         places = [names.index(name) for name in table.kinds]
         with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             writer = TextWriter(stream, [f"x{place}" for place in places])

@@ -231,4 +231,6 @@ def _fields(separators: _Places, is_end: NDArray[np.bool_], width: int) -> _Plac
     first = int(np.flatnonzero(counts != width)[0])
     start = 0 if first == 0 else int(separators[ends[first - 1]]) + 1
     fields = "1 field" if counts[first] == 1 else f"{counts[first]} fields"
-    raise MalformedError(start, f"{fields}, while the first line has {width}")
+    if counts[first] == 1 and int(separators[ends[first]]) == start:
+        fields = "a blank line"
+    raise MalformedError(start, f"{fields}, while the first line has {width} fields")

@@ -44,6 +44,14 @@ class Header:
     size: int
 
 
+#: What helps against a refusal, by a word of its reason.
+_CURES: Final = (
+    ("UTF-8", "save the file as UTF-8; "),
+    ("NUL", "save the file as UTF-8 (a file in UTF-16 looks like this); "),
+    ("quote", "write the file with a tool that quotes; "),
+)
+
+
 class CsvReader:
     """An open CSV file. Iterate over it once, to the end.
 
@@ -184,5 +192,5 @@ class CsvReader:
 
     def _refusal(self, place: int, data: bytes, reason: str) -> EngineUnavailable:
         line = self._line + data.count(b"\n", 0, place)
-        fix = "nothing was taken from the file; write it again with a tool that quotes"
-        return EngineUnavailable(f"{self._file}, line {line}: {reason}; {fix}")
+        fix = next((cure for word, cure in _CURES if word in reason), "")
+        return EngineUnavailable(f"{self._file}, line {line}: {reason}; {fix}nothing was imported")

@@ -40,7 +40,7 @@ def typed_source(connection: DuckDBPyConnection, table: Table, source: str, what
     columns = {}
     for name, kind in table.kinds.items():
         if name not in types:
-            raise EngineUnavailable(absent_column(table, name, list(types)))
+            raise EngineUnavailable(absent_column(table, name, list(types), what if what == "the frame" else None))
         if not can_hold(family(types[name]), kind):
             fix = "change its kind in the schema, or leave it out"
             declared = f"column {name} of table {table.name} is declared {kind.value}"

@@ -181,10 +181,21 @@ def files_below(folder: Path) -> list[str]:
     )
 
 
-def absent_column(table: Table, name: str, present: Sequence[str]) -> str:
-    """Return the words for a declared column that a source lacks, or has twice."""
+def absent_column(table: Table, name: str, present: Sequence[str], where: str | None = None) -> str:
+    """Return the words for a declared column that a source lacks, or has twice.
+
+    Args:
+        table: what is declared.
+        name: the column.
+        present: the columns that the source has.
+        where: how messages call the source; by default as the schema names it.
+
+    """
+    place = table.source if where is None else where
     if list(present).count(name) > 1:
-        return f"column {name} of table {table.name} occurs twice in {table.source}; give its columns different names"
+        return f"column {name} of table {table.name} occurs twice in {place}; give its columns different names"
+    if not any(present):
+        return f"column {name} of table {table.name} is declared, but the first line of {place} has no column names"
     near = difflib.get_close_matches(name, [one for one in present if one], 1)
     hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
-    return f"column {name} of table {table.name} is declared, but {table.source} has no such column{hint}"
+    return f"column {name} of table {table.name} is declared, but {place} has no such column{hint}"
