@@ -17,50 +17,53 @@ from dither.privacy import Loss
 
 def show(home: Path | None, name: str | None, *, analyst: str | None, would: Loss | None, as_json: bool) -> int:
     """Print spent, reserved and left; with ``would``, whether a further release of that size fits."""
-    curator = Curator.open(home)
-    names = [name] if name is not None else list(curator.ledger.datasets())
-    balances = [curator.ledger.balance(each, analyst) for each in names]
-    from dither.curator.ledger import Account
+    with Curator.open(home) as curator:
+        names = [name] if name is not None else list(curator.ledger.datasets())
+        balances = [curator.ledger.balance(each, analyst) for each in names]
+        from dither.curator.ledger import Account
 
-    fits = (
-        {}
-        if would is None
-        else {each: curator.ledger.would_admit(Account(each, analyst or "curator"), would) for each in names}
-    )
-    if as_json:
-        print_json(
-            [
-                {
-                    "dataset": balance.dataset,
-                    "unit": balance.unit,
-                    "budget": balance.budget.to_json(),
-                    "spent": balance.spent.to_json(),
-                    "reserved": balance.reserved.to_json(),
-                    "left": balance.left.to_json(),
-                    "releases": balance.releases,
-                    "waiting": balance.waiting,
-                    "sealed": balance.sealed,
-                    "would_fit": fits.get(balance.dataset),
-                }
-                for balance in balances
-            ]
+        fits = (
+            {}
+            if would is None
+            else {each: curator.ledger.would_admit(Account(each, analyst or "curator"), would) for each in names}
         )
-    else:
-        table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
-        for balance in balances:
-            table.add_row(
-                balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
-                f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
-            )  # fmt: skip
-        console.print(table)
-        for each, does_fit in fits.items():
-            console.print(f"a release of {would} {'fits' if does_fit else 'does not fit'} into {each}", highlight=False)
-    return 0 if all(fits.values()) else 1
+        if as_json:
+            print_json(
+                [
+                    {
+                        "dataset": balance.dataset,
+                        "unit": balance.unit,
+                        "budget": balance.budget.to_json(),
+                        "spent": balance.spent.to_json(),
+                        "reserved": balance.reserved.to_json(),
+                        "left": balance.left.to_json(),
+                        "releases": balance.releases,
+                        "waiting": balance.waiting,
+                        "sealed": balance.sealed,
+                        "would_fit": fits.get(balance.dataset),
+                    }
+                    for balance in balances
+                ]
+            )
+        else:
+            table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
+            for balance in balances:
+                table.add_row(
+                    balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
+                    f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
+                )  # fmt: skip
+            console.print(table)
+            for each, does_fit in fits.items():
+                console.print(
+                    f"a release of {would} {'fits' if does_fit else 'does not fit'} into {each}", highlight=False
+                )
+        return 0 if all(fits.values()) else 1
 
 
 def verify(home: Path | None, *, as_json: bool) -> int:
     """Walk the whole chain; exit 1 if anything contradicts itself."""
-    found = Curator.open(home).ledger.verify()
+    with Curator.open(home) as curator:
+        found = curator.ledger.verify()
     if as_json:
         print_json(
             {
@@ -85,19 +88,19 @@ def export(home: Path | None, name: str | None, *, out: Path | None) -> None:
     """Write every entry as one JSON line, in the order of the chain."""
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
-    curator = Curator.open(home)
-    keep_sources(outputs, curator)
+    with Curator.open(home) as curator:
+        keep_sources(outputs, curator)
 
-    def write(stream: TextIO) -> None:
-        for entry in curator.ledger.entries(name):
-            record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
-            stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
+        def write(stream: TextIO) -> None:
+            for entry in curator.ledger.entries(name):
+                record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
+                stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
 
-    def write_file(draft: Path) -> None:
-        with draft.open("w", encoding="utf-8") as stream:
-            write(stream)
+        def write_file(draft: Path) -> None:
+            with draft.open("w", encoding="utf-8") as stream:
+                write(stream)
 
-    if out is None:
-        write(sys.stdout)
-    else:
-        write_whole(out, write_file)
+        if out is None:
+            write(sys.stdout)
+        else:
+            write_whole(out, write_file)

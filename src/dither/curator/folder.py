@@ -22,7 +22,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from dither.curator.adding import (
     Draft,
@@ -207,6 +208,14 @@ class Curator:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
         """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""

@@ -37,10 +37,10 @@ class SpillFolder:
 
     def close(self) -> None:
         """Remove the folder and all that is in it, then let go of it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self._lock is not None:
-            os.close(self._lock)
-        self._lock = None
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(lock)
 
 
 def _home() -> Path:
