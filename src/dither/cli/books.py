@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from dither.cli.console import console, print_json
 from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
 from dither.curator.folder import Curator
+from dither.curator.ledger import Account, Balance, Verification
 from dither.privacy import Loss
 
 
@@ -20,8 +22,6 @@ def show(home: Path | None, name: str | None, *, analyst: str | None, would: Los
     with Curator.open(home) as curator:
         names = [name] if name is not None else list(curator.ledger.datasets())
         balances = [curator.ledger.balance(each, analyst) for each in names]
-        from dither.curator.ledger import Account
-
         fits = (
             {}
             if would is None
@@ -46,18 +46,29 @@ def show(home: Path | None, name: str | None, *, analyst: str | None, would: Los
                 ]
             )
         else:
-            table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
-            for balance in balances:
-                table.add_row(
-                    balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
-                    f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
-                )  # fmt: skip
-            console.print(table)
+            print_balances(balances)
             for each, does_fit in fits.items():
                 console.print(
                     f"a release of {would} {'fits' if does_fit else 'does not fit'} into {each}", highlight=False
                 )
         return 0 if all(fits.values()) else 1
+
+
+def print_balances(balances: Sequence[Balance]) -> None:
+    """Print a table of what is spent and left, a row for each data set."""
+    table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
+    for balance in balances:
+        table.add_row(
+            balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
+            f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
+        )  # fmt: skip
+    console.print(table)
+
+
+def print_verdict(found: Verification) -> None:
+    """Print in one line whether a ledger is intact."""
+    verdict = "[green]intact[/]" if found.is_intact else "[bold red]not intact[/]"
+    console.print(f"{verdict}: {found.entries} entries, {found.releases} releases, head {found.head[:16]}")
 
 
 def verify(home: Path | None, *, as_json: bool) -> int:
@@ -77,8 +88,7 @@ def verify(home: Path | None, *, as_json: bool) -> int:
             }
         )
     else:
-        verdict = "[green]intact[/]" if found.is_intact else "[bold red]not intact[/]"
-        console.print(f"{verdict}: {found.entries} entries, {found.releases} releases, head {found.head[:16]}")
+        print_verdict(found)
         for problem in found.problems:
             console.print(f"  {problem}", highlight=False, markup=False)
     return 0 if found.is_intact else 1

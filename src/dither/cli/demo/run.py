@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dither.cli.books import print_balances, print_verdict
 from dither.cli.console import console, print_json
 from dither.cli.demo.report import write
 from dither.cli.demo.tour import BUDGET, Tour, take
@@ -53,10 +54,8 @@ def _print(tour: Tour, out: Path) -> None:
         say(f"$ {step.question.command}", "bold")
         say(str(step.result))
     say("\n$ dither ledger show clinic", "bold")
-    balance = tour.balance
-    say(f"{balance.spent} of {balance.budget} spent in {balance.releases} releases; {balance.left} left at once")
+    print_balances([tour.balance])
     say("\n$ dither ledger verify", "bold")
-    state = "intact" if tour.verification.is_intact else "not intact"
-    say(f"{state}: {tour.verification.entries} entries, head {tour.verification.head[:16]}")
+    print_verdict(tour.verification)
     say(f"\nReport with a picture: {out}")
     say(f"Go on yourself: dither sql clinic --home {home} --epsilon 0.1", "bold")
