@@ -132,5 +132,6 @@ def test_demo_for_people(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     done = here("demo", "--out", "deep/folder/report.html")
     assert "intact" in done.stdout
-    assert "of epsilon = 2, delta = 1e-05 spent in 5 releases" in done.stdout
+    assert "5 releases, head" in done.stdout
+    assert "left at" in done.stdout
     assert (tmp_path / "deep" / "folder" / "report.html").exists()
