@@ -38,7 +38,7 @@ _SECONDS_OTHERS = 0.5
 _FALSE_REFUTATION = 1e-6
 #: The share of the false alarm that goes to the self-test of the noise, and to that of perturbed minima.
 _NOISE_SHARE = 0.1
-#: Weights drawn of each perturbed minimum, for so many draws of each law of the noise.
+#: How many weights of each perturbed minimum are drawn for one draw of each law of the noise.
 _MINIMA_SHARE = 0.3
 
 

@@ -61,7 +61,7 @@ def minima_test(draws: int, *, false_alarm: float = 1e-6) -> dict[str, tuple[Fit
 
 
 def linear_terms(part: PerturbedMinimum, draws: int) -> Floats:
-    """Return the linear terms that belong to so many released weights."""
+    """Return the linear terms that belong to a number of released weights."""
     rows = np.column_stack([np.rint(_RECORDS[:, :2] * LENGTH), _RECORDS[:, 2]])
     weights = part.draw_many(rows, draws, system_noise())
     records, sides = rows[:, :2] / LENGTH, 2 * rows[:, 2] - 1

@@ -141,7 +141,7 @@ def _from_nothing(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
 
 
 def _again(data: Any, times: int) -> Any:
-    """Return the row in the middle so many times: the first and the last are often odd ones."""
+    """Return copies of the row in the middle: the first and the last are often odd ones."""
     row = data[len(data) // 2 : len(data) // 2 + 1]
     return np.repeat(row, times, axis=0) if isinstance(data, np.ndarray) else type(data)(row * times)
 

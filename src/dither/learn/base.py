@@ -69,7 +69,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         Args:
             X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
-                NaN, infinities, numbers beyond the bounds and cells that are no numbers have a declared meaning.
+                NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
             y: a label or target for each row.
             columns: how many columns a list of rows has; by default as many as ``bounds`` or ``categories`` declare.
             budget: what is charged; by default a budget of exactly this release.
@@ -216,7 +216,7 @@ class RowsEstimator(PrivateEstimator):
 
         Args:
             X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
-                NaN, infinities, numbers beyond the bounds and cells that are no numbers have a declared meaning.
+                NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
             y: not used.
             columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
             budget: what is charged; by default a budget of exactly this release.

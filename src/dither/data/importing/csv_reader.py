@@ -142,7 +142,7 @@ class CsvReader:
         return best
 
     def _more(self, wanted: int) -> None:
-        """Hold at least so many bytes, or all that are left."""
+        """Hold at least that number of bytes, or all that are left."""
         parts, size = [self._held], len(self._held)
         with self._reading():
             while size < wanted and not self._is_over:

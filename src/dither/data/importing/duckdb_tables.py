@@ -50,7 +50,7 @@ def typed_source(connection: DuckDBPyConnection, table: Table, source: str, what
 
 
 def parquet_reader(files: Sequence[str]) -> str:
-    """Return what stands after FROM to read Parquet files; folders named like columns are no columns."""
+    """Return what stands after FROM to read Parquet files; folders named like columns do not count as columns."""
     return f"read_parquet([{', '.join(map(text_constant, files))}], hive_partitioning = false)"
 
 
