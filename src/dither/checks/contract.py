@@ -31,6 +31,7 @@ from dither.checks.replays import (
 )
 from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError, InvalidParameter
+from dither.exact import Field
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numerics, Primitive, find, from_spec, to_spec
 from dither.mechanisms.additive import Additive
 from dither.mechanisms.core import InteractivePrimitive
@@ -83,6 +84,16 @@ def check_refuses_bad_numbers(example: Example) -> None:
         _refuses("d_in", partial(example.mechanism.loss, bad))
     for bad in _BAD_CONFIDENCES:
         _refuses("confidence", partial(example.mechanism.error, bad))
+
+
+def check_refuses_bad_parameters(example: Example) -> None:
+    """Check that every declared field refuses what it must not hold, and is named in the refusal."""
+    mechanism: Any = example.mechanism
+    for field in dataclasses.fields(mechanism):
+        declared = inspect.getattr_static(type(mechanism), field.name, None)
+        if isinstance(declared, Field) and field.init:
+            for bad in declared.offenders():
+                _refuses(field.name, partial(dataclasses.replace, mechanism, **{field.name: bad}))
 
 
 def check_loss_is_derived(example: Example) -> None:
@@ -203,6 +214,7 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_public_record,
     check_price_without_data,
     check_refuses_bad_numbers,
+    check_refuses_bad_parameters,
     check_loss_is_derived,
     check_json_round_trip,
     check_says_why_not,

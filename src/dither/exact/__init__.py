@@ -6,18 +6,38 @@ the correctly rounded ``decimal``; a float never decides anything.
 """
 
 from dither.exact.enclosure import exp_down, exp_up, log_down, log_up, round_up, sqrt_down, sqrt_up, tanh_up, to_float
-from dither.exact.parameters import Field, Flag, NonNegative, Positive, Probability, Shape, Whole
+from dither.exact.parameters import (
+    Field,
+    Flag,
+    Maybe,
+    NonNegative,
+    Of,
+    OneOf,
+    Positive,
+    Probability,
+    Real,
+    Shape,
+    Text,
+    TupleOf,
+    Whole,
+)
 from dither.exact.rational import Number, exact, non_negative, positive, probability, shape_of, whole
 from dither.exact.typed import typed
 
 __all__ = [
     "Field",
     "Flag",
+    "Maybe",
     "NonNegative",
     "Number",
+    "Of",
+    "OneOf",
     "Positive",
     "Probability",
+    "Real",
     "Shape",
+    "Text",
+    "TupleOf",
     "Whole",
     "exact",
     "exp_down",

@@ -1,24 +1,28 @@
 """Fields of a frozen dataclass that check and convert what they are given.
 
 ``scale: Positive = Positive()`` declares a required public parameter: the constructor takes any number, the attribute
-is an exact rational, and a refusal names the field. The rule stands where the parameter is declared, once.
+is an exact rational, and a refusal names the field. The rule stands where the parameter is declared, once. Each field
+knows values that it must refuse (``offenders``), so that one contract check tries every declaration there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact.rational import Number, non_negative, positive, probability, shape_of, whole
+from dither.exact.rational import Number, exact, non_negative, positive, probability, shape_of, whole
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
 Kept_co = TypeVar("Kept_co", covariant=True)
 _Self = TypeVar("_Self", bound="Field[Any, Any]")
+T = TypeVar("T")
 _REQUIRED: Any = object()
+#: What is not a number, whatever it looks like.
+_NOT_NUMBERS: tuple[Any, ...] = (float("nan"), float("inf"), "many", True, None, 1j, [1], object())
 
 
 class Field(Generic[Given_contra, Kept_co]):
@@ -36,6 +40,10 @@ class Field(Generic[Given_contra, Kept_co]):
     def convert(self, name: str, value: Given_contra) -> Kept_co:
         """Return what is kept, or raise InvalidParameter naming the field."""
         raise NotImplementedError
+
+    def offenders(self) -> Iterator[Any]:
+        """Return values that are refused, each for a reason of its own: what the contract tries."""
+        yield object()
 
     @overload
     def __get__(self: _Self, instance: None, owner: type) -> _Self: ...
@@ -60,6 +68,10 @@ class Positive(Field[Number, Fraction]):
         """Return the exact rational."""
         return positive(name, value)
 
+    def offenders(self) -> Iterator[Any]:
+        """Return zero, numbers below it, and what is not a number."""
+        yield from (0, -1, Fraction(-1, 3), *_NOT_NUMBERS)
+
 
 class NonNegative(Field[Number, Fraction]):
     """A number of at least zero."""
@@ -68,6 +80,10 @@ class NonNegative(Field[Number, Fraction]):
         """Return the exact rational."""
         return non_negative(name, value)
 
+    def offenders(self) -> Iterator[Any]:
+        """Return numbers below zero, and what is not a number."""
+        yield from (-1, Fraction(-1, 3), *_NOT_NUMBERS)
+
 
 class Probability(Field[Number, Fraction]):
     """A number in [0, 1)."""
@@ -75,6 +91,10 @@ class Probability(Field[Number, Fraction]):
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
         return probability(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return numbers outside of the interval, and what is not a number."""
+        yield from (1, -1, Fraction(3, 2), *_NOT_NUMBERS)
 
 
 class Whole(Field[int, int]):
@@ -88,6 +108,13 @@ class Whole(Field[int, int]):
         """Return the Python integer."""
         return whole(name, value, least=self._least, most=self._most)
 
+    def offenders(self) -> Iterator[Any]:
+        """Return the integers next to the limits, and what is not an integer."""
+        yield self._least - 1
+        if self._most is not None:
+            yield self._most + 1
+        yield from (0.5, Fraction(1, 2), 1.0, *_NOT_NUMBERS)
+
 
 class Flag(Field[bool, bool]):
     """True or false, and nothing that merely counts as one of them."""
@@ -98,6 +125,10 @@ class Flag(Field[bool, bool]):
             raise InvalidParameter(name, value, "true or false")
         return bool(value)
 
+    def offenders(self) -> Iterator[Any]:
+        """Return what merely counts as true or false."""
+        yield from (0, 1, "yes", "", None, [], object())
+
 
 class Shape(Field["int | Sequence[int]", tuple[int, ...]]):
     """The shape of an array with no empty axis; ``()`` is a scalar."""
@@ -105,3 +136,170 @@ class Shape(Field["int | Sequence[int]", tuple[int, ...]]):
     def convert(self, name: str, value: int | Sequence[int]) -> tuple[int, ...]:
         """Return the axes."""
         return shape_of(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return empty axes, and what is not a shape."""
+        yield from (0, -1, (2, 0), 1.5, "3", None, True, object())
+
+
+class Real(Field[Number, Fraction]):
+    """A finite number."""
+
+    def convert(self, name: str, value: Number) -> Fraction:
+        """Return the exact rational."""
+        return exact(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a number."""
+        yield from _NOT_NUMBERS
+
+
+class Text(Field[str, str]):
+    """A text.
+
+    Args:
+        default: where the parameter may be left out.
+        rule: what the text is, for the refusal.
+
+    """
+
+    def __init__(self, default: str = _REQUIRED, *, rule: str = "a text") -> None:
+        super().__init__(default)
+        self._rule = rule
+
+    def convert(self, name: str, value: str) -> str:
+        """Return the text."""
+        if not isinstance(value, str):
+            raise InvalidParameter(name, value, self._rule)
+        return value
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a text."""
+        yield from (0, None, b"text", ["text"], object())
+
+
+class OneOf(Field[Any, Any]):
+    """One of a few public values: names of options, or members of an enumeration.
+
+    Args:
+        choices: the values that may be given.
+        default: where the parameter may be left out.
+        rule: in place of the list of the choices, for the refusal.
+
+    """
+
+    def __init__(self, *choices: Any, default: Any = _REQUIRED, rule: str | None = None) -> None:
+        super().__init__(default)
+        self._choices = choices
+        self._rule = rule or f"one of {', '.join(map(str, choices))}"
+
+    def convert(self, name: str, value: Any) -> Any:
+        """Return the choice itself, which has the right type."""
+        for choice in self._choices:
+            # Same type first: True is not the choice 1, and a foreign class does not decide what it equals.
+            if type(value) is type(choice) and value == choice:
+                return choice
+        raise InvalidParameter(name, value, self._rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a choice."""
+        yield from ("no such choice", "", 0, None, [], object())
+
+
+class Of(Field[T, T]):
+    """A record of one of a few types.
+
+    Args:
+        types: what the record may be an instance of.
+        shape: what its ``shape`` must be, for noise of one number: ``()``.
+        where: whether a record of the right type will do.
+        rule: what is asked for, in words.
+        default: where the parameter may be left out.
+
+    """
+
+    def __init__(
+        self,
+        *types: type[Any],
+        shape: tuple[int, ...] | None = None,
+        where: Callable[[Any], bool] | None = None,
+        rule: str | None = None,
+        default: T = _REQUIRED,
+    ) -> None:
+        super().__init__(default)
+        self._types, self._shape, self._where = types, shape, where
+        names = " or ".join(kind.__name__ for kind in types)
+        self._rule = rule or (names if shape is None else f"{names} noise of one number")
+
+    def convert(self, name: str, value: T) -> T:
+        """Return the record."""
+        if not isinstance(value, self._types) or (self._shape is not None and value.shape != self._shape):
+            raise InvalidParameter(name, value, self._rule)
+        if self._where is not None and not self._where(value):
+            raise InvalidParameter(name, value, self._rule)
+        return value
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a record of these types."""
+        yield from (0, "x", None, (), object(), *self._types)
+
+
+class Maybe(Field[Any, Any]):
+    """What another field takes, or None."""
+
+    def __init__(self, field: Field[Any, Any], default: Any = None) -> None:
+        super().__init__(default)
+        self._field = field
+
+    def convert(self, name: str, value: Any) -> Any:
+        """Return None, or what the field keeps."""
+        return None if value is None else self._field.convert(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what the field refuses."""
+        yield from (value for value in self._field.offenders() if value is not None)
+
+
+class TupleOf(Field[Sequence[Any], tuple[Any, ...]]):
+    """A tuple, each entry of which another field takes.
+
+    Args:
+        field: takes one entry.
+        least: the smallest number of entries.
+        most: the largest.
+        where: whether the entries will do together.
+        rule: what is asked for, in words.
+        default: where the parameter may be left out.
+
+    """
+
+    def __init__(
+        self,
+        field: Field[Any, Any],
+        *,
+        least: int = 1,
+        most: int | None = None,
+        where: Callable[[tuple[Any, ...]], bool] | None = None,
+        rule: str,
+        default: Any = _REQUIRED,
+    ) -> None:
+        super().__init__(default)
+        self._field, self._least, self._most, self._where, self._rule = field, least, most, where, rule
+
+    def convert(self, name: str, value: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the entries as a tuple."""
+        if not isinstance(value, tuple | list) or not self._least <= len(value):
+            raise InvalidParameter(name, value, self._rule)
+        if self._most is not None and len(value) > self._most:
+            raise InvalidParameter(name, f"{len(value)} entries", self._rule)
+        kept = tuple(self._field.convert(name, entry) for entry in value)
+        if self._where is not None and not self._where(kept):
+            raise InvalidParameter(name, value, self._rule)
+        return kept
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a tuple, tuples that are too short, and those with an entry that the field refuses."""
+        yield from (0, "x", None, {}, object())
+        if self._least:
+            yield ()
+        yield from ((value,) for value in self._field.offenders())

@@ -1,14 +1,18 @@
-"""Public arrays: parameters that are arrays, read-only, compared and hashed by content."""
+"""Public arrays: parameters that are arrays, read-only, compared and hashed by content, and fields that hold them."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
+from dither.exact import Field
+
+_REQUIRED: Any = object()
 
 
 class PublicArray:
@@ -60,3 +64,68 @@ class PublicArray:
 
     def __repr__(self) -> str:
         return f"PublicArray({self.values.dtype}, shape={self.values.shape}, sha256={self._digest[:12]})"
+
+
+class Array(Field[Any, PublicArray]):
+    """A public array of numbers.
+
+    Args:
+        kind: "int" or "float": what is kept; integers are taken for both.
+        axes: how many axes it has.
+        least: the smallest length of its first axis; no other axis may be empty.
+        most: the largest.
+        within: the smallest and the largest number that may be in it.
+        rule: what is asked for, in words.
+        default: where the parameter may be left out.
+
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        axes: int,
+        least: int = 1,
+        most: int | None = None,
+        within: tuple[float, float] | None = None,
+        where: Callable[[NDArray[Any]], bool] | None = None,
+        rule: str,
+        default: Any = _REQUIRED,
+    ) -> None:
+        super().__init__(default)
+        self._kinds, self._kept = ("iu", np.int64) if kind == "int" else ("iuf", np.float64)
+        self._axes, self._least, self._most, self._within, self._where = axes, least, most, within, where
+        self._rule = rule
+
+    def convert(self, name: str, value: Any) -> PublicArray:
+        """Return the array, read-only."""
+        try:
+            array = np.asarray(value.values if isinstance(value, PublicArray) else value)
+        except ValueError:
+            # Rows of different lengths.
+            raise InvalidParameter(name, value, self._rule) from None
+        if not self._allows(array):
+            raise InvalidParameter(name, value, self._rule)
+        return PublicArray(array.astype(self._kept))
+
+    def _allows(self, array: NDArray[Any]) -> bool:
+        if array.dtype.kind not in self._kinds or array.ndim != self._axes or not array.size:
+            return False
+        if len(array) < self._least or (self._most is not None and len(array) > self._most):
+            return False
+        if not np.isfinite(array).all():
+            return False
+        if self._within is not None and not (self._within[0] <= array.min() and array.max() <= self._within[1]):
+            return False
+        return self._where is None or self._where(array)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return arrays with other axes or entries, and what is not an array of numbers."""
+        yield from (0, "x", None, (), [[]], object(), np.zeros((1,) * (self._axes + 1), dtype=np.int64))
+        yield from (np.full((1,) * self._axes, entry) for entry in (np.nan, np.inf, 1j, "x"))
+        if self._within is not None:
+            yield from (np.full((max(self._least, 1),) * self._axes, edge) for edge in self._beyond(self._within))
+
+    @staticmethod
+    def _beyond(within: tuple[float, float]) -> tuple[float, float]:
+        return within[0] - 1, within[1] + 1
