@@ -1,0 +1,173 @@
+"""A purse: an amount of epsilon or of rho, and the noise and the choices that it buys.
+
+One conversion from a stated loss, one rule of rounding, one proof (docs/lemmas/purse.md). A pure loss is an
+epsilon; it buys geometric noise, which asks how far a value moves in L1, or noise by norm. Any other loss is a rho; it
+buys discrete Gaussian noise, which asks how far a value moves in L2. Whatever is bought costs the amount or a little
+less: scales that need more than 64 bits are rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self, TypeAlias
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import Field, Number, Of, exact, positive, round_up, sqrt_up
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.geometric import Geometric
+from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy.calibration import check_target, laplace_scale
+from dither.privacy.conversions import zcdp_rho
+from dither.privacy.losses import states_rho
+from dither.privacy.plans import Part
+
+CountNoise: TypeAlias = Geometric | DiscreteGaussian
+VectorNoise: TypeAlias = GammaNorm | DiscreteGaussian
+#: Digits of a bought scale.
+_BITS = 64
+
+
+class OneCount(Of[CountNoise]):
+    """Noise of one whole number, of which noise for any number of counts is made."""
+
+    def __init__(self) -> None:
+        super().__init__(Geometric, DiscreteGaussian, shape=())
+
+
+class Spending(Field[Loss, Loss]):
+    """A budget that is spent step by step: pure, or in rho alone."""
+
+    def convert(self, name: str, value: Loss) -> Loss:
+        """Return the budget."""
+        if not isinstance(value, PureDP | ZCDP) or isinstance(value, GaussianDP) or value.delta or value.is_zero:
+            raise InvalidParameter(name, value, "PureDP or ZCDP above 0")
+        return value
+
+    def offenders(self) -> Iterator[Any]:
+        """Return losses of other kinds, and what is not a loss."""
+        yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
+
+
+@dataclass(frozen=True)
+class Purse:
+    """An amount of epsilon or of rho.
+
+    >>> purse = Purse.within(PureDP(1))
+    >>> purse.share("1/4").noise().scale, (purse / 2).noise(l1=3).scale
+    (Fraction(4, 1), Fraction(6, 1))
+    """
+
+    amount: Fraction
+    is_pure: bool
+
+    def __post_init__(self) -> None:
+        if not self.amount > 0:
+            raise InvalidParameter("amount", self.amount, "above 0: nothing else buys noise")
+
+    @classmethod
+    def within(cls, loss: Loss) -> Self:
+        """Return all that a loss allows to be spent; whatever keeps the purse is within the loss.
+
+        Args:
+            loss: the most that may be lost. Its epsilon is taken where it is pure, or has a rho of its own beside a
+                delta; else its rho, or the largest rho that converts to its epsilon and delta.
+
+        >>> from dither.privacy import ApproxDP
+        >>> Purse.within(PureDP(1)).loss, Purse.within(ApproxDP(1, "1e-6")).loss <= ApproxDP(1, "1e-6")
+        (PureDP('1'), True)
+
+        """
+        check_target(loss)
+        if isinstance(loss, PureDP) or (isinstance(loss, ApproxDP) and (not loss.delta or states_rho(loss))):
+            found = cls(1 / laplace_scale(loss, 1), is_pure=True)
+        elif isinstance(loss, ApproxDP):
+            found = cls(_above_zero(zcdp_rho(loss.epsilon, loss.delta), loss), is_pure=False)
+        elif loss.rho:
+            found = cls(loss.rho, is_pure=False)
+        else:
+            raise NoGuarantee(f"no noise reaches {loss}")
+        if not found.loss <= loss:
+            raise NoGuarantee(f"nothing in epsilon or in rho alone is within {loss!r}: state it as ZCDP or PureDP")
+        return found
+
+    @classmethod
+    def of(cls, budget: Loss) -> Self:
+        """Return all of a budget that is pure or in rho alone."""
+        return cls(budget.rho, is_pure=False) if budget.pure is None else cls(budget.pure, is_pure=True)
+
+    @property
+    def loss(self) -> Loss:
+        """What spending all of it loses."""
+        return PureDP(self.amount) if self.is_pure else ZCDP(self.amount)
+
+    def share(self, part: Number) -> Self:
+        """Return a part of it; shares that add up to at most 1 may be spent together."""
+        return replace(self, amount=self.amount * positive("part", part))
+
+    def __truediv__(self, parts: Number) -> Self:
+        """Return one of so many equal parts."""
+        return replace(self, amount=self.amount / positive("parts", parts))
+
+    def per(self, distance: Number) -> Self:
+        """Return what may be spent on inputs 1 apart, so that inputs ``distance`` apart cost all of this.
+
+        An epsilon grows with the distance, a rho with its square.
+
+        >>> Purse.within(ZCDP("1/2")).per(2).loss
+        ZCDP('1/8')
+
+        """
+        far = positive("distance", distance)
+        return replace(self, amount=self.amount / (far if self.is_pure else far * far))
+
+    def noise(self, l1: Number = 1, l2: Number | None = None) -> CountNoise:
+        """Return the noise of one whole number that costs all of it.
+
+        Args:
+            l1: how far all numbers that are drawn together move in L1.
+            l2: how far they move in L2; as far as in L1 where left out.
+
+        """
+        if self.is_pure:
+            return Geometric(scale=round_up(positive("l1", l1) / self.amount, bits=_BITS))
+        return DiscreteGaussian(sigma=self._sigma(l1 if l2 is None else l2))
+
+    def vector_noise(self, l2: Number) -> VectorNoise:
+        """Return the noise that costs all of it for a vector that moves by ``l2``, in length alone."""
+        if self.is_pure:
+            return GammaNorm(scale=round_up(positive("l2", l2) / self.amount, bits=_BITS))
+        return DiscreteGaussian(sigma=self._sigma(l2))
+
+    def choice(self, moved: Number = 1, *, one_way: bool = False) -> Fraction:
+        """Return the scale of an exponential choice that costs all of it.
+
+        Args:
+            moved: how far a score moves.
+            one_way: whether all scores move the same way.
+
+        """
+        # A choice of scale s loses epsilon = moved / s one way, 2 moved / s either way, and rho = epsilon^2 / 8.
+        far = positive("moved", moved) * (1 if one_way else 2)
+        return round_up(far / self.amount if self.is_pure else far * sqrt_up(1 / (8 * self.amount)), bits=_BITS)
+
+    def cost(self, part: Part, stability: Number = 1) -> Fraction:
+        """Return what a draw takes out of it."""
+        loss = part.loss(exact("stability", stability))
+        if not self.is_pure:
+            return loss.rho
+        if loss.pure is None:
+            raise NoGuarantee(f"{loss} cannot be paid in epsilon")
+        return loss.pure
+
+    def _sigma(self, l2: Number) -> Fraction:
+        moved = positive("l2", l2)
+        return round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS)
+
+
+def _above_zero(rho: Fraction, loss: Loss) -> Fraction:
+    if not rho:
+        raise NoGuarantee(f"no Gaussian noise reaches {loss}")
+    return rho

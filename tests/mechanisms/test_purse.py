@@ -1,0 +1,81 @@
+"""What a purse buys costs no more than is in it, whatever loss it was made of."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dither.errors import InvalidParameter, NoGuarantee
+from dither.exact import sqrt_up
+from dither.mechanisms import DiscreteGaussian, Exponential, Geometric
+from dither.mechanisms.purse import Purse
+from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+
+_SMALL = st.fractions(min_value=Fraction(1, 1000), max_value=50)
+_LOSSES = st.one_of(
+    _SMALL.map(PureDP),
+    st.builds(lambda epsilon, rho: PureDP(epsilon, rho=rho), _SMALL, _SMALL),
+    _SMALL.map(ZCDP),
+    st.builds(lambda epsilon: ApproxDP(epsilon, "1e-6"), _SMALL),
+    st.builds(lambda epsilon, rho: ApproxDP(epsilon, "1e-6", rho=rho), _SMALL, _SMALL),
+    _SMALL.map(lambda epsilon: ApproxDP(epsilon, 0)),
+)
+
+
+@given(_LOSSES)
+def test_all_of_a_purse_is_within_the_loss_it_was_made_of(loss: Loss) -> None:
+    assert Purse.within(loss).loss <= loss
+
+
+@given(_LOSSES, st.integers(1, 40))
+def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: int) -> None:
+    purse = Purse.within(loss)
+    length = sqrt_up(Fraction(moved))
+    node = purse.noise(l1=moved, l2=length)
+    assert node.loss(moved if purse.is_pure else length) <= purse.loss
+    assert purse.vector_noise(length).loss(length) <= purse.loss
+    either = Exponential(candidates=3, scale=purse.choice(moved))
+    one_way = Exponential(candidates=3, scale=purse.choice(moved, one_way=True), one_way=True)
+    assert either.loss(moved) <= purse.loss
+    assert one_way.loss(moved) <= purse.loss
+
+
+@given(_LOSSES, st.integers(2, 9))
+def test_parts_together_cost_at_most_the_whole(loss: Loss, parts: int) -> None:
+    purse = Purse.within(loss)
+    one = (purse / parts).noise()
+    first, rest = purse.share("1/3").noise(), purse.share("2/3").noise()
+    assert one.loss(1).times(parts) <= purse.loss
+    assert first.loss(1) + rest.loss(1) <= purse.loss
+
+
+@given(_LOSSES, st.integers(1, 9))
+def test_what_is_bought_for_one_is_enough_at_the_distance(loss: Loss, distance: int) -> None:
+    purse = Purse.within(loss)
+    assert purse.per(distance).noise().loss(distance) <= purse.loss
+
+
+def test_scales_are_the_least_where_they_are_short() -> None:
+    assert Purse.within(PureDP("1/2")).noise() == Geometric(scale=2)
+    assert Purse.within(ZCDP("1/8")).noise() == DiscreteGaussian(sigma=2)
+    assert Purse.within(PureDP(1)).choice(3) == 6
+
+
+def test_a_stated_rho_is_kept_beside_its_epsilon_and_delta() -> None:
+    stated = ApproxDP(1, "1e-6", rho="1/1000")
+    assert Purse.within(stated).is_pure
+    assert Purse.within(stated).loss.rho <= Fraction(1, 1000)
+    assert Purse.within(ApproxDP("1/1000", "1e-6", rho=1)).loss <= ApproxDP("1/1000", "1e-6")
+
+
+@pytest.mark.parametrize("loss", [PureDP(0), ZCDP(0), ApproxDP(0, 0), GaussianDP(1)])
+def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
+    with pytest.raises((NoGuarantee, InvalidParameter)):
+        Purse.within(loss)
+
+
+def test_pure_amounts_refuse_what_has_no_epsilon() -> None:
+    with pytest.raises(NoGuarantee):
+        Purse.within(PureDP(1)).cost(Purse.within(ZCDP(1)).noise())
+    assert Purse.within(ZCDP(1)).cost(DiscreteGaussian(sigma=2)) == Fraction(1, 8)
