@@ -34,6 +34,7 @@ ROOMS = [
     {"testing"},
     {"attack"},
     {"publish", "learn", "local", "federate", "disguise"},
+    {"lift"},
     {"estimate"},
     {"data"},
     {"mechanisms"},

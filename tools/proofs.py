@@ -47,6 +47,9 @@ ROOMS = (
     "dither.federate",
     "dither.lift",
     "dither.data.contribution",
+    "dither.data.joins",
+    "dither.data.returned",
+    "dither.data.cell_values",
 )
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
 PLUMBING: Mapping[str, str] = MappingProxyType(
@@ -55,7 +58,8 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
         "dither.mechanisms.registry": "a table of names, and the examples that checks run on",
         "dither.mechanisms.spec": "public parameters as JSON and back",
         "dither.mechanisms.public": "a read-only array of public parameters",
-        "dither.publish.queries.examples": "small invented data sets for checks; no release reads it",
+        "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
+        "dither.publish.queries.examples": "small queries for checks; no release reads it",
     }
 )
 #: What draws, or hands out draws: no module of post-processing may import these names.

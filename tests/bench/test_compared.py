@@ -17,7 +17,7 @@ from dither.errors import InvalidParameter
 from dither.mechanisms import perform, registered
 
 #: Parts of others, which are compared with them, and the session's wrapper of any method.
-PARTS = {"bisection", "least-cost-partition", "median-cuts", "quartering-tree", "counted-cells"}
+PARTS = {"bisection", "least-cost-partition", "median-cuts", "quartering-tree", "lifted"}
 ROOMS = ("dither.publish.histograms.", "dither.publish.workloads.", "dither.publish.marginals.")
 
 

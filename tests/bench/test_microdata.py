@@ -7,8 +7,8 @@ import pytest
 
 from dither.bench import microdata
 from dither.bench.compared.data import Records
+from dither.lift.attributes import Attributes
 from dither.privacy import PureDP
-from dither.publish.marginals.attributes import Attributes
 
 
 def test_every_method_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

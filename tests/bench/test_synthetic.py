@@ -7,8 +7,8 @@ import pytest
 
 from dither.bench.compared.data import Records
 from dither.bench.synthetic import accuracy_of, measure, measure_counting
+from dither.lift.attributes import Attributes
 from dither.privacy import ApproxDP
-from dither.publish.marginals.attributes import Attributes
 
 
 def small() -> Records:

@@ -75,7 +75,7 @@ class CommonType(learn.GaussianNB):  # type: ignore[misc]
     """Labels through one common type."""
 
     def _labels(self, y: Any) -> Any:
-        codes = {label: code for code, label in enumerate(self._declared_classes().tolist())}
+        codes = {label: code for code, label in enumerate(self.declared_classes().tolist())}
         return np.array([codes.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.float64)
 
 

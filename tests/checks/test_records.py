@@ -12,6 +12,7 @@ import pytest
 
 from dither.checks import ContractViolation, check_records
 from dither.checks.records import records_in
+from dither.data.examples import some_visits
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
@@ -20,7 +21,7 @@ from dither.learn.theory.queries import Property
 from dither.mechanisms import Composed, Example, Geometric, Numerics, PublicArray, find, registered
 from dither.privacy import ROW, Plan, PureDP, Unit, Use
 from dither.publish.queries.answer import Answer, plan_query
-from dither.publish.queries.examples import clinic_query, some_visits
+from dither.publish.queries.examples import clinic_query
 
 ALL = sorted(registered())
 
@@ -138,7 +139,7 @@ def test_tables_that_a_query_made_up_are_found_where_nothing_compares_them(monke
         for field in fields(record)
     }
     check_records(example, set(seen))
-    monkeypatch.setattr("dither.publish.queries.joins.check_tables", lambda *_, **__: None)
+    monkeypatch.setattr("dither.data.joins.check_tables", lambda *_, **__: None)
     with pytest.raises(ContractViolation, match="not the data set's own"):
         check_records(example, set(seen))
 

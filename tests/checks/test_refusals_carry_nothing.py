@@ -23,17 +23,23 @@ from dither.privacy.distances import Relation
 from dither.privacy.sensitivity.universe import Listed, Universe
 
 ROOT = Path(dither.__file__).parent
-ROOMS = ("data", "learn", "mechanisms", "noise", "privacy", "publish")
+ROOMS = ("data", "learn", "lift", "mechanisms", "noise", "privacy", "publish")
 #: What these say of an operation tells nothing of values.
 HARMLESS = {"ImportError", "OSError", "RecursionError", "duckdb.Error"}
 #: Modules that read public things alone: schemas, queries, parameters, and what was released before.
 PUBLIC = {
     *("data/files.py", "data/suggest.py", "data/wire.py", "data/yaml_tree.py"),
     *("learn/models.py", "learn/preparing/public.py", "learn/saved.py", "learn/selection/model.py"),
-    *("learn/theory/concepts.py", "learn/trees/bins.py", "mechanisms/registry.py", "mechanisms/spec.py"),
+    *(
+        "learn/theory/concepts.py",
+        "learn/trees/bins.py",
+        "mechanisms/public.py",
+        "mechanisms/registry.py",
+        "mechanisms/spec.py",
+    ),
     *("privacy/losses.py", "privacy/sensitivity/search.py", "publish/microdata/anonymised.py"),
     *("publish/microdata/hierarchies.py", "publish/queries/result.py", "publish/synthetic/families.py"),
-    *("publish/synthetic/result.py", "publish/tables.py", "publish/workloads/record.py", "noise/entropy.py"),
+    *("publish/synthetic/result.py", "lift/axes.py", "publish/workloads/record.py", "noise/entropy.py"),
 }
 SQL = "publish/queries/sql/"
 

@@ -46,12 +46,13 @@ from dither.data.own_tables import check_tables, parts_of
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells, source_of
+from dither.lift.items import ItemTable
 from dither.mechanisms.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
-from dither.publish.microdata.item_table import ItemTable
 from dither.publish.queries import plan_query
 from dither.publish.queries.query import Aggregate, Part, Partitioned, Query
-from dither.publish.tables import Axis, Cells, source_of
 
 COLUMNS = (
     Column("id", Kind.INTEGER),

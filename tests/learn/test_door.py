@@ -61,7 +61,7 @@ def test_labels_are_equal_by_exact_value_whatever_stands_beside_them() -> None:
         assert codes(column, classes=wide) == [0, 1, -1]
 
 
-def test_declared_classes_keep_their_kind_and_their_values() -> None:
+def testdeclared_classes_keep_their_kind_and_their_values() -> None:
     for given, kept, kind in (
         ([1, 0], [0, 1], "i"),
         ([True, False], [False, True], "b"),
@@ -71,7 +71,7 @@ def test_declared_classes_keep_their_kind_and_their_values() -> None:
         (["a\x00", "a"], ["a", "a\x00"], "O"),
         ((np.int8(3), np.int8(-3)), [-3, 3], "i"),
     ):
-        found = classifier(classes=given)._declared_classes()
+        found = classifier(classes=given).declared_classes()
         assert (found.tolist(), found.dtype.kind) == (kept, kind)
     for bad in ([0, "x"], [0, 0], [True, 1], [0], "ab", [None, 1], [float("nan"), 1], [(1,), (2,)], 5, np.eye(2)):
         with pytest.raises(InvalidParameter, match="classes"):

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from dither.bench.compared.data import Records, tables
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.engines import connect
+from dither.lift.attributes import Attributes
+from dither.lift.margins import Margins
 from dither.mechanisms import perform
 from dither.privacy import ROW, ApproxDP, Loss
-from dither.publish.marginals.attributes import Attributes
-from dither.publish.synthetic import METHODS, EngineRecords, codings_of
+from dither.publish.synthetic import METHODS, codings_of
 from dither.publish.synthetic.synthesizer import chosen
 
 Codes = NDArray[np.int64]
@@ -112,7 +113,7 @@ def measure_counting(
         frame = duckdb.connect().from_query(f"SELECT {made} FROM range({count}) AS t(i)").to_arrow_table()  # noqa: S608
         engine = connect(dataset, frames={"rows": frame})
         start = time.perf_counter()
-        EngineRecords(cells, engine).count((0, 1))
+        Margins.of_pairs(cells).read(engine).count((0, 1))
         yield count, time.perf_counter() - start
         engine.close()
 

@@ -10,26 +10,26 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
-from dither.errors import InvalidParameter, NoGuarantee
+from dither.errors import InvalidParameter
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells, SparseCells, cells_of
+from dither.lift.lifted import Lifted
+from dither.mechanisms.purse import Purse
 from dither.privacy import Loss, PureDP
 from dither.publish.choose import Choice, choose
-from dither.publish.counted import CountedCells, counted, per_count
-from dither.publish.counted_marginals import CountedMarginals
-from dither.publish.counted_sparse import CountedSparse
 from dither.publish.histograms.sparse_filter import SparseHistogram
+from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
-from dither.publish.tables import Axis, Cells, cells_of
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 
 AUTO = "auto"
-Counted = CountedCells | CountedMarginals | CountedSparse
 #: Axes up to this length have their strategy searched for in seconds.
 _MOST_SEARCHED = 512
 #: Cells of all marginals together: what is stored of a release is then a hundred megabytes or so.
@@ -47,7 +47,8 @@ _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 class Planned:
     """A release that is priced and not yet made: the mechanism, and why it was chosen."""
 
-    release: Counted
+    release: Lifted
+    cells: Cells
     choice: Choice | None = None
 
 
@@ -56,18 +57,21 @@ def plan_histogram(
 ) -> Planned:
     """Return the release of all cells; ``auto`` takes what errs least, for ranges of cells where they have an order."""
     if method == SparseHistogram.name:
-        return Planned(CountedSparse.calibrated(loss, cells=cells))
+        return Planned(lifted_sparse(loss, cells), cells)
     cells.check_dense()
     if method != AUTO:
-        return Planned(counted(cells, loss, lambda each: build_method(method, each, cells.shape)))
+        return Planned(
+            Lifted.calibrated(loss, source=cells, build=lambda each: build_method(method, each, cells.shape)), cells
+        )
     kinds = ["ranges" if axis.is_ordered else "cells" for axis in cells.axes]
     asked: str | Workload = kinds[0]
     if len(set(kinds)) > 1:
         makers = {"ranges": Workload.all_ranges, "cells": Workload.cells_of}
         asked = Workload.kron(*(makers[kind](size) for kind, size in zip(kinds, cells.shape, strict=True)))
-    each = per_count(loss, cells.sensitivity.l1)
+    each = Purse.within(loss).per(cells.sensitivity.l1).loss
     choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
-    return Planned(counted(cells, loss, lambda part: build_method(choice.method, part, cells.shape)), choice)
+    made = Lifted.calibrated(loss, source=cells, build=lambda part: build_method(choice.method, part, cells.shape))
+    return Planned(made, cells, choice)
 
 
 def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str = AUTO) -> Planned:
@@ -88,7 +92,7 @@ def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str =
             return MatrixMechanism.calibrated(each, sensitivity=1, workload=workload, strategy=strategy)
         raise InvalidParameter("method", method, f"'{AUTO}', 'hdmm' or 'identity'")
 
-    return Planned(counted(cells, loss, build))
+    return Planned(Lifted.calibrated(loss, source=cells, build=build), cells)
 
 
 def plan_marginals(
@@ -118,23 +122,25 @@ def plan_marginals(
     if many > _MOST_IN_MARGINALS:
         rule = f"at most {_MOST_IN_MARGINALS} cells of all marginals together; ask for fewer columns at a time"
         raise InvalidParameter("sets", f"{many} cells", rule)
-    release = CountedMarginals.calibrated(loss, cells=cells, marginals=ordered)
-    if not release.loss(1) <= loss:
-        raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {loss}")
+    release = lifted_marginals(loss, cells, ordered)
     if not isinstance(loss, PureDP) or math.prod(cells.shape) > _MOST_TABLED or len(columns) > _MOST_AXES:
-        return Planned(release), ordered
+        return Planned(release, cells), ordered
     workload = Workload.marginals(cells.shape, axes)
-    tabled = counted(cells, loss, lambda each: Hdmm.calibrated(each, sensitivity=1, workload=workload))
-    is_better = tabled.method.root_mean_square_error**2 < float(release.method.variances.mean())
-    return Planned(tabled if is_better else release), ordered
+    tabled = Lifted.calibrated(
+        loss, source=cells, build=lambda each: Hdmm.calibrated(each, sensitivity=1, workload=workload)
+    )
+    measured: Any = release.method
+    searched: Any = tabled.method
+    is_better = searched.root_mean_square_error**2 < float(measured.variances.mean())
+    return Planned(tabled if is_better else release, cells), ordered
 
 
 def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_negative: bool) -> QueryResult:
     """Return a row for each cell: where it lies, its count, and the interval of that."""
     release = planned.release
-    if isinstance(release, CountedSparse):
-        return _present_sparse(release, out, confidence)
-    cells, flat = release.cells, np.asarray(out, dtype=np.float64)
+    if isinstance(release.source, SparseCells):
+        return _present_sparse(planned, out, confidence)
+    cells, flat = planned.cells, np.asarray(out, dtype=np.float64)
     keys, labels = _labels(cells.axes)
     shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
@@ -143,10 +149,11 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     return _result(release, keys, labels, shown, flat, confidence, notes, at_least_zero=non_negative)
 
 
-def _present_sparse(release: CountedSparse, out: dict[int, int], confidence: Fraction) -> QueryResult:
+def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction) -> QueryResult:
     """Return a row for each published cell."""
-    keys, parts = _parts(release.cells.axes)
-    places = np.unravel_index(np.array(list(out), dtype=np.int64), release.cells.shape)
+    release, method = planned.release, cast("SparseHistogram", planned.release.method)
+    keys, parts = _parts(planned.cells.axes)
+    places = np.unravel_index(np.array(list(out), dtype=np.int64), planned.cells.shape)
     labels = [
         tuple(itertools.chain.from_iterable(part[place] for part, place in zip(parts, cell, strict=True)))
         for cell in zip(*(axis.tolist() for axis in places), strict=True)
@@ -157,7 +164,7 @@ def _present_sparse(release: CountedSparse, out: dict[int, int], confidence: Fra
     most = math.inf if bound is None else bound.value
     notes = [
         f"cells that are not listed count as 0; at this confidence each of them holds at most {most:.0f} rows",
-        f"{release.method.passing_chance * release.method.cells:.3g} empty cells are listed on average",
+        f"{method.passing_chance * method.cells:.3g} empty cells are listed on average",
     ]
     return _table(release, keys, labels, np.array(list(out.values()), dtype=np.float64), ends, confidence, notes)
 
@@ -175,7 +182,7 @@ def present_marginals(
     """Return a table for each marginal."""
     release, flat = planned.release, np.asarray(out, dtype=np.float64)
     interval = release.interval(flat, confidence)
-    axes = {axis.name: axis for axis in release.cells.axes}
+    axes = {axis.name: axis for axis in planned.cells.axes}
     found, start = {}, 0
     for names in sets:
         keys, labels = _labels([axes[name] for name in names])
@@ -187,7 +194,7 @@ def present_marginals(
 
 
 def _result(
-    release: Counted,
+    release: Lifted,
     keys: list[ResultColumn],
     labels: list[tuple[Any, ...]],
     shown: NDArray[np.float64],
@@ -210,7 +217,7 @@ def _result(
 
 
 def _table(
-    release: Counted,
+    release: Lifted,
     keys: list[ResultColumn],
     labels: list[tuple[Any, ...]],
     values: NDArray[np.float64],
@@ -218,7 +225,7 @@ def _table(
     confidence: Fraction,
     notes: list[str],
 ) -> QueryResult:
-    what = "the number of rows that the limits on one person leave" if release.cells.dataset.protects_persons else ""
+    what = "the number of rows that the limits on one person leave" if release.source.dataset.protects_persons else ""
     columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
     nothing = (None,) * len(keys)
     blank = [None] * len(labels)

@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dither.data.cell_values import codes_of, sorted_classes
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
-from dither.learn.cells import codes_of, sorted_classes
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
@@ -183,7 +183,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _coded(self, values: Floats) -> Floats:
         """Return what the mechanism takes for these numbers, each row by itself."""
-        return values
+        above = self.threshold_of_numbers()
+        return values if above is None else np.where(np.isnan(values), np.nan, (values > above).astype(np.float64))
+
+    def threshold_of_numbers(self) -> float | None:
+        """Return the public number above which a number is read as 1, and else as 0; None where it stays as it is."""
+        return None
+
+    def declared_classes(self) -> NDArray[Any] | None:
+        """Return the declared labels in the order of their codes; None where labels are numbers."""
+        return None
 
     def _fitted(self, X: Any) -> Floats:
         check_is_fitted(self, "model_")
@@ -244,15 +253,16 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     classes: Any
     classes_: NDArray[Any]
 
-    def _declared_classes(self) -> NDArray[Any]:
+    def declared_classes(self) -> NDArray[Any]:
+        """Return the declared labels in the order of their codes."""
         return sorted_classes(self.classes)
 
     def _labels(self, y: Any) -> Floats:
-        code = codes_of(self._declared_classes().tolist())
+        code = codes_of(self.declared_classes().tolist())
         return np.array([code(label) for label in cells_in(_one_column(y))], dtype=np.float64)
 
     def _publish(self) -> None:
-        self.classes_ = self._declared_classes()
+        self.classes_ = self.declared_classes()
 
     def decision_function(self, X: Any) -> Floats:
         """Return scores: above 0 for the second of two classes, else one for each class."""

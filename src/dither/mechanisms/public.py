@@ -93,7 +93,8 @@ class Array(Field[Any, PublicArray]):
         default: Any = _REQUIRED,
     ) -> None:
         super().__init__(default)
-        self._kinds, self._kept = ("iu", np.int64) if kind == "int" else ("iuf", np.float64)
+        self._kinds = "iu" if kind == "int" else "iuf"
+        self._kept: type[np.int64 | np.float64] = np.int64 if kind == "int" else np.float64
         self._axes, self._least, self._most, self._within, self._where = axes, least, most, within, where
         self._rule = rule
 

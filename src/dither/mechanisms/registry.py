@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
@@ -70,6 +70,8 @@ class Entry:
 
 
 _entries: dict[str, Entry] = {}
+#: Examples that rooms above give of a mechanism below them, by its name.
+_further: dict[str, list[Callable[[], Iterable[Example]]]] = {}
 #: Rooms above this one that register. By name, and only when somebody asks for all there is: nothing here depends on
 #: them, and an import of the primitives stays light.
 _ROOMS_ABOVE = (
@@ -77,9 +79,8 @@ _ROOMS_ABOVE = (
     "dither.publish.histograms",
     "dither.publish.workloads",
     "dither.publish.marginals",
-    "dither.publish.counted",
-    "dither.publish.counted_marginals",
-    "dither.publish.counted_sparse",
+    "dither.lift.lifted",
+    "dither.publish.lifting",
     "dither.publish.synthetic",
     "dither.learn.linear",
     "dither.learn.bayes",
@@ -93,6 +94,7 @@ _ROOMS_ABOVE = (
     "dither.learn.selection",
     "dither.learn.preparing",
     "dither.learn.theory",
+    "dither.learn.lifting",
 )
 
 
@@ -115,10 +117,28 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Calla
         if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:
             raise InvalidParameter("name", name, f"new, and not that of {known.mechanism.__qualname__}")
         # Made once: some search for a strategy, and many checks ask for them.
-        _entries[name] = Entry(mechanism, cache(lambda: tuple(examples())), source)
+        _entries[name] = Entry(mechanism, cache(lambda: tuple(_all_examples(name, examples))), source)
         return mechanism
 
     return add
+
+
+def add_examples(name: str, examples: Callable[[], Iterable[Example]]) -> None:
+    """Give further examples of a mechanism that a room below registers: they are checked like its own.
+
+    Args:
+        name: of the mechanism.
+        examples: called when a check runs, not before.
+
+    """
+    _further.setdefault(name, []).append(examples)
+
+
+def _all_examples(name: str, own: Callable[[], Iterable[Example]]) -> Iterator[Example]:
+    yield from own()
+    _load()
+    for others in _further.get(name, ()):
+        yield from others()
 
 
 def registered() -> Mapping[str, Entry]:

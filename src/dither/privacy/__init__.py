@@ -20,6 +20,7 @@ from dither.privacy.distances import (
     RATING,
     RECORDS,
     ROW,
+    ROW_EXCHANGED,
     ROW_REPLACED,
     Distance,
     Metric,
@@ -33,6 +34,7 @@ from dither.privacy.filters import Filter, Odometer
 from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, compose, stated_loss
 from dither.privacy.plans import (
     Best,
+    Derived,
     Parallel,
     Plan,
     Repeat,
@@ -59,10 +61,12 @@ __all__ = [
     "RATING",
     "RECORDS",
     "ROW",
+    "ROW_EXCHANGED",
     "ROW_REPLACED",
     "ZCDP",
     "ApproxDP",
     "Best",
+    "Derived",
     "Distance",
     "Filter",
     "GaussianDP",

@@ -27,6 +27,7 @@ class Relation(Enum):
 
     ADD_REMOVE = "added or removed"
     REPLACE = "replaced"
+    EXCHANGE = "replaced, added or removed"
     METRIC = "moved"
 
 
@@ -79,11 +80,14 @@ class Unit(Distance):
             return None
         if self.relation is Relation.ADD_REMOVE:
             return Fraction(gone + come)
+        if self.relation is Relation.EXCHANGE:
+            return Fraction(max(gone, come))
         return Fraction(gone) if self.relation is Relation.REPLACE and gone == come else None
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1 for this unit itself; another one is never converted."""
-        return Fraction(1) if unit == self else None
+        """Return 1 for this unit itself, or for one whose changes are among its own; another one is never converted."""
+        is_wider = self.relation is Relation.EXCHANGE and (unit.protects, unit.detail) == (self.protects, self.detail)
+        return Fraction(1) if unit == self or (is_wider and unit.relation is not Relation.METRIC) else None
 
     @property
     def is_one_record(self) -> bool:
@@ -100,6 +104,8 @@ _ONE_RECORD: Final = frozenset({"row", "edge", "event", "rating", "label"})
 
 ROW: Final = Unit("row", Relation.ADD_REMOVE)
 ROW_REPLACED: Final = Unit("row", Relation.REPLACE)
+#: For rows that are replaced in a table of which some are left out: one may be replaced by none, or none by one.
+ROW_EXCHANGED: Final = Unit("row", Relation.EXCHANGE)
 EDGE: Final = Unit("edge", Relation.ADD_REMOVE)
 NODE: Final = Unit("node", Relation.ADD_REMOVE)
 EVENT: Final = Unit("event", Relation.ADD_REMOVE)

@@ -168,6 +168,22 @@ class Use(Plan):
 
 
 @dataclass(frozen=True)
+class Derived(Use):
+    """One draw from ``part`` on data made of the data, which are at most ``stability`` units of the part's own apart.
+
+    For a method that counts rows, lifted to persons who have several. Rule: the loss for data d apart is the part's
+    loss at d * stability. Where the part counts a unit, that must be a whole number of them.
+    """
+
+    def __post_init__(self) -> None:
+        if isinstance(self.part.distance, Unit) and self.stability.denominator != 1:
+            raise InvalidParameter("stability", self.stability, f"a whole number of {self.part.distance}")
+
+    def check(self, unit: Distance) -> None:
+        """Take any unit: the stability says how many of the part's own it moves."""
+
+
+@dataclass(frozen=True)
 class Sequence(Plan):
     """All plans, one after the other, each free to depend on what the earlier ones released. Rule: losses add."""
 

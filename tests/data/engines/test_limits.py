@@ -35,12 +35,12 @@ from dither.data import (
     Table,
 )
 from dither.data.engines import deadline, spill
+from dither.data.joins import joined
 from dither.data.patterns import matches
 from dither.data.reference import aggregate
 from dither.data.schema import person_unit
 from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter
 from dither.privacy import ROW
-from dither.publish.queries.joins import joined
 
 # Time.
 

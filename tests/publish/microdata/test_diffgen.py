@@ -12,9 +12,9 @@ import pytest
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes
 from dither.mechanisms import from_spec, to_spec
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import DiffGen, GeneralisedTable, OrderedCells, Taxonomy
 from dither.publish.microdata.cuts import BIT, Gain, majority
 from dither.publish.microdata.diffgen import Steps

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter
-from dither.publish.marginals.attributes import Attributes
+from dither.lift.attributes import Attributes
 from dither.publish.microdata import (
     EvenSteps,
     GaussianSet,

@@ -16,13 +16,13 @@ from dither.checks.law import check_law_by_branching
 from dither.checks.violation import ContractViolation
 from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import sqrt_up
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import KeptTable, MomentGrouping, PerturbedRows, PrivFuzzy, Question, RowResponse
 from dither.publish.microdata.grouping import correlations_of, grouped
 from dither.publish.microdata.moments import GRID, measured_moments, numbers_on_grid
-from dither.publish.synthetic.records import CodedRecords
 from dither.testing.replay import record
 
 TABLE = Attributes.of({"a": 2, "b": 3, "c": 1, "d": 5})

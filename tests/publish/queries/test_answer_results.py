@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf
 from dither.data.evaluation import evaluate
+from dither.data.examples import visit
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter, MissingExtra
@@ -34,7 +35,7 @@ from dither.publish.queries import (
     present,
     present_partitioned,
 )
-from dither.publish.queries.examples import clinic_query, visit
+from dither.publish.queries.examples import clinic_query
 from dither.publish.queries.intervals import Range, enclose
 from dither.publish.queries.partition import clinic_halves
 

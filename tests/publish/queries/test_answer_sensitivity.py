@@ -9,11 +9,11 @@ import pytest
 
 from dither.audit import queries as brute
 from dither.data import Column, DataSet, Kind, Limits, Table
+from dither.data.contribution import Contribution, contribution, effective_limits, of_persons, of_rows
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.noise import system_noise
 from dither.privacy import ROW, ROW_REPLACED
-from dither.publish.queries.sensitivity import Contribution, contribution, effective_limits, of_persons, of_rows
 
 #: Five in six have all aggregates: 2,000 pairs for each.
 PAIRS = 2400

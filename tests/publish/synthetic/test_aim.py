@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import AdaptiveIterative, GraphicalModel
 from dither.testing.replay import RecordingRunner
 

@@ -13,9 +13,9 @@ from dither.data.engines import connect
 from dither.data.reference import ReferenceEngine
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
+from dither.lift.margins import Margins
 from dither.privacy import ROW
 from dither.publish.synthetic.columns import Coding, attributes_of, cells_for, codings_of
-from dither.publish.synthetic.counted import EngineRecords
 
 COLUMNS = (
     Column("sex", Kind.TEXT, categories=("f", "m"), nullable=True),
@@ -61,9 +61,9 @@ def test_values_that_are_no_category_have_a_label_of_their_own_if_one_is_declare
 def test_engines_count_the_same_records() -> None:
     pandas = pytest.importorskip("pandas")
     cells, codings = coded({"sex": "another"})
-    slow = EngineRecords(cells, ReferenceEngine(DATASET, {"rows": ROWS}))
+    slow = Margins.of_pairs(cells).read(ReferenceEngine(DATASET, {"rows": ROWS}))
     engine = connect(DATASET, frames={"rows": pandas.DataFrame(ROWS)})
-    fast = EngineRecords(cells, engine)
+    fast = Margins.of_pairs(cells).read(engine)
     for axes in [(), (0,), (3,), (0, 2), (4, 5), (0, 1, 2), (1, 3, 5)]:
         assert fast.count(axes).shape == slow.attributes.shape_of(axes)
         assert np.array_equal(fast.count(axes), slow.count(axes))
@@ -122,7 +122,7 @@ def test_listed_whole_numbers_with_and_without_gaps(categories: tuple[int, ...],
     cells, (coding,) = codings_of(grades, "rows", other={"grade": 77})
     values = [*range(-3, 12), None, 2**62]
     rows = [{"grade": value} for value in values]
-    found = EngineRecords(cells, ReferenceEngine(grades, {"rows": rows})).count((0,)).tolist()
+    found = Margins.of_pairs(cells).read(ReferenceEngine(grades, {"rows": rows})).count((0,)).tolist()
     labels = list(coding.labels or ())
     expected = [0] * len(labels)
     for value in values:

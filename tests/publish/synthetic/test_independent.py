@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dither import Budget, release
+from dither.lift.attributes import Attributes
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import IndependentMarginals
 
 TABLE = Attributes.of({"a": 3, "b": 2, "c": 4})

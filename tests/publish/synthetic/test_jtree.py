@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes
 from dither.mechanisms import AboveThreshold, Geometric, TopK
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, JunctionTreeSynthesis
 from dither.testing.replay import RecordingRunner
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, MaximumSpanningTree
 
 NAMES = Attributes.of({"a": 3, "b": 3, "c": 2, "d": 4, "e": 2})

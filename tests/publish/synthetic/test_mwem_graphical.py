@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, GraphicalMwem
 from dither.testing.replay import RecordingRunner
 

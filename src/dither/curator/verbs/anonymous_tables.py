@@ -75,7 +75,7 @@ class AnonymousTables(Answers):
         wishes = Wishes(target, taxonomies or {}, steps, terms or {}, groups, rows, bins or {}, other or {})
         source = self._source(table, where)
         planned = plan_anonymised(self.dataset, source, loss, method=method, columns=columns, wishes=wishes, name=table)
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
             "mechanism": unversioned(to_spec(planned.release)),
             "codings": [wire.encode(coding) for coding in planned.codings],

@@ -73,7 +73,7 @@ class Answers(Door):
         if built.dataset != self.dataset:
             raise InvalidParameter("query", built.dataset.name, f"about {self.dataset.name} as it is declared now")
         answer = plan_query(built, loss, noise=noise, shares=shares)
-        self._refuse_idealised(answer.numerics)
+        self._refuse_idealised(answer)
         asked = {
             "query": wire.encode(built),
             "noise": noise,
@@ -108,7 +108,7 @@ class Answers(Door):
         if built.dataset != self.dataset:
             raise InvalidParameter("parts", built.dataset.name, f"about {self.dataset.name} as it is declared now")
         answer = plan_partitioned(built, loss, noise=noise)
-        self._refuse_idealised(answer.numerics)
+        self._refuse_idealised(answer)
         asked = {"parts": wire.encode(built), "noise": noise, "confidence": str(level)}
         request = Request(self.dataset.name, "parts", asked, loss, description)
 

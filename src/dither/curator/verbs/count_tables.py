@@ -16,7 +16,7 @@ from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
-    from dither.publish.tables import Cells
+    from dither.lift.cells import Cells
     from dither.publish.workloads import Workload
 
 
@@ -70,7 +70,7 @@ class CountTables(Door):
         loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         cells = self._cells(table, columns, bins, outside, where)
         planned = publishing.plan_histogram(cells, loss, method=method, data_dependent=data_dependent, rows=rows)
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
             "cells": wire.encode(cells),
             "method": method,
@@ -128,7 +128,7 @@ class CountTables(Door):
         loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         cells = self._cells(table, columns, bins, outside, where)
         planned = publishing.plan_workload(cells, workload, loss, method=method)
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
             "cells": wire.encode(cells),
             "workload": digest_of(workload.to_json()),
@@ -183,9 +183,9 @@ class CountTables(Door):
         planned, ordered = publishing.plan_marginals(
             self.dataset, self._source(table, where), sets, loss, bins=bins, outside=outside
         )
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
-            "cells": wire.encode(planned.release.cells),
+            "cells": wire.encode(planned.cells),
             "sets": [list(names) for names in ordered],
             "confidence": str(level),
         }
@@ -201,6 +201,6 @@ class CountTables(Door):
     def _cells(
         self, table: str, columns: str | Sequence[str], bins: Any, outside: str | None, where: str | None
     ) -> Cells:
-        from dither.publish.tables import cells_of
+        from dither.lift.cells import cells_of
 
         return cells_of(self.dataset, self._source(table, where), columns, bins, outside=outside)

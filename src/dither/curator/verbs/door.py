@@ -19,6 +19,7 @@ from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
 from dither.mechanisms import Numerics
+from dither.mechanisms.core import Mechanism
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.sql import parse_sql
@@ -155,8 +156,10 @@ class Door:
             raise InvalidParameter("where", where, "a condition alone")
         return query.relation
 
-    def _refuse_idealised(self, numerics: Numerics) -> None:
-        if numerics is Numerics.IDEALISED and not self.curator.settings.allow_idealised:
+    def _refuse_idealised(self, mechanism: Mechanism[Any, Any]) -> None:
+        # What is lifted decides: a proof over the reals stays one.
+        method = getattr(mechanism, "method", mechanism)
+        if method.numerics is Numerics.IDEALISED and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
 
     def _source(self, table: str, where: str | None) -> str | Relation:

@@ -9,6 +9,8 @@ from typing import Any
 from dither.curator.request import Request
 from dither.curator.verbs.door import Door, place_of
 from dither.data import wire
+from dither.data.engines import Engine
+from dither.mechanisms import perform
 from dither.mechanisms.spec import digest
 
 
@@ -38,17 +40,20 @@ class Models(Door):
             key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
 
         """
-        from dither.curator.learning import plan_fit
+        from dither.learn.lifting import plan_fit
 
         source = self._source(table, where)
         planned = plan_fit(self.dataset, source, estimator, target, features)
-        self._refuse_idealised(planned.mechanism.numerics)
+        self._refuse_idealised(planned.mechanism)
         asked = {
-            "aggregation": wire.encode(planned.aggregation),
-            "mechanism": digest(planned.mechanism),
+            "source": wire.encode(planned.mechanism.source),
+            "mechanism": digest(planned.mechanism.method),
             "estimator": type(planned.estimator).__name__,
         }
         request = Request(self.dataset.name, "fit", asked, planned.loss, f"{asked['estimator']} of {target}")
-        self.open().prepare(planned.aggregation)
-        receipt = self._release(request, planned.loss, lambda engine: json.dumps(planned.learn(engine)).encode(), key)
+
+        def run(engine: Engine) -> bytes:
+            return json.dumps(perform(planned.mechanism, engine).to_record()).encode()
+
+        receipt = self._release_counts(request, planned.mechanism, run, key)
         return planned.adopt(json.loads(receipt.answer), place_of(receipt))

@@ -69,9 +69,9 @@ class SyntheticTables(Door):
             constraints=constraints,
             name=table,
         )
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
-            "cells": wire.encode(planned.release.cells),
+            "source": wire.encode(planned.release.source),
             "codings": [wire.encode(coding) for coding in planned.codings],
             "constraints": [wire.encode(constraint) for constraint in planned.constraints],
             "method": planned.method,
@@ -132,7 +132,7 @@ class SyntheticTables(Door):
             other=other,
             children=children,
         )
-        self._refuse_idealised(planned.release.numerics)
+        self._refuse_idealised(planned.release)
         asked = {
             "parents": wire.encode(planned.release.parents),
             "children": wire.encode(planned.release.children),

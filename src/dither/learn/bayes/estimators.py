@@ -69,7 +69,7 @@ class GaussianNB(_NaiveBayes):
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
-        classes = len(self._declared_classes())
+        classes = len(self.declared_classes())
         return GaussianNaiveBayes.calibrated(
             self._target(), lower=lower, upper=upper, classes=classes, unit=self._unit()
         )
@@ -120,7 +120,7 @@ class CategoricalNB(_NaiveBayes):
         sizes = [given] * columns if np.ndim(given) == 0 else np.asarray(given).tolist()
         if len(sizes) != columns:
             raise InvalidParameter("categories", given, rule)
-        classes = len(self._declared_classes())
+        classes = len(self.declared_classes())
         return CategoricalNaiveBayes.calibrated(self._target(), sizes=sizes, classes=classes, unit=self._unit())
 
 
@@ -162,8 +162,9 @@ class BernoulliNB(_NaiveBayes):
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         exact("binarize", self.binarize)
-        classes = len(self._declared_classes())
+        classes = len(self.declared_classes())
         return CategoricalNaiveBayes.calibrated(self._target(), sizes=[2] * columns, classes=classes, unit=self._unit())
 
-    def _coded(self, values: Floats) -> Floats:
-        return np.where(np.isnan(values), np.nan, (values > float(self.binarize)).astype(np.float64))
+    def threshold_of_numbers(self) -> float:
+        """Return ``binarize``."""
+        return float(self.binarize)

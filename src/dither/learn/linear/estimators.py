@@ -28,7 +28,7 @@ class _LinearClassifier(PrivateClassifier):
             solver=self.solver,
             lower=lower,
             upper=upper,
-            classes=len(self._declared_classes()),
+            classes=len(self.declared_classes()),
             steps=self.steps,
             penalty=self.penalty,
             unit=self._unit(),

@@ -95,7 +95,7 @@ class PrivateSearch(PrivateEstimator):
         candidates = [self._candidate(point).mechanism(columns) for point in self._points()]
         public: dict[str, Any] = {"held_out": self.held_out, "key": self.key, "candidates": candidates}
         if isinstance(template, PrivateClassifier):
-            public["classes"] = len(template._declared_classes())
+            public["classes"] = len(template.declared_classes())
         else:
             low, high = bounds_of(cast(Any, template).target_bounds, 1, "target_bounds")
             public |= {"target_lower": float(low[0]), "target_upper": float(high[0])}
@@ -190,8 +190,15 @@ class PrivateSearch(PrivateEstimator):
     def _labels(self, y: Any) -> Floats:
         return self._template()._labels(y)
 
-    def _coded(self, values: Floats) -> Floats:
-        return self._template()._coded(values)
+    def threshold_of_numbers(self) -> float | None:
+        """Return that of the estimator."""
+        found: float | None = self._template().threshold_of_numbers()
+        return found
+
+    def declared_classes(self) -> NDArray[Any] | None:
+        """Return those of the estimator."""
+        found: NDArray[Any] | None = self._template().declared_classes()
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -146,7 +146,7 @@ class SparseLogisticRegression(ChanceClassifier):
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
-        if len(self._declared_classes()) != 2:
+        if len(self.declared_classes()) != 2:
             raise InvalidParameter("classes", self.classes, "two labels")
         return learner(
             self._target(),

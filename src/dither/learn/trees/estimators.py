@@ -35,7 +35,7 @@ class _TreeClassifier(ChanceClassifier):
             "upper": upper,
             "bins": counts,
             "unordered": flags,
-            "classes": len(self._declared_classes()),
+            "classes": len(self.declared_classes()),
             "unit": self._unit(),
         }
 

@@ -15,6 +15,7 @@ from dither.errors import InvalidParameter
 from dither.estimate.tails import gaussian_combination_reach, laplace_combination_reach
 from dither.estimate.trees import TreeVariances
 from dither.exact import Field, Positive, sqrt_up
+from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.runner import Runner
@@ -28,8 +29,7 @@ Node = Geometric | DiscreteGaussian
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Cells of a histogram that is held as an array; beyond, ask for marginals or for keys that nobody lists.
-MOST_CELLS = 2**24
+
 _SHARES = 2**16
 # Below this scale the variance of discrete Laplace noise is given as the larger 2 scale^2.
 _NARROW = Fraction(1, 8)

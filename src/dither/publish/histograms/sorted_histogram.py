@@ -18,21 +18,13 @@ from dither.errors import InvalidParameter
 from dither.estimate.isotonic import isotonic
 from dither.estimate.ordered import posterior_of_sorted
 from dither.exact import Field, Whole, whole
+from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import (
-    MOST_CELLS,
-    Node,
-    NodeField,
-    counts_of,
-    neighbours,
-    split,
-    variance_of,
-    whole_shares,
-)
+from dither.publish.histograms.common import Node, NodeField, counts_of, neighbours, split, variance_of, whole_shares
 
 
 def _examples() -> Iterator[Example]:

@@ -173,7 +173,9 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
 
 def rows_of(data: Any) -> Counter[int]:
-    """Return how many rows each cell has; what is no whole number is in none."""
+    """Return how many rows each cell has; what is no whole number is in none. Counted rows are as they are."""
+    if isinstance(data, Counter):
+        return data
     if isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         cells, counts = np.unique(data, return_counts=True)
         return Counter(dict(zip(cells.tolist(), counts.tolist(), strict=True)))

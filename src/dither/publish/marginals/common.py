@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, probability, sqrt_up, whole
+from dither.exact import Field, Number, OneOf, probability, sqrt_up, whole
+from dither.lift.attributes import Attributes, Axes, checked_sets
+from dither.lift.records import records_of
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, Plan, Unit, Use
 from dither.publish.histograms.common import Floats, Node, NodeField, combination_reach
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 
 #: Counts a marginal, all of whose attributes are in increasing order.
 Counter = Callable[[Axes], NDArray[np.int64]]
@@ -156,6 +157,7 @@ class MarginalRelease(Composed[Any, Floats]):
 class DrawnMarginals(MarginalRelease):
     """A release that measures whole numbers made of counted marginals, in one draw."""
 
+    unit: OneOf = OneOf(ROW, ROW_REPLACED, ROW_EXCHANGED, default=ROW, rule="ROW, ROW_REPLACED or ROW_EXCHANGED")
     node: NodeField = NodeField()
 
     @cached_property
@@ -169,13 +171,12 @@ class DrawnMarginals(MarginalRelease):
         """The noise of all measurements."""
 
     @abstractmethod
-    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+    def moved(self, unit: Unit) -> Fraction:
         """Return how far all measurements move together per unit, in the distance of the noise.
 
         Args:
-            unit: ROW or ROW_REPLACED.
-            may_vanish: whether what replaces a row may lie in no cell at all. Then every measurement is taken to move
-                by the larger of what a new row and a replaced one do.
+            unit: ROW, ROW_REPLACED, or ROW_EXCHANGED where what replaces a row may lie in no cell at all. Then every
+                measurement is taken to move by the larger of what a new row and a replaced one do.
 
         """
 
@@ -203,21 +204,18 @@ class DrawnMarginals(MarginalRelease):
 
     def release(self, data: Any, run: Runner) -> Floats:
         """Return the marginals of records."""
-        codes = self.attributes.codes(data)
-        exact = self.measurements(lambda axes: self.attributes.count(codes, axes))
+        exact = self.measurements(records_of(self.attributes, data).count)
         return self.estimates(np.asarray(run(self.part, exact, stability=self.stability)))
 
 
-def stability_of(
-    node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int], *, may_vanish: bool = False
-) -> Fraction:
+def stability_of(node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
     """Return how far marginals of so many cells, each times a whole weight, move together per unit.
 
     A row lies in one cell of each marginal; a replaced one leaves a cell and enters another, unless there is only one.
     Where what replaces a row may lie in no cell, that one cell moves as well, by 1.
     """
-    is_l1, replaced = isinstance(node, Geometric), unit == ROW_REPLACED
-    power, alone = 1 if is_l1 else 2, 1 if may_vanish else 0
+    is_l1, replaced = isinstance(node, Geometric), unit != ROW
+    power, alone = 1 if is_l1 else 2, 1 if unit == ROW_EXCHANGED else 0
     moved = sum(
         weight**power * ((alone if size == 1 else 2) if replaced else 1)
         for weight, size in zip(weights, sizes, strict=True)

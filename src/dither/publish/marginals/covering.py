@@ -7,15 +7,11 @@ but never far: the tests compare with the bound of Schönheim.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from itertools import combinations
-
-import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes
 
 _MOST_GROUPS = 2**20
 
@@ -71,63 +67,3 @@ def _grown(
             break
         view = tuple(sorted((*view, found)))
     return view
-
-
-def merged(
-    sizes: Sequence[int], sets: Sequence[Axes], *, most_cells: int, most_axes: int | None = None
-) -> tuple[Axes, ...]:
-    """Return few sets of axes, such that every given set lies within one of them.
-
-    Greedy: begin with a set that lies in none yet, and add the axis that takes in most others, while there is room. A
-    set that has more cells or axes by itself stays as it is.
-
-    Args:
-        sizes: of all axes.
-        sets: what has to be held.
-        most_cells: that one of the returned sets may have.
-        most_axes: that it may have; any number where None.
-
-    >>> merged((2, 2, 2), [(0, 1), (1, 2), (0, 2)], most_cells=8)
-    ((0, 1, 2),)
-    >>> merged((2, 2, 2), [(0, 1), (1, 2), (0, 2)], most_cells=4)
-    ((0, 1), (1, 2), (0, 2))
-
-    """
-    cells = [math.prod(sizes[axis] for axis in axes) for axes in sets]
-    orders = np.array([len(axes) for axes in sets], dtype=np.int64)
-    sums = np.array([sum(axes) for axes in sets], dtype=np.int64)
-    # In which sets each axis lies.
-    within: list[list[int]] = [[] for _ in sizes]
-    for place, axes in enumerate(sets):
-        for axis in axes:
-            within[axis].append(place)
-    having = [np.array(places, dtype=np.int64) for places in within]
-    left = np.ones(len(sets), dtype=bool)
-    found: list[Axes] = []
-    # The largest first: they have the least room for others.
-    for first in sorted(range(len(sets)), key=cells.__getitem__, reverse=True):
-        if not left[first]:
-            continue
-        # How many axes of each set are missing, and their sum: where one is missing that is its number.
-        missing, which = orders.copy(), sums.copy()
-        gain = np.zeros(len(sizes), dtype=np.int64)
-        left &= missing > 0
-        chosen: list[int] = []
-        fresh, room = list(sets[first]), most_cells // cells[first]
-        while fresh:
-            for axis in fresh:
-                touched = having[axis]
-                missing[touched] -= 1
-                which[touched] -= axis
-                left[touched[missing[touched] == 0]] = False
-                short = touched[left[touched] & (missing[touched] == 1)]
-                np.add.at(gain, which[short], 1)
-            chosen += fresh
-            gain[chosen] = 0
-            usable = np.where(np.array(sizes) <= room, gain, 0)
-            best = int(usable.argmax())
-            fresh = [best] if usable[best] and (most_axes is None or len(chosen) < most_axes) else []
-            room //= sizes[best]
-        left[first] = False
-        found.append(tuple(sorted(chosen)))
-    return tuple(found)

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
 from dither.publish.histograms.common import Floats, Node
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
@@ -65,7 +65,7 @@ class DataCubes(DrawnMarginals):
     Args:
         attributes: names and sizes; public.
         marginals: the cuboids that are asked for, sets of names; public.
-        unit: ROW or ROW_REPLACED.
+        unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
         cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
         node: the noise of one count.
 
@@ -109,7 +109,7 @@ class DataCubes(DrawnMarginals):
             target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             marginals: the cuboids that are asked for, sets of names.
-            unit: ROW or ROW_REPLACED.
+            unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
             cuboids: the cuboids that are measured; those of the least largest noise where None.
 
         """
@@ -137,10 +137,10 @@ class DataCubes(DrawnMarginals):
         """The noise of all cells."""
         return self.measurement.part
 
-    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+    def moved(self, unit: Unit) -> Fraction:
         """Return how far all cuboids move together per unit."""
         weights, sizes = self.measurement.weights, self.measurement.sizes
-        return stability_of(self.node, unit, weights, sizes, may_vanish=may_vanish)
+        return stability_of(self.node, unit, weights, sizes)
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:

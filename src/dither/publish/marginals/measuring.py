@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.runner import Runner
@@ -23,7 +24,6 @@ from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import Loss, Plan, PureDP, Unit, Use
 from dither.privacy.calibration import check_target
 from dither.publish.histograms.common import Floats, Node, variance_of
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.marginals.common import Counter, stability_of
 
 

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Flag
+from dither.lift.attributes import Attributes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
 from dither.publish.histograms.common import Floats, Node
-from dither.publish.marginals.attributes import Attributes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights, rounded_weights, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
@@ -64,7 +64,7 @@ class NoisyMarginals(DrawnMarginals):
     Args:
         attributes: names and sizes; public.
         marginals: sets of names; public.
-        unit: ROW or ROW_REPLACED.
+        unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
         weights: a whole number for each marginal: twice the weight is half the noise.
         node: the noise of one count of weight 1.
         agreeing: whether overlapping marginals are made to agree by least squares.
@@ -104,7 +104,7 @@ class NoisyMarginals(DrawnMarginals):
             target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             marginals: sets of names.
-            unit: ROW or ROW_REPLACED.
+            unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
             even: whether all marginals get the same noise; otherwise the split of the least sum of all variances
                 before they are made to agree.
             agreeing: whether overlapping marginals are made to agree.
@@ -127,9 +127,9 @@ class NoisyMarginals(DrawnMarginals):
         """The noise of all cells."""
         return self.measurement.part
 
-    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+    def moved(self, unit: Unit) -> Fraction:
         """Return how far all weighted marginals move together per unit."""
-        return stability_of(self.node, unit, self.weights, self.sizes, may_vanish=may_vanish)
+        return stability_of(self.node, unit, self.weights, self.sizes)
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:

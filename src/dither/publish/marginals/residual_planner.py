@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, positive, sqrt_up
+from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, Unit
+from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, ZCDP, Loss, Unit
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights
 from dither.publish.marginals.interactions import Interactions, cell_variance, centred, centred_share, closure, subsets
 
@@ -72,7 +72,7 @@ class ResidualPlanner(DrawnMarginals):
     Args:
         attributes: names and sizes; public.
         marginals: sets of names; public.
-        unit: ROW or ROW_REPLACED.
+        unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
         weights: a whole number for each measured set of attributes, in the order of ``measured``.
         node: the noise of one measurement.
 
@@ -114,7 +114,7 @@ class ResidualPlanner(DrawnMarginals):
             target: the loss not to exceed, in rho or with a delta.
             attributes: names and sizes.
             marginals: sets of names.
-            unit: ROW or ROW_REPLACED.
+            unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
             importance: how much the variance of a cell of each marginal counts; 1 for all where None.
 
         """
@@ -146,10 +146,10 @@ class ResidualPlanner(DrawnMarginals):
         """The noise of all measurements."""
         return replace(self.node, shape=(sum(self.attributes.cells_of(axes) for axes in self.measured),))
 
-    def moved(self, unit: Unit, *, may_vanish: bool = False) -> Fraction:
+    def moved(self, unit: Unit) -> Fraction:
         """Return how far all measurements move together per unit."""
         squares = (
-            weight**2 * squared_move(self.attributes, axes, unit, may_vanish=may_vanish)
+            weight**2 * squared_move(self.attributes, axes, unit)
             for axes, weight in zip(self.measured, self.weights, strict=True)
         )
         return sqrt_up(Fraction(max(sum(squares), 1)))
@@ -231,19 +231,19 @@ def whole_interaction(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return counts
 
 
-def squared_move(attributes: Attributes, axes: Axes, unit: Unit, *, may_vanish: bool = False) -> int:
+def squared_move(attributes: Attributes, axes: Axes, unit: Unit) -> int:
     """Return the square of how far the whole interaction moves per unit, in L2: exact.
 
     A row that comes or goes moves it by the product of n (n - 1). A replaced row moves it farthest when it changes in
     the attribute of the fewest values alone: by 2 m / (m - 1) times that, which is never less. The number of rows
-    does not move when rows are replaced, unless what replaces one ``may_vanish``.
+    does not move when rows are replaced, unless one may be exchanged for none.
     """
     sizes = attributes.shape_of(axes)
     moved = math.prod(size * (size - 1) for size in sizes)
-    if unit != ROW_REPLACED:
+    if unit == ROW:
         return moved
     if not sizes:
-        return 1 if may_vanish else 0
+        return 1 if unit == ROW_EXCHANGED else 0
     return 2 * moved * min(sizes) // (min(sizes) - 1)
 
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, typed, whole
+from dither.lift.attributes import Attributes
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.diffpart import PureField
 from dither.publish.microdata.merged import MergedAttributes, merged_of

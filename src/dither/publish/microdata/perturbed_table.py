@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Positive, Whole
+from dither.exact import Of, Positive, Whole
+from dither.lift.cells import Cells
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Composed
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
-from dither.publish.counted import CellsField
-from dither.publish.counted_marginals import attributes_of
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupsField
 from dither.publish.microdata.row_response import MOST_ROWS, RowResponse
@@ -35,9 +34,9 @@ Codes = NDArray[np.int64]
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
     from dither.publish.synthetic.columns import codings_of
 
     for unit, rows in ((person_unit("person"), 2), (person_unit("person", replaced=True), 4), (ROW_REPLACED, 3)):
@@ -66,7 +65,7 @@ class PerturbedTable(Composed[Engine, Codes]):
         epsilon: what one group of one row loses.
 
     >>> from dither.privacy import ROW, PureDP
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> from dither.publish.synthetic.columns import codings_of
     >>> cells, _ = codings_of(clinic(ROW), "visits", ("drug", "site"))
     >>> PerturbedTable.calibrated(PureDP(3), cells=cells, rows=100).epsilon
@@ -80,7 +79,7 @@ class PerturbedTable(Composed[Engine, Codes]):
     no_error_because: ClassVar[str] = "a row is told rightly or wrongly; only many of them estimate a frequency"
     no_interval_because: ClassVar[str] = "a row lies in no interval; only many of them estimate a frequency"
 
-    cells: CellsField = CellsField()
+    cells: Of[Cells] = Of(Cells)
     groups: GroupsField = GroupsField(())
     rows: Whole = Whole(least=1, most=MOST_ROWS)
     epsilon: Positive = Positive()
@@ -105,8 +104,8 @@ class PerturbedTable(Composed[Engine, Codes]):
 
         """
         check_target(target)
-        sizes = merged_of(attributes_of(cells), groups).merged.sizes
-        moved = max(sum(size > 1 for size in sizes), 1) * cells.unit.total
+        sizes = merged_of(cells.attributes, groups).merged.sizes
+        moved = max(sum(size > 1 for size in sizes), 1) * cells.contribution.total
         made = cls(cells=cells, groups=groups, rows=rows, epsilon=1 / laplace_scale(target, moved))
         if not made.loss(1) <= target:
             raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {target}")
@@ -120,7 +119,7 @@ class PerturbedTable(Composed[Engine, Codes]):
     @cached_property
     def merged(self) -> MergedAttributes:
         """The merged groups."""
-        return merged_of(attributes_of(self.cells), self.groups)
+        return merged_of(self.cells.attributes, self.groups)
 
     @property
     def part(self) -> RowResponse:
@@ -130,7 +129,7 @@ class PerturbedTable(Composed[Engine, Codes]):
     @property
     def stability(self) -> int:
         """How many published rows one unit replaces, at most: as many as it may have."""
-        return self.cells.unit.total
+        return self.cells.contribution.total
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return what the engine is asked for."""

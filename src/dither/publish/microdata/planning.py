@@ -12,20 +12,21 @@ from typing import Any, Final
 from dither.data import DataSet, Kind, Relation
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter
+from dither.lift.cells import source_of
+from dither.lift.codes import Codes
+from dither.lift.items import MOST_ITEMS, ItemTable
+from dither.lift.lifted import Lifted
+from dither.lift.margins import Margins
 from dither.privacy import Loss
 from dither.publish.microdata.anonymised import AnonymisedTable
-from dither.publish.microdata.coded_rows import rows_within
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
 from dither.publish.microdata.hierarchies import hierarchy_of, item_tree, ordered_values
-from dither.publish.microdata.item_table import MOST_ITEMS, ItemTable
 from dither.publish.microdata.perturbed_table import PerturbedTable
 from dither.publish.microdata.priv_fuzzy import PrivFuzzy
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.microdata.terms import Terms, coded_cells
 from dither.publish.synthetic.columns import Coding, attributes_of
-from dither.publish.synthetic.counted import synthesised
-from dither.publish.tables import source_of
 
 #: Every method that can be asked for by name, and the options that are about it alone.
 METHODS: Final[Mapping[str, frozenset[str]]] = {
@@ -139,8 +140,10 @@ def plan_anonymised(
         cells, codings = coded_cells(dataset, table, columns, terms=asked.terms, bins=asked.bins, other=asked.other)
         if method == "priv-fuzzy":
             attributes, groups = attributes_of(codings), asked.groups
-            release = synthesised(
-                cells, loss, lambda each: PrivFuzzy.calibrated(each, attributes=attributes, groups=groups)
+            release = Lifted.calibrated(
+                loss,
+                source=Margins.of_pairs(cells),
+                build=lambda each: PrivFuzzy.calibrated(each, attributes=attributes, groups=groups),
             )
         else:
             if asked.rows is None:
@@ -176,7 +179,7 @@ def _generalised(
         common = {"attributes": attributes_of(codings), "trees": trees, "class_attribute": asked.target}
         return DiffGen.calibrated(each, **common, **steps)  # type: ignore[arg-type]
 
-    return rows_within(cells, loss, build), codings
+    return Lifted.calibrated(loss, source=Codes(cells), build=build), codings
 
 
 def _items(
@@ -209,7 +212,7 @@ def _items(
     cells, codings = coded_cells(dataset, table, (item,), bins=bins)
     source = ItemTable(cells.dataset, cells.relation, cells.axes[0])
     taxonomy = item_tree(codings[0], tree)
-    release = rows_within(source, loss, lambda each: DiffPart.calibrated(each, taxonomy=taxonomy))
+    release = Lifted.calibrated(loss, source=source, build=lambda each: DiffPart.calibrated(each, taxonomy=taxonomy))
     person = next(one for one in dataset.tables if one.name == _scanned(relation)).person or ""
     kinds = ((person, relation.columns[person]), (item, column.kind))
     return PlannedTable(release, codings, kinds, "diffpart", label)

@@ -10,7 +10,6 @@ import datetime
 import itertools
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -20,14 +19,12 @@ from numpy.typing import NDArray
 
 from dither.data import Aggregated, Keep, Kind, Relation
 from dither.data.evaluation import sort_key
-from dither.data.expressions import LARGEST_INTEGER, Value, kind_of
+from dither.data.expressions import Value, kind_of
+from dither.data.returned import Group, canonical, first_number, padded, saturated
 from dither.errors import InvalidParameter
 from dither.publish.queries.query import Query
 
-Group = tuple[Value, ...]
 MOST_GROUPS: Final = 2**22
-#: Saturation of a single exact number: what engines may return and 64 bits hold.
-_LARGEST: Final = 2**60
 
 
 def public_groups(query: Query) -> tuple[Group, ...] | None:
@@ -89,7 +86,7 @@ def laid_out(
         known = canonical(key, kinds)
         place = None if known is None else places.get(known)
         if place is not None:
-            table[place] = [saturated(number) for number in itertools.islice(_padded(numbers), measures)]
+            table[place] = [saturated(number) for number in itertools.islice(padded(numbers), measures)]
     return table
 
 
@@ -115,35 +112,6 @@ def from_texts(texts: Iterable[str], kinds: Sequence[Kind]) -> tuple[Group, ...]
     return tuple(sorted(groups, key=lambda group: [sort_key(value) for value in group]))
 
 
-def canonical(group: Any, kinds: Sequence[Kind]) -> Group | None:
-    """Return a group with every value of its kind, or None if it is no group at all."""
-    if not isinstance(group, tuple | list) or len(group) != len(kinds):
-        return None
-    values = []
-    for value, kind in zip(group, kinds, strict=True):
-        if value is not None and not _FITS[kind](value):
-            return None
-        # -0.0 is 0.0, and a whole number given for a real is that real.
-        values.append(value if value is None or kind is not Kind.REAL else float(value) + 0.0)
-    return tuple(values)
-
-
-def saturated(number: Any) -> int:
-    """Return an integer within 60 bits; what is none counts as 0."""
-    if isinstance(number, bool) or not isinstance(number, int | np.integer):
-        return 0
-    return min(max(int(number), -_LARGEST), _LARGEST)
-
-
-def first_number(numbers: Any) -> int:
-    """Return the first of some numbers, saturated; 0 if there is none."""
-    return saturated(next(iter(_padded(numbers))))
-
-
-def _padded(numbers: Any) -> Iterable[Any]:
-    return itertools.chain(numbers if isinstance(numbers, tuple | list) else (), itertools.repeat(0))
-
-
 def _text(group: Group) -> str:
     return json.dumps([None if value is None else _written(value) for value in group])
 
@@ -156,18 +124,6 @@ def _written(value: Value) -> str:
     return str(value)
 
 
-#: What no text of an engine can hold; what no literal may be, no group may be either.
-_UNFIT: Final = re.compile("[\x00\ud800-\udfff]")
-_FITS: Final[Mapping[Kind, Any]] = {
-    Kind.BOOLEAN: lambda value: isinstance(value, bool),
-    Kind.INTEGER: lambda value: (
-        isinstance(value, int) and not isinstance(value, bool) and -LARGEST_INTEGER <= value + 1 <= LARGEST_INTEGER + 1
-    ),
-    Kind.REAL: lambda value: math.isfinite(value) if isinstance(value, float) else _FITS[Kind.INTEGER](value),
-    Kind.TEXT: lambda value: isinstance(value, str) and _UNFIT.search(value) is None,
-    Kind.DATE: lambda value: isinstance(value, datetime.date) and not isinstance(value, datetime.datetime),
-    Kind.TIMESTAMP: lambda value: isinstance(value, datetime.datetime) and value.tzinfo is None,
-}
 _READERS: Final[Mapping[Kind, Any]] = {
     Kind.BOOLEAN: lambda text: text == "True",
     Kind.INTEGER: int,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -31,20 +30,18 @@ from dither.data import (
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Expression
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Whole, whole
+from dither.exact import Of, Whole, whole
+from dither.lift.attributes import Attributes
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells
+from dither.lift.margins import Margins
 from dither.mechanisms import Numerics, Runner, register
-from dither.mechanisms.core import Composed
+from dither.mechanisms.core import Composed, Mechanism
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example
-from dither.privacy import ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
-from dither.publish.counted import CellsField, per_count
-from dither.publish.counted_marginals import attributes_of
-from dither.publish.marginals.attributes import Attributes
-from dither.publish.margins import Margins
-from dither.publish.synthetic.counted import EngineRecords, SyntheticMethod, first_marginals
+from dither.privacy import RECORDS, ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
 from dither.publish.synthetic.independent import IndependentMarginals
-from dither.publish.synthetic.measuring import amount_of, spending_within
 from dither.publish.synthetic.parent_child import MOST_CHILDREN, NUMBER, FamilyModel
-from dither.publish.tables import Axis, Cells
 
 _PARENT, _CHILD, _MANY = "p", "c", "many"
 _NONE: Final = Literal(0, Kind.INTEGER)
@@ -114,23 +111,25 @@ class CountedFamilies(Composed[Engine, FamilyModel]):
     no_error_because: ClassVar[str] = "how well two models describe the families depends on the families"
     no_interval_because: ClassVar[str] = "what siblings have in common beyond their parent is not modelled"
 
-    parents: CellsField = CellsField()
-    children: CellsField = CellsField()
+    parents: Of[Cells] = Of(Cells)
+    children: Of[Cells] = Of(Cells)
     most: Whole = Whole(least=1, most=MOST_CHILDREN)
-    of_parents: SyntheticMethod = SyntheticMethod()
-    of_children: SyntheticMethod = SyntheticMethod()
+    of_parents: Of[Any] = Of(Mechanism, rule="a synthetic method, whose distance is counted in records")
+    of_children: Of[Any] = Of(Mechanism, rule="a synthetic method, whose distance is counted in records")
 
     def __post_init__(self) -> None:
         """Refuse rows that are no families, and methods for other columns."""
         check_families(self.parents, self.children)
-        if self.most > self.children.unit.total:
-            raise InvalidParameter("most", self.most, f"at most {self.children.unit.total}, as the limits leave")
+        if self.most > self.children.contribution.total:
+            raise InvalidParameter(
+                "most", self.most, f"at most {self.children.contribution.total}, as the limits leave"
+            )
         for name, method, cells in (
             ("of_parents", self.of_parents, self.above),
             ("of_children", self.of_children, self.below),
         ):
-            if method.attributes != attributes_of(cells):
-                raise InvalidParameter(name, method.attributes.names, f"a method on {', '.join(cells.names)}")
+            if method.distance is not RECORDS or getattr(method, "attributes", None) != cells.attributes:
+                raise InvalidParameter(name, method.name, f"a synthetic method on {', '.join(cells.names)}")
 
     @property
     def distance(self) -> Unit:
@@ -149,15 +148,11 @@ class CountedFamilies(Composed[Engine, FamilyModel]):
 
     def aggregations(self) -> tuple[Aggregation, ...]:
         """Return what the engine is asked for first."""
-        return tuple(
-            asked
-            for cells in (self.above, self.below)
-            for asked in Margins(cells, first_marginals(attributes_of(cells))).asked
-        )
+        return tuple(asked for cells in (self.above, self.below) for asked in Margins.of_pairs(cells).aggregations())
 
     @property
     def _touched(self) -> int:
-        return self.parents.unit.touched
+        return self.parents.contribution.touched
 
     def plan(self) -> Plan:
         """One model of parents, and one of children, of whom a parent has at most ``most``."""
@@ -165,7 +160,7 @@ class CountedFamilies(Composed[Engine, FamilyModel]):
 
     def release(self, data: Engine, run: Runner) -> FamilyModel:
         """Return both models."""
-        above, below = EngineRecords(self.above, data), EngineRecords(self.below, data)
+        above, below = Margins.of_pairs(self.above).read(data), Margins.of_pairs(self.below).read(data)
         parents = run(self.of_parents, above, stability=self._touched)
         return FamilyModel(parents, run(self.of_children, below, stability=self._touched * self.most))
 
@@ -187,20 +182,19 @@ def families_within(
     from dither.publish.synthetic.mst import MaximumSpanningTree
 
     check_families(parents, children)
-    kept = min(children.unit.total, MOST_CHILDREN) if most is None else whole("children", most, least=1)
-    if kept > children.unit.total:
-        rule = f"at most {children.unit.total}, as the limits of the data set leave"
+    kept = min(children.contribution.total, MOST_CHILDREN) if most is None else whole("children", most, least=1)
+    if kept > children.contribution.total:
+        rule = f"at most {children.contribution.total}, as the limits of the data set leave"
         raise InvalidParameter("children", kept, rule)
     make = build or (lambda each, attributes: MaximumSpanningTree.calibrated(each, attributes=attributes))
-    budget, touched = spending_within(target), Fraction(parents.unit.touched)
-    half = (PureDP if budget.pure is not None else ZCDP)(amount_of(budget) / 2)
+    half, touched = Purse.within(target) / 2, parents.contribution.touched
     above, below = parents_of(parents, children, kept), children_of(parents, children, kept)
     release = CountedFamilies(
         parents=parents,
         children=children,
         most=kept,
-        of_parents=make(per_count(half, touched), attributes_of(above)),
-        of_children=make(per_count(half, touched * kept), attributes_of(below)),
+        of_parents=make(half.per(touched).loss, above.attributes),
+        of_children=make(half.per(touched * kept).loss, below.attributes),
     )
     if not release.loss(1) <= target:
         raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {target}")
@@ -236,7 +230,7 @@ def children_of(parents: Cells, children: Cells, most: int) -> Cells:
 
 def _rows_of(cells: Cells, prefix: str, most: int) -> Relation:
     """Return rows as codes that count at all, at most so many of each person."""
-    coded = Margins(cells, ()).rows
+    coded = Margins(cells, ((0,),)).rows
     names = tuple(f"{prefix}{place}" for place in range(len(cells.axes)))
     renamed = Project(coded, tuple((name, Name(code)) for name, code in zip(names, coded.columns, strict=True)))
     return Bounded(renamed, (), Limits(rows=most), names)

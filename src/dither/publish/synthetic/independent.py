@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -20,11 +22,9 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
-from dither.publish.synthetic.records import records_of
 
 
 def _examples() -> Iterator[Example]:

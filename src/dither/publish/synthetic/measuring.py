@@ -24,6 +24,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import model_cells
 from dither.exact import Field, Number, sqrt_up
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import Records, counts_of
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
@@ -35,10 +37,8 @@ from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 from dither.privacy.plans import Part
 from dither.publish.histograms.common import Floats, Node, variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging
-from dither.publish.synthetic.records import Records, counts_of
 
 #: Steps of a score per record.
 STEPS: Final = 64

@@ -16,16 +16,17 @@ from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter, NotFitted
 from dither.exact import Number
+from dither.lift.attributes import Attributes
+from dither.lift.lifted import Lifted
+from dither.lift.margins import Margins
 from dither.mechanisms import perform
 from dither.privacy import ROW, Loss, Unit, stated_loss
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
 from dither.publish.synthetic.boosting import BoostedQueries
 from dither.publish.synthetic.columns import Coding, attributes_of, codings_of
 from dither.publish.synthetic.constraints import Constraint, Determined, check_constraints
 from dither.publish.synthetic.copula import GaussianCopula
-from dither.publish.synthetic.counted import CountedRecords, synthesised
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.jtree import JunctionTreeSynthesis
@@ -80,7 +81,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
 class PlannedSynthesis:
     """A release that is priced and not yet made."""
 
-    release: CountedRecords
+    release: Lifted
     codings: tuple[Coding, ...]
     columns: tuple[tuple[str, Kind], ...]
     constraints: tuple[Constraint, ...]
@@ -140,7 +141,11 @@ def plan_synthesis(
     cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other)
     attributes = attributes_of(codings)
     used = chosen(method, loss, attributes)
-    release = synthesised(cells, loss, lambda each: METHODS[used].calibrated(each, attributes=attributes))
+    release = Lifted.calibrated(
+        loss,
+        source=Margins.of_pairs(cells),
+        build=lambda each: METHODS[used].calibrated(each, attributes=attributes),
+    )
     shown = tuple((coding.column, coding.kind) for coding in everything)
     label = table if isinstance(table, str) else (name or _TABLE)
     return PlannedSynthesis(release, codings, shown, tuple(constraints), used, label)

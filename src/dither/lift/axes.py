@@ -1,12 +1,9 @@
-"""Cells: from declared columns of a data set to the counts of a histogram or a contingency table.
+"""Axes: from a declared column to the cells of one dimension of a table of counts.
 
 An ``Axis`` says into which cell a row falls, by public facts alone: declared categories, declared bounds, bins that the
-request names. ``Cells`` is one or more axes over private rows; it knows its shape and how far its counts move when one
-unit of the data set comes, goes or is replaced, and it has an engine count them. Nothing here adds noise:
-``publish.counted`` does.
-
-Every value of a column falls into exactly one cell or is dropped, and the request says which: bins neither overlap nor
-leave gaps, and values beyond the bins count in the end bins (``outside="ends"``) or not at all (``"drop"``).
+request names. Every value of a column falls into exactly one cell or is dropped, and the request says which: bins
+neither overlap nor leave gaps, and values beyond the bins count in the end bins (``outside="ends"``) or not at all
+(``"drop"``).
 """
 
 from __future__ import annotations
@@ -16,55 +13,21 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dither.data import (
-    Aggregated,
-    Aggregation,
-    Bounded,
-    Call,
-    Case,
-    Column,
-    CountRows,
-    DataSet,
-    Expression,
-    Filter,
-    Keep,
-    Kind,
-    Limits,
-    Literal,
-    Name,
-    OneOf,
-    Relation,
-    Scan,
-)
-from dither.data.expressions import Value, kind_of, names_in
+from dither.data import Call, Case, Column, Expression, Kind, Literal, Name
+from dither.data.expressions import Value
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.publish.histograms.common import MOST_CELLS
-from dither.publish.queries.groups import canonical, first_number
-from dither.publish.queries.joins import check_relation
-from dither.publish.queries.sensitivity import (
-    Contribution,
-    Sensitivity,
-    contribution,
-    effective_limits,
-    of_rows,
-    within_structure,
-)
 
 ENDS, DROP = "ends", "drop"
+#: Cells of a histogram that is held as an array; beyond, ask for marginals, or for keys that are discovered.
+MOST_CELLS: Final = 2**24
 #: Bins with edges of their own; evenly spaced ones have no such limit.
 _MOST_EDGES: Final = 4096
-#: Lists of values that one statement joins to; engines keep few of them at hand.
-_MOST_LISTS: Final = 4
 _NOTHING: Final = Literal(None, Kind.INTEGER)
-_TOO_MANY = (
+TOO_MANY: Final = (
     f"at most {MOST_CELLS} cells together, since they are held as one table; for more ask for marginals of the columns "
     "(session.marginals), which are never written out together, for a histogram by the method 'sparse-histogram', or "
     "for groups in SQL that are discovered"
@@ -109,154 +72,6 @@ class Axis:
         return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
 
 
-@dataclass(frozen=True)
-@typed
-class Cells:
-    """A table of counts of private rows.
-
-    Args:
-        dataset: the schema, which has the unit and the limits.
-        relation: the private rows.
-        axes: into which cell a row falls, along each dimension.
-
-    """
-
-    dataset: DataSet
-    relation: Relation
-    axes: tuple[Axis, ...]
-
-    def __post_init__(self) -> None:
-        """Refuse a table without cells, with too many, or with one column twice."""
-        names = [axis.name for axis in self.axes]
-        if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
-            raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
-        check_relation(self.relation, self.dataset)
-        for axis in self.axes:
-            kind_of(axis.value, self.relation.columns)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """How many cells each axis has."""
-        return tuple(axis.size for axis in self.axes)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns."""
-        return tuple(axis.name for axis in self.axes)
-
-    def check_dense(self) -> None:
-        """Refuse more cells than can be held at once, and name what can be done instead."""
-        if math.prod(self.shape) > MOST_CELLS:
-            raise InvalidParameter("columns", f"{math.prod(self.shape)} cells", _TOO_MANY)
-
-    @cached_property
-    def limits(self) -> Limits:
-        """How much of one person counts."""
-        return effective_limits(self.dataset, within_structure(Limits(), self.relation))
-
-    @cached_property
-    def unit(self) -> Contribution:
-        """How much of one unit counts."""
-        return contribution(self.dataset, self.limits, math.prod(self.shape))
-
-    @cached_property
-    def sensitivity(self) -> Sensitivity:
-        """How far all counts move together when one unit comes, goes or is replaced."""
-        return of_rows(self.unit, 0, 1, math.prod(self.shape))
-
-    @cached_property
-    def asked(self) -> Aggregation:
-        """What an engine is asked for: how many rows of those that count fall into each cell that has any."""
-        relation = self.relation
-        for axis in self.axes:
-            if axis.is_numbered:
-                relation = Filter(relation, Call("not", (Call("is_null", (axis.value,)),)))
-            else:
-                relation = listed_rows(relation, axis, len(self.axes))
-        keys = tuple(axis.value for axis in self.axes)
-        if self.dataset.protects_persons:
-            used = frozenset().union(*map(names_in, keys))
-            order = tuple(name for name in relation.columns if name in used)
-            relation = Bounded(relation, keys, self.limits, order)
-        return Aggregation(relation, keys, (CountRows(),))
-
-    def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the places and the counts of the cells that an engine found rows in; odd rows are as if not there."""
-        kinds = [kind_of(axis.value, self.relation.columns) for axis in self.axes]
-        known = [
-            None if axis.is_numbered else {canonical((label,), (kind,)): place for place, label in _numbered(axis)}
-            for axis, kind in zip(self.axes, kinds, strict=True)
-        ]
-        places, counts = [], []
-        for key, numbers in zip(answer.keys, answer.measures, strict=False):
-            values = canonical(key, kinds)
-            if values is None:
-                continue
-            place = [
-                _number(value, axis.size) if labels is None else labels.get((value,))
-                for value, axis, labels in zip(values, self.axes, known, strict=True)
-            ]
-            if None not in place:
-                places.append(place)
-                counts.append(max(first_number(numbers), 0))
-        where = np.array(places, dtype=np.int64).reshape(-1, len(self.axes))
-        return where, np.array(counts, dtype=np.int64)
-
-    def table(self, answer: Aggregated) -> NDArray[np.int64]:
-        """Return the counts of all cells, of this shape."""
-        places, counts = self.filled(answer)
-        table = np.zeros(self.shape, dtype=np.int64)
-        table[tuple(places.T)] = counts
-        return table
-
-
-def cells_of(
-    dataset: DataSet,
-    table: str | Relation,
-    columns: str | Sequence[str],
-    bins: Any = None,
-    *,
-    outside: str | None = None,
-) -> Cells:
-    """Return the cells of one or more declared columns.
-
-    Args:
-        dataset: the schema.
-        table: the name of a private table, or rows of private tables.
-        columns: a name, or several: one axis each.
-        bins: for one column a number of bins of equal width, the edges of bins, pairs of ends, or a list of values; for
-            several a mapping of names to these. What is left out has its declared values as cells.
-        outside: what becomes of values beyond the bins: "ends" counts them in the first and the last bin, "drop" does
-            not count them. May be left out where bins hold all that is declared possible: then it is "ends" for bounds
-            and "drop" for categories. NULL is a cell of its own where single values of a nullable column are the cells,
-            and otherwise not counted.
-
-    """
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    given = bins if isinstance(bins, dict) else ({names[0]: bins} if len(names) == 1 else {})
-    if not isinstance(bins, dict) and bins is not None and len(names) != 1:
-        raise InvalidParameter("bins", bins, "a mapping of column names where there is more than one column")
-    if unknown := [name for name in given if name not in names]:
-        raise InvalidParameter("bins", unknown, f"for columns that are asked for: {', '.join(names)}")
-    if outside not in (None, ENDS, DROP):
-        raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
-    relation, declared = source_of(dataset, table)
-    return Cells(dataset, relation, tuple(axis_of(declared(name), given.get(name), outside) for name in names))
-
-
-def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:
-    """Return the rows whose value is one of the labels of an axis, NULL included; ``lists`` as there are such axes."""
-    labels = axis.labels or ()
-    if lists <= _MOST_LISTS:
-        return Keep(relation, (axis.value,), tuple((label,) for label in labels))
-    kind = kind_of(axis.value, relation.columns)
-    known = tuple(Literal(label, kind) for label in labels if label is not None)
-    is_listed: Expression = OneOf(axis.value, known)
-    if len(known) < len(labels):
-        is_listed = Call("or", (Call("is_null", (axis.value,)), is_listed))
-    return Filter(relation, is_listed)
-
-
 def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axis:
     """Return the axis of a declared column; see ``cells_of``.
 
@@ -269,23 +84,6 @@ def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axi
     if bins is None or (isinstance(bins, int) and not isinstance(bins, bool)):
         return _even(column, bins, outside)
     return _between(column, _edges(column, bins), outside)
-
-
-def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
-    """Return the private rows that are meant, and what finds the declaration of a column of theirs."""
-    if isinstance(table, Relation):
-        check_relation(table, dataset)
-        below = table
-        while not isinstance(below, Scan):
-            inner = getattr(below, "relation", None)
-            if inner is None:
-                raise InvalidParameter("table", type(below).__name__, "the rows of one table, filtered if need be")
-            below = inner
-        return table, below.table.column
-    found = dataset.table(table)
-    if found.is_public:
-        raise InvalidParameter("table", table, "a private table: a public one needs no privacy")
-    return Scan(found), found.column
 
 
 def _listed(column: Column, bins: Any, outside: str | None) -> Axis:
@@ -318,7 +116,7 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     low, high = _bounds(column)
     many = None if bins is None else whole(f"bins of {column.name}", bins, least=1)
     if many is not None and many > MOST_CELLS:
-        raise InvalidParameter(f"bins of {column.name}", bins, _TOO_MANY)
+        raise InvalidParameter(f"bins of {column.name}", bins, TOO_MANY)
     value, lowest, highest = _as_number(column, low, high)
     if column.kind is Kind.REAL:
         if many is None:
@@ -334,7 +132,7 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
     span = int(highest) - int(lowest) + 1
     each = span if many is None else many
     if each > MOST_CELLS:
-        raise InvalidParameter(f"bins of {column.name}", f"{each} values", _TOO_MANY)
+        raise InvalidParameter(f"bins of {column.name}", f"{each} values", TOO_MANY)
     if each > span:
         rule = f"at most {span}: more bins than values leave some that nothing can fall into"
         raise InvalidParameter(f"bins of {column.name}", bins, rule)
@@ -439,14 +237,6 @@ def _later(start: Any, steps: int) -> Any:
     return start + datetime.timedelta(days=steps) if isinstance(start, datetime.date) else start + steps
 
 
-def _numbered(axis: Axis) -> list[tuple[int, Value]]:
-    return list(enumerate(axis.labels or ()))
-
-
-def _number(value: Value, size: int) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size else None
-
-
 def _whole(value: int) -> Literal:
     return Literal(value, Kind.INTEGER)
 
@@ -455,4 +245,4 @@ def _real(value: float) -> Literal:
     return Literal(float(value), Kind.REAL)
 
 
-register_records(Axis, Cells)
+register_records(Axis)

@@ -10,7 +10,7 @@ of the request alone:
   combination that occurs, so never more than there are rows, and the marginals are added up from these.
 
 All statements ask for the same rows: those that lie in a cell of every column, and of each person as many as the limits
-leave. Nothing here adds noise: ``publish.counted_marginals`` does, and is the only caller.
+leave. Nothing here adds noise.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ from dither.data import (
     Call,
     Case,
     CountRows,
+    DataSet,
     Expression,
     Filter,
     Kind,
@@ -40,12 +42,20 @@ from dither.data import (
     Project,
     Relation,
 )
+from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value, kind_of
+from dither.data.returned import canonical, first_number
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.covering import merged
-from dither.publish.queries.groups import canonical, first_number
-from dither.publish.tables import Axis, Cells, listed_rows
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.axes import Axis
+from dither.lift.blocks import merged
+from dither.lift.cells import Cells, listed_rows
+from dither.lift.records import Records
+from dither.lift.source import Source
+from dither.mechanisms.core import Mechanism
+from dither.privacy import RECORDS, ROW, ROW_EXCHANGED, Distance
 
 Codes = NDArray[np.int64]
 
@@ -74,22 +84,61 @@ class Block:
 
 @dataclass(frozen=True)
 @typed
-class Margins:
-    """Marginals of private rows.
+class Margins(Source[Records]):
+    """Private rows that stay in their engine, which counts the marginals that a method asks for.
 
     Args:
         cells: the rows, and the cells of each column; any number of them together.
-        sets: the columns of each marginal, as places among those of ``cells``, in increasing order.
+        sets: the marginals that are counted together as soon as one of them is asked for, each by the places of its
+            columns among those of ``cells``, in increasing order. Others are counted one by one.
 
     """
 
     cells: Cells
     sets: tuple[Axes, ...]
 
-    @cached_property
+    def __post_init__(self) -> None:
+        width = len(self.cells.axes)
+        for axes in self.sets:
+            if list(axes) != sorted(set(axes)) or not all(0 <= axis < width for axis in axes):
+                raise InvalidParameter("sets", axes, f"increasing places of columns, below {width}")
+        if not self.sets:
+            raise InvalidParameter("sets", self.sets, "at least one marginal")
+
+    @classmethod
+    def of_pairs(cls, cells: Cells) -> Margins:
+        """Return the source that counts all columns and all pairs of them together."""
+        width = range(len(cells.axes))
+        return cls(cells, (*((axis,) for axis in width), *itertools.combinations(width, 2)))
+
+    @property
+    def dataset(self) -> DataSet:
+        """The schema."""
+        return self.cells.dataset
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return what the engine is asked for first."""
+        return self.asked
+
+    def read(self, engine: Engine) -> Records:
+        """Return records that the engine counts; which statements are put follows from the marginals asked for."""
+        return _EngineRecords(self, engine)
+
+    def moves(self) -> dict[Distance, Fraction]:
+        """Return how many records one unit adds and removes together, or exchanges for as many others."""
+        together, exchanged = self.cells.sensitivity.l1, Fraction(self.cells.contribution.total)
+        return {RECORDS: together, ROW: together, ROW_EXCHANGED: exchanged}
+
+    def check(self, method: Mechanism[Any, Any]) -> None:
+        """Refuse a method for other columns."""
+        super().check(method)
+        if getattr(method, "attributes", None) != self.attributes:
+            raise InvalidParameter("method", method.name, f"a method on the columns {', '.join(self.cells.names)}")
+
+    @property
     def attributes(self) -> Attributes:
         """The columns and how many cells each has."""
-        return Attributes(self.cells.names, self.cells.shape)
+        return self.cells.attributes
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -200,6 +249,29 @@ class Margins:
         return lambda value: value if type(value) is int and 0 <= value < limit else None
 
 
+class _EngineRecords:
+    """Records that an engine holds."""
+
+    def __init__(self, margins: Margins, engine: Engine) -> None:
+        self._margins, self._engine = margins, engine
+        self._counted: dict[Axes, Codes] = {}
+
+    @property
+    def attributes(self) -> Attributes:
+        """Names and sizes."""
+        return self._margins.attributes
+
+    def count(self, axes: Axes) -> Codes:
+        """Return a marginal."""
+        known = axes in self._margins.sets
+        if not axes and not known:
+            return np.asarray(self.count((0,)).sum())
+        if axes not in self._counted:
+            margins = self._margins if known else Margins(self._margins.cells, (axes,))
+            self._counted.update(margins.tables([self._engine.aggregate(asked) for asked in margins.asked]))
+        return self._counted[axes]
+
+
 def packed(sizes: Sequence[int], axes: Axes, apart: Collection[int] = ()) -> tuple[Axes, ...]:
     """Return the axes in order, in groups of a number of cells below 2^62 each; those ``apart`` by themselves.
 
@@ -285,3 +357,6 @@ def _code(place: int) -> str:
 
 def _whole(value: int) -> Literal:
     return Literal(value, Kind.INTEGER)
+
+
+register_records(Margins)

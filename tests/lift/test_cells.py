@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from dither.data import Column, DataSet, Kind, Table
+from dither.data.examples import clinic, neighbours_of
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
+from dither.lift.axes import Axis, axis_of
+from dither.lift.cells import Cells, cells_of
 from dither.privacy import ROW, ROW_REPLACED
-from dither.publish.queries.examples import clinic, neighbours_of
-from dither.publish.tables import Axis, Cells, axis_of, cells_of
 
 AGE = Column("age", Kind.INTEGER, lower=0, upper=9)
 COST = Column("cost", Kind.REAL, lower=0, upper=1)

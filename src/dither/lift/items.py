@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
@@ -32,13 +33,16 @@ from dither.data import (
     Relation,
     Sum,
 )
-from dither.data.wire import decode, encode, register_records
+from dither.data.engines.protocol import Engine
+from dither.data.joins import check_relation
+from dither.data.returned import first_number
+from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.mechanisms.spec import Codec, register_codec
-from dither.publish.queries.groups import first_number
-from dither.publish.queries.joins import check_relation
-from dither.publish.tables import Axis
+from dither.lift.axes import Axis
+from dither.lift.source import Source
+from dither.mechanisms.core import Mechanism
+from dither.privacy import RECORDS, Distance
 
 #: Items of one whole number.
 _PACKED: Final = 48
@@ -50,7 +54,7 @@ _ITEM, _MASK, _MANY = "item", "mask", "many"
 
 @dataclass(frozen=True)
 @typed
-class ItemTable:
+class ItemTable(Source[NDArray[np.bool_]]):
     """Private rows, each of a person and an item.
 
     Args:
@@ -75,10 +79,23 @@ class ItemTable:
                 f"items of {self.item.name}", self.item.size, f"at most {MOST_ITEMS} numbered values"
             )
 
-    @property
-    def moved(self) -> int:
-        """How many transactions one person brings or takes away: two where persons are replaced."""
-        return 2 if self.dataset.is_replaced else 1
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return the one statement that counts persons by their items."""
+        return (self.asked,)
+
+    def read(self, engine: Engine) -> NDArray[np.bool_]:
+        """Return transactions, a row for each person and a column for each item."""
+        return self.records(engine.aggregate(self.asked))
+
+    def moves(self) -> dict[Distance, Fraction]:
+        """Return how many transactions one person brings or takes away: two where persons are replaced."""
+        return {RECORDS: Fraction(2 if self.dataset.is_replaced else 1)}
+
+    def check(self, method: Mechanism[Any, Any]) -> None:
+        """Refuse a method for other items."""
+        super().check(method)
+        if getattr(getattr(method, "taxonomy", None), "size", None) != self.item.size:
+            raise InvalidParameter("method", method.name, f"a method for {self.item.size} items")
 
     @cached_property
     def asked(self) -> Aggregation:
@@ -133,12 +150,4 @@ def _whole(value: int) -> Literal:
     return Literal(value, Kind.INTEGER)
 
 
-def _read(record: Any) -> ItemTable:
-    table = decode(record)
-    if not isinstance(table, ItemTable):
-        raise InvalidParameter("item_table", type(table).__name__, "an ItemTable")
-    return table
-
-
 register_records(ItemTable)
-register_codec("item_table", Codec(ItemTable, encode, _read))

@@ -1,66 +1,59 @@
-"""Models of a curator's rows: an estimator is priced by public facts, charged to the ledger, and only then learns.
+"""Learners over a data set: from an estimator and declared columns to a release that a session can price.
 
-What is public comes from the schema: bounds of columns, classes of a target. Of each person as many rows count as the
-limits leave; a release that protects one row at some loss protects a person with k rows at what k rows lose, and that
-is what is charged. Nothing here raises because of a row.
+What is public comes from the schema: bounds of columns, classes of a label. Of each person as many rows count as the
+limits leave; a learner that protects one row at some loss protects a person with k rows at what k rows lose, and that
+is what is charged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dither.data import Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation
-from dither.data.engines.protocol import Engine
-from dither.data.schema import Column, as_real
+from dither.data import DataSet, Kind, Relation
+from dither.data.examples import clinic
+from dither.data.schema import Column, as_real, person_unit
 from dither.errors import InvalidParameter, MissingExtra
-from dither.learn.cells import number_of
-from dither.mechanisms import perform
-from dither.privacy import ROW_REPLACED, Loss
-from dither.publish.queries.groups import first_number
-from dither.publish.queries.sensitivity import contribution, effective_limits, within_structure
-from dither.publish.tables import source_of
+from dither.learn.linear.descent import GradientDescent
+from dither.learn.models import Model
+from dither.lift.cells import source_of
+from dither.lift.lifted import Lifted, example_of
+from dither.lift.rows import NUMBERS, Rows
+from dither.mechanisms.registry import Example, add_examples
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, PureDP
 
-_NUMBERS = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL)
+
+def _examples() -> Iterator[Example]:
+    person, swapped = person_unit("person"), person_unit("person", replaced=True)
+    common: dict[str, Any] = {"lower": [0.0, 0.0], "upper": [10.0, 128.0], "classes": 2, "steps": 1}
+    for unit, loss in ((person, PureDP(1)), (swapped, ZCDP("1/8")), (ROW_REPLACED, PureDP(1))):
+        dataset = clinic(unit)
+        relation, _ = source_of(dataset, "visits")
+        rows = Rows(dataset, relation, ("cost", "age"), "site", ("north", "south"))
+        row_unit = ROW_REPLACED if unit == ROW_REPLACED else ROW
+        yield example_of(rows, GradientDescent.calibrated(loss, **common, unit=row_unit))
+
+
+add_examples(Lifted.name, _examples)
 
 
 @dataclass(frozen=True)
 class PlannedFit:
-    """A release that is priced and not yet made."""
+    """An estimator, and the release of its model."""
 
     estimator: Any
-    mechanism: Any
-    aggregation: Aggregation
+    mechanism: Lifted
     loss: Loss
-    unit: str
-    is_classifier: bool
-
-    def learn(self, engine: Engine) -> dict[str, Any]:
-        """Return the released model of the rows that the engine holds, as plain values."""
-        answer = engine.aggregate(self.aggregation)
-        rows = [
-            row
-            for row, numbers in zip(answer.keys, answer.measures, strict=False)
-            for _ in range(first_number(numbers))
-        ]
-        width = len(self.aggregation.keys) - 1
-        values = np.array([[_number(cell) for cell in row[:width]] for row in rows], dtype=np.float64)
-        labels = np.empty(len(rows), dtype=object)
-        labels[:] = [row[width] if self.is_classifier else _number(row[width]) for row in rows]
-        _, private = self.estimator.prepare(values.reshape(len(rows), width), labels)
-        record: dict[str, Any] = perform(self.mechanism, private).to_record()
-        return record
 
     def adopt(self, record: dict[str, Any], receipt: str) -> Any:
         """Return the estimator with the released model; what follows is post-processing."""
-        from dither.learn.models import Model
-
-        fitted = self.estimator.adopt(Model.from_record(record), self.mechanism, receipt)
+        fitted = self.estimator.adopt(Model.from_record(record), self.mechanism.method, receipt)
         # What was stated is a loss for one row: a person is charged for all rows that count.
-        fitted.privacy_ = replace(fitted.privacy_, loss=self.loss, stated=self.loss, unit=self.unit)
+        unit = str(self.mechanism.distance)
+        fitted.privacy_ = replace(fitted.privacy_, loss=self.loss, stated=self.loss, unit=unit)
         return fitted
 
 
@@ -78,7 +71,7 @@ def plan_fit(
 
     """
     try:
-        from sklearn.base import clone, is_classifier
+        from sklearn.base import clone
 
         from dither.learn.base import PrivateEstimator
     except ImportError:
@@ -93,25 +86,19 @@ def plan_fit(
     known = copied.get_params(deep=False)
     if "bounds" in known and known["bounds"] is None:
         copied.set_params(bounds=[_bounds(declared(name)) for name in names])
-    if "target_bounds" in known and wanted.kind not in _NUMBERS:
+    if "target_bounds" in known and wanted.kind not in NUMBERS:
         raise InvalidParameter("target", target, "a column of numbers, or true and false, for a regression")
     if "target_bounds" in known and known["target_bounds"] is None:
         copied.set_params(target_bounds=_bounds(wanted))
     if "classes" in known and known["classes"] is None:
         copied.set_params(classes=_classes(wanted))
     # No rows yet: this sets how many columns there are, and refuses what is not declared.
-    mechanism, _ = copied.prepare(np.empty((0, len(names))), np.empty(0, dtype=object))
-    if mechanism.distance == ROW_REPLACED and not dataset.is_replaced:
-        raise InvalidParameter("unit", copied.unit, "'row', for a data set whose units come and go")
-    limits = effective_limits(dataset, within_structure(Limits(), relation))
-    unit = contribution(dataset, limits, 1)
-    if dataset.protects_persons:
-        relation = Bounded(relation, (), limits, (*names, target))
-    rows = unit.total * (unit.touched if mechanism.distance != ROW_REPLACED else 1)
-    aggregation = Aggregation(relation, tuple(map(Name, (*names, target))), (CountRows(),))
-    return PlannedFit(
-        copied, mechanism, aggregation, mechanism.loss(rows), str(dataset.unit), bool(is_classifier(copied))
-    )
+    method, _ = copied.prepare(np.empty((0, len(names))), np.empty(0, dtype=object))
+    known_classes = copied.declared_classes()
+    classes = None if known_classes is None else tuple(known_classes.tolist())
+    rows = Rows(dataset, relation, names, target, classes, copied.threshold_of_numbers())
+    mechanism = Lifted(source=rows, method=method)
+    return PlannedFit(copied, mechanism, mechanism.loss(1))
 
 
 def _features(
@@ -119,7 +106,7 @@ def _features(
 ) -> tuple[str, ...]:
     if features is None:
         others = [name for name in relation.columns if name != target and name not in persons]
-        names = tuple(name for name in others if declared(name).kind in _NUMBERS)
+        names = tuple(name for name in others if declared(name).kind in NUMBERS)
     else:
         names = tuple(features)
     if isinstance(features, str) or not names or len(set(names)) != len(names) or target in names:
@@ -128,7 +115,7 @@ def _features(
         if name in persons:
             raise InvalidParameter("features", name, "without the privacy id: it says who a row is about")
     for name in names:
-        if declared(name).kind not in _NUMBERS:
+        if declared(name).kind not in NUMBERS:
             raise InvalidParameter("features", name, "columns of numbers, or true and false")
     return names
 
@@ -149,7 +136,3 @@ def _classes(column: Column) -> list[Any]:
     if values is None:
         raise InvalidParameter(f"categories of {column.name}", None, "declared, or classes given to the estimator")
     return [value for value in values if value is not None]
-
-
-def _number(cell: Any) -> float:
-    return float("nan") if isinstance(cell, str) else number_of(cell)

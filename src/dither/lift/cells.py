@@ -1,0 +1,296 @@
+"""Cells: the counts of a histogram or a contingency table of private rows.
+
+``Cells`` is one or more axes over private rows. It knows its shape and how far its counts move when one unit of the
+data set comes, goes or is replaced, and it has an engine count them. Nothing here adds noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.data import (
+    Aggregated,
+    Aggregation,
+    Bounded,
+    Call,
+    CountRows,
+    DataSet,
+    Expression,
+    Filter,
+    Keep,
+    Limits,
+    Literal,
+    OneOf,
+    Relation,
+    Scan,
+)
+from dither.data.contribution import (
+    Contribution,
+    Sensitivity,
+    contribution,
+    effective_limits,
+    of_rows,
+    within_structure,
+)
+from dither.data.engines.protocol import Engine
+from dither.data.expressions import Value, kind_of, names_in
+from dither.data.joins import check_relation
+from dither.data.returned import canonical, first_number
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
+from dither.exact import typed
+from dither.lift.attributes import Attributes
+from dither.lift.axes import DROP, ENDS, MOST_CELLS, TOO_MANY, Axis, axis_of
+from dither.lift.source import Source
+from dither.mechanisms.core import Mechanism
+from dither.privacy import L1, L2, RECORDS, ROW, Distance
+
+#: Lists of values that one statement joins to; engines keep few of them at hand.
+_MOST_LISTS: Final = 4
+
+
+@dataclass(frozen=True)
+@typed
+class Cells(Source[NDArray[np.int64]]):
+    """A table of counts of private rows: what methods on counts are lifted to.
+
+    Args:
+        dataset: the schema, which has the unit and the limits.
+        relation: the private rows.
+        axes: into which cell a row falls, along each dimension.
+
+    """
+
+    dataset: DataSet
+    relation: Relation
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a table without cells, with too many, or with one column twice."""
+        names = [axis.name for axis in self.axes]
+        if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
+            raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
+        check_relation(self.relation, self.dataset)
+        for axis in self.axes:
+            kind_of(axis.value, self.relation.columns)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells each axis has."""
+        return tuple(axis.size for axis in self.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(axis.name for axis in self.axes)
+
+    @cached_property
+    def attributes(self) -> Attributes:
+        """The columns and how many cells each has, as methods on coded tables know them."""
+        return Attributes(self.names, self.shape)
+
+    def check_dense(self) -> None:
+        """Refuse more cells than can be held at once, and name what can be done instead."""
+        if math.prod(self.shape) > MOST_CELLS:
+            raise InvalidParameter("columns", f"{math.prod(self.shape)} cells", TOO_MANY)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How much of one person counts."""
+        return effective_limits(self.dataset, within_structure(Limits(), self.relation))
+
+    @cached_property
+    def contribution(self) -> Contribution:
+        """How much of one unit counts."""
+        return contribution(self.dataset, self.limits, math.prod(self.shape))
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far all counts move together when one unit comes, goes or is replaced."""
+        return of_rows(self.contribution, 0, 1, math.prod(self.shape))
+
+    @cached_property
+    def asked(self) -> Aggregation:
+        """What an engine is asked for: how many rows of those that count fall into each cell that has any."""
+        relation = self.relation
+        for axis in self.axes:
+            if axis.is_numbered:
+                relation = Filter(relation, Call("not", (Call("is_null", (axis.value,)),)))
+            else:
+                relation = listed_rows(relation, axis, len(self.axes))
+        keys = tuple(axis.value for axis in self.axes)
+        if self.dataset.protects_persons:
+            used = frozenset().union(*map(names_in, keys))
+            order = tuple(name for name in relation.columns if name in used)
+            relation = Bounded(relation, keys, self.limits, order)
+        return Aggregation(relation, keys, (CountRows(),))
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return the one statement that counts rows by cells; a table that cannot be held is refused."""
+        self.check_dense()
+        return (self.asked,)
+
+    def read(self, engine: Engine) -> NDArray[np.int64]:
+        """Return the counts of all cells."""
+        return self.table(engine.aggregate(self.asked))
+
+    def moves(self) -> dict[Distance, Fraction]:
+        """Return how far one unit moves all counts together."""
+        return {L1: self.sensitivity.l1, L2: self.sensitivity.l2}
+
+    def check(self, method: Mechanism[Any, Any]) -> None:
+        """Refuse a method on something else than counts, and a table that cannot be held."""
+        super().check(method)
+        self.check_dense()
+
+    def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the places and the counts of the cells that an engine found rows in; odd rows are as if not there."""
+        kinds = [kind_of(axis.value, self.relation.columns) for axis in self.axes]
+        known = [
+            None if axis.is_numbered else {canonical((label,), (kind,)): place for place, label in _numbered(axis)}
+            for axis, kind in zip(self.axes, kinds, strict=True)
+        ]
+        places, counts = [], []
+        for key, numbers in zip(answer.keys, answer.measures, strict=False):
+            values = canonical(key, kinds)
+            if values is None:
+                continue
+            place = [
+                _number(value, axis.size) if labels is None else labels.get((value,))
+                for value, axis, labels in zip(values, self.axes, known, strict=True)
+            ]
+            if None not in place:
+                places.append(place)
+                counts.append(max(first_number(numbers), 0))
+        where = np.array(places, dtype=np.int64).reshape(-1, len(self.axes))
+        return where, np.array(counts, dtype=np.int64)
+
+    def table(self, answer: Aggregated) -> NDArray[np.int64]:
+        """Return the counts of all cells, of this shape."""
+        places, counts = self.filled(answer)
+        table = np.zeros(self.shape, dtype=np.int64)
+        table[tuple(places.T)] = counts
+        return table
+
+
+def cells_of(
+    dataset: DataSet,
+    table: str | Relation,
+    columns: str | Sequence[str],
+    bins: Any = None,
+    *,
+    outside: str | None = None,
+) -> Cells:
+    """Return the cells of one or more declared columns.
+
+    Args:
+        dataset: the schema.
+        table: the name of a private table, or rows of private tables.
+        columns: a name, or several: one axis each.
+        bins: for one column a number of bins of equal width, the edges of bins, pairs of ends, or a list of values; for
+            several a mapping of names to these. What is left out has its declared values as cells.
+        outside: what becomes of values beyond the bins: "ends" counts them in the first and the last bin, "drop" does
+            not count them. May be left out where bins hold all that is declared possible: then it is "ends" for bounds
+            and "drop" for categories. NULL is a cell of its own where single values of a nullable column are the cells,
+            and otherwise not counted.
+
+    """
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    given = bins if isinstance(bins, dict) else ({names[0]: bins} if len(names) == 1 else {})
+    if not isinstance(bins, dict) and bins is not None and len(names) != 1:
+        raise InvalidParameter("bins", bins, "a mapping of column names where there is more than one column")
+    if unknown := [name for name in given if name not in names]:
+        raise InvalidParameter("bins", unknown, f"for columns that are asked for: {', '.join(names)}")
+    if outside not in (None, ENDS, DROP):
+        raise InvalidParameter("outside", outside, f"'{ENDS}' or '{DROP}'")
+    relation, declared = source_of(dataset, table)
+    return Cells(dataset, relation, tuple(axis_of(declared(name), given.get(name), outside) for name in names))
+
+
+def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:
+    """Return the rows whose value is one of the labels of an axis, NULL included; ``lists`` as there are such axes."""
+    labels = axis.labels or ()
+    if lists <= _MOST_LISTS:
+        return Keep(relation, (axis.value,), tuple((label,) for label in labels))
+    kind = kind_of(axis.value, relation.columns)
+    known = tuple(Literal(label, kind) for label in labels if label is not None)
+    is_listed: Expression = OneOf(axis.value, known)
+    if len(known) < len(labels):
+        is_listed = Call("or", (Call("is_null", (axis.value,)), is_listed))
+    return Filter(relation, is_listed)
+
+
+def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
+    """Return the private rows that are meant, and what finds the declaration of a column of theirs."""
+    if isinstance(table, Relation):
+        check_relation(table, dataset)
+        below = table
+        while not isinstance(below, Scan):
+            inner = getattr(below, "relation", None)
+            if inner is None:
+                raise InvalidParameter("table", type(below).__name__, "the rows of one table, filtered if need be")
+            below = inner
+        return table, below.table.column
+    found = dataset.table(table)
+    if found.is_public:
+        raise InvalidParameter("table", table, "a private table: a public one needs no privacy")
+    return Scan(found), found.column
+
+
+def _numbered(axis: Axis) -> list[tuple[int, Value]]:
+    return list(enumerate(axis.labels or ()))
+
+
+def _number(value: Value, size: int) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < size else None
+
+
+@dataclass(frozen=True)
+@typed
+class SparseCells(Source["Counter[int]"]):
+    """The cells that have rows, by number, of a table that may have too many to be written out.
+
+    Args:
+        cells: which rows, and into which cell each falls; public.
+
+    """
+
+    cells: Cells
+
+    @property
+    def dataset(self) -> DataSet:
+        """The schema."""
+        return self.cells.dataset
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return the one statement that counts rows by cells."""
+        return (self.cells.asked,)
+
+    def read(self, engine: Engine) -> Counter[int]:
+        """Return how many rows each cell has that has any."""
+        places, counts = self.cells.filled(engine.aggregate(self.cells.asked))
+        numbers = np.ravel_multi_index(tuple(places.T), self.cells.shape)
+        return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+
+    def moves(self) -> dict[Distance, Fraction]:
+        """Return how many rows one unit adds and removes together."""
+        return {ROW: self.cells.sensitivity.l1, RECORDS: self.cells.sensitivity.l1}
+
+    def check(self, method: Mechanism[Any, Any]) -> None:
+        """Refuse a method for another number of cells."""
+        super().check(method)
+        size = math.prod(self.cells.shape)
+        if getattr(method, "cells", size) != size:
+            raise InvalidParameter("method", getattr(method, "cells", None), f"a method for {size} cells")
+
+
+register_records(Cells, SparseCells)
