@@ -37,7 +37,7 @@ def fresh(place: Path) -> Curator:
 def counted(curator: Curator, name: str = "few") -> int:
     session = curator.session(name)
     asked = Aggregation(Scan(session.dataset.table("t")), (), (CountRows(),))
-    found = session.open().aggregate(asked).measures[0][0]
+    found = session._open().aggregate(asked).measures[0][0]
     session.close()
     return int(found)
 

@@ -24,7 +24,7 @@ ROWS = [f"{person},{'heart' if person % 3 else 'skin'},{person % 50},n{person % 
 def exact(session: Session, *measures: Any) -> tuple[int, ...]:
     """Return exact measures of the visits, as the session's engine computes them."""
     asked = Aggregation(Scan(session.dataset.table("visits")), (), measures or (CountRows(),))
-    return session.open().aggregate(asked).measures[0]
+    return session._open().aggregate(asked).measures[0]
 
 
 def copies(curator: Curator) -> list[Path]:
@@ -100,7 +100,7 @@ def test_moments_at_the_ends_of_64_bits_are_null(curator: Curator, folder: Path,
     session = curator.session("odd")
     scan = Scan(session.dataset.table("odd"))
     for name in ("moment", "day"):
-        answer = session.open().aggregate(Aggregation(scan, (Name(name),), (CountRows(),)))
+        answer = session._open().aggregate(Aggregation(scan, (Name(name),), (CountRows(),)))
         found = {str(key[0])[:10]: counts[0] for key, counts in zip(answer.keys, answer.measures, strict=True)}
         assert found == {"1970-01-01": 1, "None": 4}
     session.close()
@@ -179,7 +179,7 @@ def test_an_engine_on_a_csv_file_reads_what_it_opened(folder: Path) -> None:
 def test_a_copy_that_is_replaced_fails_the_statement(
     session: Session, curator: Curator, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = session.open()
+    engine = session._open()
     (copy,) = copies(curator)
 
     def replace() -> None:
@@ -217,7 +217,7 @@ def test_a_copy_that_was_restored_from_a_backup_is_read_and_another_is_not(curat
     session.close()
     copy.write_bytes(copy.read_bytes()[:-4] + b"XXXX")
     with pytest.raises(EngineUnavailable, match="is not what was added; add it again"):
-        session.open()
+        session._open()
 
 
 def test_a_changed_file_is_a_new_edition_under_the_same_budget(curator: Curator, folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dither.curator.publishing import plan_histogram, plan_workload
+from dither.publish.count_tables import plan_histogram, plan_workload
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, InvalidParameter, KeyReused, Unanswerable
 from dither.lift.cells import cells_of
@@ -109,8 +109,8 @@ def test_a_histogram_over_more_cells_than_could_be_held(session: Session) -> Non
 def test_plans_keep_to_every_kind_of_loss(session: Session, loss: Loss) -> None:
     cells = cells_of(session.dataset, "visits", "waited", 12)
     for method in ("auto", "identity", "dawa", "privelet"):
-        assert plan_histogram(cells, loss, method=method).release.loss(1) <= loss
-    assert plan_workload(cells, Workload.prefixes(12), loss).release.loss(1) <= loss
+        assert plan_histogram(cells, loss, method=method).mechanism.loss(1) <= loss
+    assert plan_workload(cells, Workload.prefixes(12), loss).mechanism.loss(1) <= loss
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_bad_workloads_and_marginals_cost_nothing(session: Session) -> None:
 
 
 def test_labels_say_what_they_are() -> None:
-    from dither.curator.publishing import _kind
+    from dither.publish.count_tables import _kind
 
     days = datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1)
     assert [_kind(value) for value in (True, 1, 1.5, "a", *days)] == [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import subprocess
 import sys
 import threading
@@ -11,10 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from dither import learn
+from dither import Geometric, learn
 from dither.curator.folder import Curator
+from dither.curator.offers import Offers
 from dither.curator.session import Session
 from dither.data import DataSet
 from dither.data.engines import Engine
@@ -30,6 +33,8 @@ from dither.errors import (
     RequestSealed,
     Unanswerable,
 )
+from dither.lift import Rows, cells_of
+from dither.lift.offer import Offer
 from dither.privacy import PureDP
 from dither.publish.queries import QueryResult, Quote, plan_query
 from dither.publish.queries.builder import col
@@ -143,22 +148,50 @@ def test_disjoint_parts_are_paid_for_once(curator: Curator, folder: Path) -> Non
 
 def test_everything_that_releases_has_a_price_beforehand(session: Session, folder: Path) -> None:
     remove_rows(folder)
-    asked: list[Any] = [
-        lambda door: door.sql(COUNT, epsilon=1),
-        lambda door: door.histogram("visits", "ward", epsilon=1),
-        lambda door: door.marginals("visits", [["ward"]], epsilon=1),
-        lambda door: door.synthesize("visits", ["ward"], epsilon=1),
-        lambda door: door.anonymise("visits", ["ward"], epsilon=1),
+    offer, sites = session.offer, cells_of(session.dataset, "visits", "ward")
+    offers: list[Offer[Any]] = [
+        offer.sql(COUNT, epsilon=1),
+        offer.histogram("visits", "ward", epsilon=1),
+        offer.marginals("visits", [["ward"]], epsilon=1),
+        offer.synthesize("visits", ["ward"], epsilon=1),
+        offer.anonymise("visits", ["ward"], epsilon=1),
+        offer.method(Geometric(shape=sites.shape, scale=sites.sensitivity.l1), sites),
     ]
-    for ask in asked:
-        price = session.price(ask)
+    for one in offers:
+        price = session.quote(one)
         assert (price.loss.epsilon, price.fits) == (1, True)  # type: ignore[attr-defined]
-    assert not session.price(lambda door: door.sql(COUNT, epsilon=11)).fits
+    assert not session.quote(offer.sql(COUNT, epsilon=11)).fits
     assert session.balance().releases == 0
-    with pytest.raises(InvalidParameter, match="asks the session"):
-        session.price(lambda door: door.balance())
     with pytest.raises(EngineUnavailable):
         session.sql(COUNT, epsilon=1)
+
+
+def test_a_session_and_its_offers_have_the_same_verbs() -> None:
+    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method"}
+    for name in verbs:
+        assert callable(getattr(Session, name))
+        if name != "sql":
+            here, there = inspect.signature(getattr(Session, name)), inspect.signature(getattr(Offers, name))
+            assert list(here.parameters) == list(there.parameters)
+            assert f"Offer[{here.return_annotation}]" == there.return_annotation
+            assert "dataset" not in here.parameters
+
+
+def test_any_registered_method_is_released_over_any_source(session: Session) -> None:
+    cells = cells_of(session.dataset, "visits", "ward")
+    method = Geometric(shape=cells.shape, scale=cells.sensitivity.l1)
+    found = session.release(method, cells, key="mine")
+    assert found.shape == cells.shape
+    np.testing.assert_array_equal(session.release(method, cells, key="mine"), found)
+    assert session.balance().releases == 1
+    learner = Rows(session.dataset, cells.relation, ("waited",))
+    with pytest.raises(InvalidParameter, match="whose distance is"):
+        session.release(method, learner)
+    with pytest.raises(InvalidParameter, match="registered"):
+        session.release(object(), cells)  # type: ignore[call-overload]
+    with pytest.raises(InvalidParameter, match="a mechanism and a source"):
+        session.release(method)  # type: ignore[call-overload]
+    assert session.balance().releases == 1
 
 
 def test_real_rows_are_compared_for_their_owner_alone(
@@ -167,7 +200,7 @@ def test_real_rows_are_compared_for_their_owner_alone(
     monkeypatch.setattr("dither.publish.synthetic.quality._learning", lambda *_: [])
     made = session.synthesize("visits", ["ward"], epsilon=1)
     reads: list[object] = []
-    monkeypatch.setattr(session.open(), "aggregate", reads.append)
+    monkeypatch.setattr(session._open(), "aggregate", reads.append)
     with pytest.raises(InvalidParameter, match=r"analyst must be 'curator', who owns the rows.*got 'ana'"):
         session.compare_synthetic(made)
     assert not reads
@@ -213,7 +246,7 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the cause, the text is the same; after three attempts the request is sealed for ever."""
-    engine = session.open()
+    engine = session._open()
     texts = []
     causes: list[Exception] = [MemoryError("row 17"), ValueError("canary-4711"), EngineFailure()]
 
@@ -265,7 +298,7 @@ def test_a_query_that_meets_the_time_limit_stays_charged_and_counts_as_an_attemp
 def test_a_retry_after_a_failure_is_answered_for_the_same_debit(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = session.open()
+    engine = session._open()
     real = engine.aggregate
     monkeypatch.setattr(engine, "aggregate", lambda aggregation: 1 / 0)
     with pytest.raises(EngineFailure) as caught:
@@ -314,7 +347,7 @@ def test_nothing_hangs_on_a_failure(session: Session, monkeypatch: pytest.Monkey
             raise
         return rows
 
-    monkeypatch.setattr(session.open(), "aggregate", die)
+    monkeypatch.setattr(session._open(), "aggregate", die)
     with pytest.raises(EngineFailure) as caught:
         WAYS_OUT[way](session)
     assert raised
@@ -328,7 +361,7 @@ def test_nothing_hangs_on_a_failure(session: Session, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("engine", ["duckdb"])
 def test_nothing_hangs_on_an_engine_s_own_failure(session: Session, engine: str) -> None:
-    opened: Any = session.open()
+    opened: Any = session._open()
     assert type(opened).__module__.endswith(engine)
     planned = plan_query(session.table("visits").group("ward").count().build(session.dataset), PureDP(1))
     (aggregation,) = planned.aggregations()
@@ -375,7 +408,7 @@ def test_sessions_of_one_key_at_once_get_one_answer(curator: Curator) -> None:
 
     def ask() -> None:
         with contextlib.closing(curator.session("clinic", analyst="ana")) as mine:
-            mine.open()
+            mine._open()
             gate.wait()
             found.append(asked(mine, COUNT, epsilon=1, key="k"))
 
@@ -400,7 +433,7 @@ for number in range(3):
         curator = Curator.open(sys.argv[1], anchors=sys.argv[2])
         def ask():
             session = curator.session("clinic", analyst="ana")
-            session.open()
+            session._open()
             os.read(gate, 1)
             result = session.sql(sys.argv[3], epsilon=1, key="k")
             os.write(1, f"{result.rows};".encode())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.curator.publishing import plan_marginals
+from dither.publish.count_tables import plan_marginals
 from dither.data import Aggregated, Column, DataSet, Kind, Table
 from dither.data.engines.protocol import connect
 from dither.data.examples import clinic, neighbours_of
@@ -202,7 +202,7 @@ def test_thirty_columns_are_planned_without_their_table(loss: Loss) -> None:
     dataset = DataSet("wide", (Table("t", columns, "t.csv"),), ROW)
     sets = list(combinations([column.name for column in columns], 2))
     planned, ordered = plan_marginals(dataset, "t", sets, loss)
-    release = planned.release
+    release = planned.mechanism
     measured: Any = release.method
     assert isinstance(release.source, Margins)
     assert ordered == tuple(sets)

@@ -69,7 +69,7 @@ def anonymise(asked: Asked) -> None:
         if asked.method == KEPT:
             conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
             if asked.is_quoted:
-                price = session.price(lambda door: door.ask_kept(name, conditions, **asked.release))
+                price = session.quote(session.offer.ask_kept(name, conditions, **asked.release))
                 say_price(price, as_json=asked.charged.json)
                 return
             with progress("asking"):
@@ -94,7 +94,7 @@ def anonymise(asked: Asked) -> None:
             **asked.release,
         }
         if asked.is_quoted:
-            say_price(session.price(lambda door: door.anonymise(name, **wanted)), as_json=asked.charged.json)
+            say_price(session.quote(session.offer.anonymise(name, **wanted)), as_json=asked.charged.json)
             return
         with progress("anonymising"):
             found = session.anonymise(name, **wanted)

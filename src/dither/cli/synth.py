@@ -13,7 +13,7 @@ from dither.cli.options import Charged
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.publish import bins_of
 from dither.curator.price import Price
-from dither.curator.session import Session
+from dither.curator.session import Session, check_owner
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.quality import Quality, quality_of
@@ -91,7 +91,7 @@ def synth(
             "constraints": () if constraints is None else read_constraints(constraints),
         }
         if wanted.is_quoted:
-            say_price(session.price(lambda door: door.synthesize(name, names, **asked)), as_json=wanted.charged.json)
+            say_price(session.quote(session.offer.synthesize(name, names, **asked)), as_json=wanted.charged.json)
             return
         with progress("learning"):
             found = session.synthesize(name, names, **asked)
@@ -132,7 +132,7 @@ def families(
             "children": children,
         }
         if wanted.is_quoted:
-            price = session.price(lambda door: door.synthesize_families(parent, child, **asked))
+            price = session.quote(session.offer.synthesize_families(parent, child, **asked))
             say_price(price, as_json=wanted.charged.json)
             return
         with progress("learning"):
@@ -190,7 +190,7 @@ def _bins_of_one(session: Session, tables: tuple[str, str], text: str) -> tuple[
 def _check_owner(session: Session, wanted: Wanted) -> None:
     """Refuse a comparison that is not the curator's, before anything is paid for."""
     if wanted.compare:
-        session.check_owner("a comparison with real rows")
+        check_owner(session.account.analyst, "a comparison with real rows")
 
 
 def read_constraints(path: Path) -> tuple[Constraint, ...]:

@@ -40,8 +40,7 @@ from dither.curator.editions import Edition, as_read, marks_of, readable
 from dither.curator.ledger import Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
-from dither.curator.session import Session
-from dither.curator.verbs.door import OWNER
+from dither.curator.session import OWNER, Session
 from dither.data.files import dump_schema, load_schema
 from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet

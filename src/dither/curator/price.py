@@ -35,18 +35,3 @@ class Price:
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
         return f"{self.release} would cost {self.loss}, for {self.unit}; {self.left} is left: {fits}"
-
-
-class Priced(Exception):
-    """Stops a request where it would be charged."""
-
-    def __init__(self, price: Price) -> None:
-        super().__init__(str(price))
-        self.price = price
-
-
-class ClosedEngine:
-    """Stands where an engine would be while a request is priced: nothing can be read."""
-
-    def prepare(self, aggregation: Any) -> None:
-        """Do nothing: whether an engine could be asked is found out when it is opened."""

@@ -7,16 +7,322 @@ whatever fails after it keeps the debit and says one fixed text.
 
 from __future__ import annotations
 
-from dither.curator.verbs.anonymous_tables import AnonymousTables
-from dither.curator.verbs.count_tables import CountTables
-from dither.curator.verbs.models import Models
-from dither.curator.verbs.synthetic_tables import SyntheticTables
+import contextlib
+import uuid
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
+
+from dither.curator.ledger import Account, Balance, Receipt, Stored
+from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
+from dither.curator.offers.rows import rows_of
+from dither.curator.offers.signatures import without_dataset
+from dither.curator.price import Price
+from dither.curator.request import Request
+from dither.data.engines import Engine, connect
+from dither.data.schema import DataSet
+from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
+from dither.exact import Number
+from dither.lift.offer import Offer
+from dither.mechanisms import perform
+from dither.privacy import Loss, stated_loss
+from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
+from dither.publish.queries.builder import Groups, Rows, table
+from dither.publish.queries.sql import parse_statement
+
+if TYPE_CHECKING:
+    from dither.curator.folder import Curator
+    from dither.lift.source import Source
+    from dither.mechanisms.core import Mechanism
+    from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
+    from dither.publish.synthetic.quality import Quality
+
+#: Who owns the rows, and may look at them: the analyst of a session that names none.
+OWNER: Final = "curator"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Session(AnonymousTables, CountTables, SyntheticTables, Models):
-    """Private answers about one data set, charged to the ledger of its curator.
+def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Concatenate[Session, P], T]:
+    """Return the verb that releases what a function offers."""
 
-    ``sql`` and ``ask`` release answers, ``histogram``, ``workload`` and ``marginals`` tables of counts, ``synthesize``
-    and ``anonymise`` tables of rows, ``fit`` models; ``quote`` prices without opening the data. Not shared between
-    threads.
+    @wraps(make)
+    def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
+        return self.release(make(self.dataset, *words, **options))
+
+    return without_dataset(release, make, first_word="Release")
+
+
+class Session:
+    """Private answers about one data set, charged to the ledger of its curator. Not shared between threads.
+
+    What it gives:
+
+    - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
+    - tables of counts: ``histogram``, ``workload``, ``marginals``;
+    - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymise``;
+    - models: ``fit``;
+    - anything else: ``release`` takes any registered mechanism, over any declared source.
+
+    ``offer`` has the same verbs and makes offers in place of releases; ``quote`` prices any of them, without opening
+    the data.
     """
+
+    def __init__(
+        self, curator: Curator, dataset: DataSet, *, analyst: str, frames: Mapping[str, Any] | None = None
+    ) -> None:
+        self.curator = curator
+        self.dataset = dataset
+        self.account = Account(dataset.name, analyst)
+        self._frames = frames
+        self._engine: Engine | None = None
+
+    @property
+    def offer(self) -> Offers:
+        """What could be released, verb by verb: ``session.quote(session.offer.histogram("visits", "age"))``."""
+        return Offers(self.dataset)
+
+    def balance(self) -> Balance:
+        """Return what this analyst has spent and may still spend."""
+        return self.curator.ledger.balance(self.dataset.name, self.account.analyst)
+
+    def close(self) -> None:
+        """Let go of the tables."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    ask = _released(answers.ask)
+    ask_parts = _released(answers.ask_parts)
+    ask_kept = _released(anonymous_tables.ask_kept)
+    histogram = _released(count_tables.histogram)
+    workload = _released(count_tables.workload)
+    marginals = _released(count_tables.marginals)
+    synthesize = _released(synthetic_tables.synthesize)
+    synthesize_families = _released(synthetic_tables.synthesize_families)
+    anonymise = _released(anonymous_tables.anonymise)
+    fit = _released(models.fit)
+
+    def sql(
+        self,
+        text: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        key: str | None = None,
+        noise: str = "auto",
+        shares: Mapping[str, Number] | None = None,
+        confidence: Number = "0.95",
+    ) -> QueryResult | Quote:
+        """Release the private answer to a query; for ``EXPLAIN PRIVACY ...`` return its price.
+
+        Args:
+            text: one SELECT; see docs/sql.md for what can be asked.
+            epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded; needed when groups are to be discovered.
+            rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+            noise: "laplace", "gaussian", or "auto" for whichever errs less.
+            shares: how the loss is divided among the aggregates, by output name; by default so that expected errors
+                are equal shares of the declared ranges.
+            confidence: the level of the intervals.
+
+        """
+        loss: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        if parse_statement(text).is_explained:
+            return self.quote(text, **loss, noise=noise, shares=shares)
+        return self.release(self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence))
+
+    @overload
+    def release(self, what: Offer[T], /) -> T: ...
+    @overload
+    def release(self, what: Mechanism[Any, T], source: Source[Any], /, *, key: str | None = None) -> T: ...
+    def release(self, what: Any, source: Source[Any] | None = None, /, *, key: str | None = None) -> Any:
+        """Release an offer, or what a registered mechanism makes of a declared source.
+
+        Args:
+            what: an offer of this session, or a mechanism.
+            source: what the mechanism is given; left out for an offer.
+            key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+        """
+        offer = self.offer.method(what, source, key=key) if source is not None else what
+        if not isinstance(offer, Offer) or (source is None and key is not None):
+            raise InvalidParameter("what", what, "an offer with its own key, or a mechanism and a source")
+        receipt = self._charged(offer)
+        return offer.read(receipt.answer, place_of(receipt))
+
+    @overload
+    def quote(self, what: Offer[Any], /) -> Price: ...
+    @overload
+    def quote(
+        self,
+        what: str | Query | Groups,
+        /,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+        noise: str = "auto",
+        shares: Mapping[str, Number] | None = None,
+    ) -> Quote: ...
+    def quote(
+        self,
+        what: str | Query | Groups | Offer[Any],
+        /,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        loss: Loss | None = None,
+        noise: str = "auto",
+        shares: Mapping[str, Number] | None = None,
+    ) -> Quote | Price:
+        """Return what a query would cost and how far it would err, or what any offer would cost.
+
+        From public facts alone: the data stays closed and nothing is charged.
+
+        Args:
+            what: a query, or an offer: ``session.quote(session.offer.synthesize("visits", epsilon=1))``.
+            epsilon: of a query: what it may lose, alone or with ``delta``; or ``rho`` instead of both.
+            delta: of a query: the probability that the epsilon bound may be exceeded.
+            rho: of a query: a loss in zero-concentrated differential privacy.
+            loss: of a query, in place of the three above.
+            noise: of a query: "laplace", "gaussian", or "auto".
+            shares: of a query: how the loss is divided among the aggregates.
+
+        """
+        if isinstance(what, Offer):
+            fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
+            return Price(what.words or what.verb, what.loss, str(self.dataset.unit), left, fits)
+        stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
+
+    def loss_for_error(
+        self,
+        query: str | Query | Groups,
+        column: str,
+        error: Number,
+        *,
+        rows: int | None = None,
+        delta: Number | None = None,
+    ) -> Loss:
+        """Return the least loss at which a column errs by at most ``error``, 95 times of 100.
+
+        Args:
+            query: what would be asked.
+            column: the name of an aggregate.
+            error: absolute, in the unit that the quote names.
+            rows: for means and the like, in groups of how many rows.
+            delta: where groups are discovered.
+
+        """
+        return loss_for_error(answers.read_query(self.dataset, query), column, error, rows=rows, delta=delta)
+
+    def table(self, name: str) -> Rows:
+        """Return the builder of queries over a table: ``session.ask(session.table("visits").count(), loss)``."""
+        self.dataset.table(name)
+        return table(name)
+
+    def compare_synthetic(
+        self, synthetic: SyntheticTable, *, where: str | None = None, target: str | None = None
+    ) -> Quality:
+        """Return how a synthetic table compares with the real rows. NOT PRIVATE: for the curator's eyes only.
+
+        Nothing is charged because nothing here may be published. It reads rows without a mechanism, so it is refused
+        to every analyst but the curator.
+
+        Args:
+            synthetic: what ``synthesize`` returned for a table of this data set.
+            where: the condition on the rows that it was made with.
+            target: the column that a classifier is trained to predict.
+
+        """
+        from dither.curator.comparing import compare
+
+        check_owner(self.account.analyst, "a comparison with real rows")
+        source = rows_of(self.dataset, synthetic.table, where)
+        return compare(self._open(), self.dataset, source, synthetic, target=target)
+
+    def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
+        """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
+        from dither.curator.comparing import compare_families
+
+        check_owner(self.account.analyst, "a comparison with real rows")
+        return compare_families(self._open(), self.dataset, families)
+
+    def _open(self) -> Engine:
+        """Open the tables and compare them with what is declared; reads names and types, never values."""
+        if self._engine is None:
+            dataset = self.curator.as_read(self.dataset, self._frames)
+            engine = connect(dataset, folder=self.curator.folder, frames=self._frames)
+            engine.check()
+            self._engine = engine
+        return self._engine
+
+    def _charged(self, offer: Offer[Any]) -> Receipt:
+        """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
+        if offer.mechanism.distance != self.dataset.unit:
+            raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
+        if offer.is_idealised and not self.curator.settings.allow_idealised:
+            raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
+        request = Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
+        for aggregation in offer.mechanism.aggregations():
+            self._open().prepare(aggregation)
+
+        def run(engine: Engine) -> bytes:
+            return offer.present(perform(offer.mechanism, engine))
+
+        return self._release(request, offer.loss, run, offer.key)
+
+    def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
+        """Debit, run, store: the only way from private rows to an answer."""
+        engine = self._open()
+        # Files that are no longer those that were opened are refused here, before the charge.
+        engine.check()
+        name = uuid.uuid4().hex if key is None else key
+        ledger = self.curator.ledger
+        held = ledger.reserve(self.account, name, request.digest, loss, description=request.description)
+        if isinstance(held, Stored):
+            return held.receipt
+        # One text for whatever fails, and the debit stays.
+        failure: DitherError = EngineFailure()
+        try:
+            answer: bytes | None = None
+            # Why it fails may depend on private rows: what was raised goes nowhere.
+            with contextlib.suppress(Exception):
+                answer = run(engine)
+            if answer is not None:
+                return ledger.complete(held, answer)
+        except DitherError as problem:
+            # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
+            failure = problem.with_traceback(None)
+            failure.__context__ = failure.__cause__ = None
+        finally:
+            # Who waits for this request goes on at once.
+            ledger.abandon(held)
+            answer = None
+        # Raised outside of any handler, so that no context hangs on it.
+        if not isinstance(failure, RequestSealed):
+            failure.add_note(f"to retry without a further charge, ask again with key={name!r}")
+        raise failure
+
+
+def check_owner(analyst: str, what: str) -> None:
+    """Refuse what reads rows without a mechanism to everybody but the curator, who owns them.
+
+    Args:
+        analyst: who asks.
+        what: is wanted, for the message.
+
+    """
+    if analyst != OWNER:
+        rule = f"{OWNER!r}, who owns the rows: {what} reads them without noise and is never shown to an analyst"
+        raise InvalidParameter("analyst", analyst, rule)
+
+
+def place_of(receipt: Receipt) -> str:
+    """Return where a charge is written down."""
+    return f"{receipt.ledger}:{receipt.entry}:{receipt.hash}"

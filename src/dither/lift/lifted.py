@@ -20,6 +20,7 @@ from dither.data.schema import person_unit
 from dither.errors import NoGuarantee
 from dither.exact import Number, Of
 from dither.lift.cells import cells_of
+from dither.lift.over_data import OverData
 from dither.lift.source import Source
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
 from dither.mechanisms.core import Bound, Composed, Interval, Primitive
@@ -51,7 +52,7 @@ def example_of(source: AnySource, method: AnyMethod) -> Example:
     source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), section 3, for the limits",
 )
 @dataclass(frozen=True, kw_only=True)
-class Lifted(Composed[Engine, Any]):
+class Lifted(OverData[Any]):
     """Read a declared source of a data set, and release what a method makes of it.
 
     Guarantee: data sets one unit apart lose what ``method`` loses at the distance by which one unit moves what

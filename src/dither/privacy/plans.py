@@ -176,7 +176,7 @@ class Derived(Use):
     """
 
     def __post_init__(self) -> None:
-        if isinstance(self.part.distance, Unit) and self.stability.denominator != 1:
+        if isinstance(self.part.distance, Unit) and exact("stability", self.stability).denominator != 1:
             raise InvalidParameter("stability", self.stability, f"a whole number of {self.part.distance}")
 
     def check(self, unit: Distance) -> None:

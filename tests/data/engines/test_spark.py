@@ -359,7 +359,7 @@ def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[...
     curator.add(DataSet("both", tables, ROW, engine="spark"), budget=PureDP(1))
     (tmp_path / "one.csv").unlink()
     session = curator.session("both")
-    engine = session.open()
+    engine = session._open()
     assert [engine.aggregate(Aggregation(Scan(table), (), (CountRows(),))).measures for table in tables] == [
         ((2,),),
         ((2,),),
@@ -372,7 +372,7 @@ def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[...
         engine.aggregate(Aggregation(Scan(tables[1]), (), (CountRows(),)))
     session.close()
     with pytest.raises(EngineUnavailable, match="is not what was added; add it again"):
-        session.open()
+        session._open()
     second = DataSet("other", (dataclasses.replace(tables[1], name="seen"),), ROW, engine="spark")
     with pytest.raises(InvalidParameter, match="registered once: it belongs to the data set both"):
         curator.add(second, budget=PureDP(1))

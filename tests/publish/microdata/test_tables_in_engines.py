@@ -82,7 +82,7 @@ def test_a_person_is_one_set_of_items_however_many_rows_there_are() -> None:
     ):
         records = source.records(engine.aggregate(source.asked))
         assert Counter(tuple(np.flatnonzero(record).tolist()) for record in records) == meant
-    assert source.moved == 1
+    assert set(source.moves().values()) == {1}
     assert ItemTable(shop(person_unit("who", replaced=True), rows=3), cells.relation, cells.axes[0]).moved == 2
     with pytest.raises(InvalidParameter, match="unit is a person"):
         ItemTable(shop(ROW), cells.relation, cells.axes[0])
@@ -152,15 +152,15 @@ def test_a_unit_is_charged_what_its_rows_lose() -> None:
     swapped = shop(person_unit("who", replaced=True), rows=3)
     for dataset, rows in ((shop(ROW), 1), (shop(ROW_REPLACED), 2), (PERSON, 3), (swapped, 6)):
         for method, wishes in (("diffgen", {"target": "job"}), ("priv-fuzzy", {})):
-            release = plan(dataset, method, **wishes).release
+            release = plan(dataset, method, **wishes).mechanism
             assert release.loss(1).epsilon == 1
             assert release.method.loss(1).epsilon * rows == 1
-            assert plan(dataset, method, ApproxDP(1, "1e-9"), **wishes).release.loss(1) <= ApproxDP(1, "1e-9")
+            assert plan(dataset, method, ApproxDP(1, "1e-9"), **wishes).mechanism.loss(1) <= ApproxDP(1, "1e-9")
         # Rows told at random are replaced in either case.
-        told = plan(dataset, "perturbed-rows", rows=10, groups=(("age", "job"),)).release
+        told = plan(dataset, "perturbed-rows", rows=10, groups=(("age", "job"),)).mechanism
         assert told.epsilon * (rows if not dataset.is_replaced else rows // 2) == 1
-    assert plan(PERSON, "diffpart", columns=("item",)).release.method.loss(1).epsilon == 1
-    assert plan(swapped, "diffpart", columns=("item",)).release.method.loss(1).epsilon * 2 == 1
+    assert plan(PERSON, "diffpart", columns=("item",)).mechanism.method.loss(1).epsilon == 1
+    assert plan(swapped, "diffpart", columns=("item",)).mechanism.method.loss(1).epsilon * 2 == 1
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_unit_is_charged_what_its_rows_lose() -> None:
 )
 def test_what_is_released_is_written_and_read_again(method: str, wishes: Any, columns: Any, tmp_path: Any) -> None:
     planned = plan(PERSON, method, PureDP(60), columns, **wishes)
-    made = planned.present(perform(planned.release, ReferenceEngine(PERSON, {"rows": some_rows(60)})), "here")
+    made = planned.present(perform(planned.mechanism, ReferenceEngine(PERSON, {"rows": some_rows(60)})), "here")
     again = AnonymisedTable.from_json(made.to_json())
     assert again.to_json() == made.to_json()
     assert len(again.rows()) == len(made.rows())

@@ -96,7 +96,7 @@ def test_no_more_children_are_read_than_count(limit: int, most: int) -> None:
 def test_the_price_is_one_parent_and_as_many_children_as_count() -> None:
     for replaced, touched in ((False, 1), (True, 2)):
         for loss in (PureDP(1), ZCDP("1/8"), ApproxDP(1, "1e-9")):
-            release = plan_families(town(replaced=replaced), "houses", "people", loss, children=3).release
+            release = plan_families(town(replaced=replaced), "houses", "people", loss, children=3).mechanism
             assert release.loss(1) <= loss
             spent = release.of_parents.loss(touched) + release.of_children.loss(3 * touched)
             assert spent == release.loss(1)
@@ -106,7 +106,7 @@ def test_the_price_is_one_parent_and_as_many_children_as_count() -> None:
 
 def test_what_is_released_is_written_and_read_again() -> None:
     planned = plan_families(town(), "houses", "people", PureDP(50), bins={"age": 2})
-    made = planned.present(perform(planned.release, ReferenceEngine(town(), some_rows())), "here")
+    made = planned.present(perform(planned.mechanism, ReferenceEngine(town(), some_rows())), "here")
     again = SyntheticFamilies.from_json(made.to_json())
     assert again == made
     drawn = again.sample(12)

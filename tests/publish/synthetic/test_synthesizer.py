@@ -62,7 +62,7 @@ def test_every_method_keeps_what_is_public(method: str) -> None:
     assert [WHERE[city] for city in drawn["city"]] == drawn["country"]
     assert not any(sex == "m" and pregnant for sex, pregnant in zip(drawn["sex"], drawn["pregnant"], strict=True))
     assert all(0 <= age <= 99 for age in drawn["age"])
-    assert made.planned.release.loss(1).to_approx("1e-9").epsilon <= 1
+    assert made.planned.mechanism.loss(1).to_approx("1e-9").epsilon <= 1
 
 
 @pytest.mark.parametrize("method", [*GENERAL, "auto"])

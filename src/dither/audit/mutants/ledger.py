@@ -181,7 +181,7 @@ def _tiny() -> None:
 
 
 def _drawn_first(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
-    return _stored(self, request, loss, run(self.open()), key)
+    return _stored(self, request, loss, run(self._open()), key)
 
 
 def _stored(session: Any, request: Any, loss: Loss, answer: bytes, key: str | None) -> Any:
@@ -194,7 +194,7 @@ def _charged_when_it_worked(before: Any, self: Any, request: Any, loss: Loss, ru
     if not self.curator.ledger.would_admit(self.account, loss):
         raise BudgetExceeded(loss, PureDP(0), PureDP(0))
     try:
-        answer = run(self.open())
+        answer = run(self._open())
     except Exception:
         raise EngineFailure from None
     return _stored(self, request, loss, answer, key)
@@ -202,7 +202,7 @@ def _charged_when_it_worked(before: Any, self: Any, request: Any, loss: Loss, ru
 
 def _drawn_again(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
     receipt = before(self, request, loss, run, key)
-    return replace(receipt, answer=run(self.open()))
+    return replace(receipt, answer=run(self._open()))
 
 
 def _told_why(before: Any, self: Any, request: Any, loss: Loss, run: Any, key: str | None) -> Any:
@@ -225,7 +225,7 @@ def _quoted_on_data(before: Any, self: Any, query: Any, **options: Any) -> Any:
     built = query.build(self.dataset)
     for aggregation in _plan(built).aggregations():
         try:
-            self.open().aggregate(aggregation)
+            self._open().aggregate(aggregation)
         except ValueError:
             continue
     return before(self, built, **options)

@@ -21,8 +21,8 @@ from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Of, Positive, Whole
 from dither.lift.cells import Cells
+from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
-from dither.mechanisms.core import Composed
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
@@ -52,7 +52,7 @@ def _examples() -> Iterator[Example]:
     "perturbed rows, with their true cost; randomised response (Warner 1965)",
 )
 @dataclass(frozen=True, kw_only=True)
-class PerturbedTable(Composed[Engine, Codes]):
+class PerturbedTable(OverData[Codes]):
     """Publish a stated number of rows of a data set, each with its merged groups of columns told at random.
 
     Guarantee: data sets one unit apart lose ``epsilon`` for each row that one unit may have, and each group of columns

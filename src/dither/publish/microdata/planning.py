@@ -76,7 +76,7 @@ class Wishes:
 class PlannedTable:
     """A release that is priced and not yet made."""
 
-    release: Any
+    mechanism: Any
     codings: tuple[Coding, ...]
     columns: tuple[tuple[str, Kind], ...]
     method: str
@@ -85,14 +85,14 @@ class PlannedTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is known beforehand, for people."""
-        method = self.release.method if hasattr(self.release, "method") else None
-        if isinstance(self.release, PerturbedTable):
-            part, groups = self.release.part, self.release.merged.groups
+        method = self.mechanism.method if hasattr(self.mechanism, "method") else None
+        if isinstance(self.mechanism, PerturbedTable):
+            part, groups = self.mechanism.part, self.mechanism.merged.groups
             said = "; ".join(
                 f"{' + '.join(group)} is told truly with probability {part.truth(size):.3g}"
                 for group, size in zip(groups, part.sizes, strict=True)
             )
-            rows = f"{self.release.rows} rows: others are left out, missing ones made up"
+            rows = f"{self.mechanism.rows} rows: others are left out, missing ones made up"
             return (rows, f"of every row, {said}")
         if isinstance(method, DiffGen):
             return (f"at most {method.specialisations} of {method.candidates} specialisations",)
@@ -103,7 +103,7 @@ class PlannedTable:
 
     def present(self, released: Any, receipt: str = "unledgered") -> AnonymisedTable:
         """Return what was released with the meaning of its codes."""
-        rest = (self.release.loss(1), str(self.release.distance), self.notes, receipt)
+        rest = (self.mechanism.loss(1), str(self.mechanism.distance), self.notes, receipt)
         return AnonymisedTable(self.table, self.method, released, self.codings, self.columns, *rest)
 
 

@@ -23,7 +23,8 @@ from dither.data.returned import Group, canonical, first_number
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field, Number
-from dither.mechanisms import Composed, DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
+from dither.lift.over_data import OverData
+from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
 from dither.mechanisms.spec import Codec, register_codec
 from dither.privacy import ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
@@ -121,7 +122,7 @@ class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str,
     source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), sections 2 to 4",
 )
 @dataclass(frozen=True, kw_only=True)
-class Answer(Composed[Engine, Answered]):
+class Answer(OverData[Answered]):
     """Measure the sums, counts, quantiles and choices of a query in every group, with fresh integers of noise.
 
     Guarantee: data sets one unit apart (``query.dataset.unit``) lose at most ``target``; farther ones what the plan

@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from dither.data import Filter, Limits, Literal, Name, OneOf, Scan
+from dither.data import Aggregation, Filter, Limits, Literal, Name, OneOf, Scan
 from dither.data.engines.protocol import Engine
 from dither.data.examples import clinic, neighbours_of, some_visits
 from dither.data.expressions import Kind
@@ -24,7 +24,8 @@ from dither.data.schema import person_unit
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
 from dither.exact import Field, Number
-from dither.mechanisms import Composed, DiscreteGaussian, Example, Geometric, Numerics, Runner, register
+from dither.lift.over_data import OverData
+from dither.mechanisms import DiscreteGaussian, Example, Geometric, Numerics, Runner, register
 from dither.mechanisms.spec import Codec, register_codec
 from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Unit, Within
@@ -79,7 +80,7 @@ def _examples() -> Iterator[Example]:
 
 @register(examples=_examples, source="Privacy Integrated Queries (McSherry 2009), section 3.2.2, parallel composition")
 @dataclass(frozen=True, kw_only=True)
-class PartitionedAnswer(Composed[Engine, tuple[Answered, ...]]):
+class PartitionedAnswer(OverData[tuple[Answered, ...]]):
     """Answer a query in each of several disjoint parts of the rows, for the price of as many as one unit touches.
 
     Guarantee: data sets one unit apart lose at most ``partitioned.touched`` times what the dearest part may lose.
@@ -118,6 +119,10 @@ class PartitionedAnswer(Composed[Engine, tuple[Answered, ...]]):
     def distance(self) -> Unit:
         """The unit of the data set."""
         return self.partitioned.dataset.unit
+
+    def aggregations(self) -> tuple[Aggregation, ...]:
+        """Return what an engine is asked for, part by part."""
+        return tuple(asked for answer in self.answers for asked in answer.aggregations())
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:

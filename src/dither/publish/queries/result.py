@@ -11,7 +11,7 @@ import importlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -160,6 +160,11 @@ class QueryResult:
             "notes": list(self.notes),
         }
         return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+    @staticmethod
+    def stored(text: bytes | str, receipt: str) -> QueryResult:
+        """Return a stored result, with the place in the ledger where its charge is written down."""
+        return replace(QueryResult.from_json(text), receipt=receipt)
 
     @staticmethod
     def from_json(text: bytes | str) -> QueryResult:

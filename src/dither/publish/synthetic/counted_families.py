@@ -35,8 +35,9 @@ from dither.lift.attributes import Attributes
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells
 from dither.lift.margins import Margins
+from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
-from dither.mechanisms.core import Composed, Mechanism
+from dither.mechanisms.core import Mechanism
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example
 from dither.privacy import RECORDS, ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
@@ -79,7 +80,7 @@ def _examples() -> Iterator[Example]:
     "3, for the limits",
 )
 @dataclass(frozen=True, kw_only=True)
-class CountedFamilies(Composed[Engine, FamilyModel]):
+class CountedFamilies(OverData[FamilyModel]):
     """Release a model of the parents of a data set with the number of their children, and one of children with parents.
 
     Guarantee: data sets one person apart lose what ``of_parents`` loses at 1 and what ``of_children`` loses at

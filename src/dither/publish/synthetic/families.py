@@ -172,14 +172,14 @@ class SyntheticFamilies:
 class PlannedFamilies:
     """A release that is priced and not yet made."""
 
-    release: CountedFamilies
+    mechanism: CountedFamilies
     parents: FamilyTable
     children: FamilyTable
     method: str
 
     def present(self, model: FamilyModel, receipt: str = "unledgered") -> SyntheticFamilies:
         """Return released models with the meaning of their codes."""
-        release = self.release
+        release = self.mechanism
         words = (self.method, release.loss(1), str(release.distance), receipt)
         return SyntheticFamilies(self.parents, self.children, model, *words)
 

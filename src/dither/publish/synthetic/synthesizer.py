@@ -81,7 +81,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
 class PlannedSynthesis:
     """A release that is priced and not yet made."""
 
-    release: Lifted
+    mechanism: Lifted
     codings: tuple[Coding, ...]
     columns: tuple[tuple[str, Kind], ...]
     constraints: tuple[Constraint, ...]
@@ -90,7 +90,7 @@ class PlannedSynthesis:
 
     def present(self, model: Model, receipt: str = "unledgered") -> SyntheticTable:
         """Return a released model with the meaning of its codes."""
-        release = self.release
+        release = self.mechanism
         return SyntheticTable(
             self.table,
             model,
@@ -201,7 +201,7 @@ class Synthesizer:
     @property
     def loss(self) -> Loss:
         """What ``fit`` costs, each time."""
-        return self.planned.release.loss(1)
+        return self.planned.mechanism.loss(1)
 
     @property
     def table(self) -> SyntheticTable:
@@ -215,7 +215,7 @@ class Synthesizer:
         engine = self._opened(data)
         try:
             engine.check()
-            self._fitted = self.planned.present(perform(self.planned.release, engine))
+            self._fitted = self.planned.present(perform(self.planned.mechanism, engine))
         finally:
             engine.close()
         return self

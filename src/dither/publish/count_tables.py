@@ -1,6 +1,6 @@
-"""Histograms, workloads and marginals of a curator's data set: planned from public facts, presented as tables.
+"""Histograms, workloads and marginals of a data set: planned from public facts, presented as tables.
 
-What a session does with these plans is what it does with a query: price, debit, run, store. Nothing here reads rows.
+Nothing here reads rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 class Planned:
     """A release that is priced and not yet made: the mechanism, and why it was chosen."""
 
-    release: Lifted
+    mechanism: Lifted
     cells: Cells
     choice: Choice | None = None
 
@@ -137,7 +137,7 @@ def plan_marginals(
 
 def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_negative: bool) -> QueryResult:
     """Return a row for each cell: where it lies, its count, and the interval of that."""
-    release = planned.release
+    release = planned.mechanism
     if isinstance(release.source, SparseCells):
         return _present_sparse(planned, out, confidence)
     cells, flat = planned.cells, np.asarray(out, dtype=np.float64)
@@ -151,7 +151,7 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
 
 def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction) -> QueryResult:
     """Return a row for each published cell."""
-    release, method = planned.release, cast("SparseHistogram", planned.release.method)
+    release, method = planned.mechanism, cast("SparseHistogram", planned.mechanism.method)
     keys, parts = _parts(planned.cells.axes)
     places = np.unravel_index(np.array(list(out), dtype=np.int64), planned.cells.shape)
     labels = [
@@ -173,14 +173,14 @@ def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> Que
     """Return a row for each query, in the order of the workload."""
     flat = np.asarray(out, dtype=np.float64)
     keys = [ResultColumn("query", "integer", is_key=True)]
-    return _result(planned.release, keys, [(number,) for number in range(flat.size)], flat, flat, confidence, [])
+    return _result(planned.mechanism, keys, [(number,) for number in range(flat.size)], flat, flat, confidence, [])
 
 
 def present_marginals(
     planned: Planned, sets: tuple[tuple[str, ...], ...], out: Any, *, confidence: Fraction
 ) -> dict[tuple[str, ...], QueryResult]:
     """Return a table for each marginal."""
-    release, flat = planned.release, np.asarray(out, dtype=np.float64)
+    release, flat = planned.mechanism, np.asarray(out, dtype=np.float64)
     interval = release.interval(flat, confidence)
     axes = {axis.name: axis for axis in planned.cells.axes}
     found, start = {}, 0

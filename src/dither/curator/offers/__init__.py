@@ -1,0 +1,54 @@
+"""Offers by verb: what each verb of a session would release, made of words, the schema and nothing else.
+
+A function for each verb, from the data set and the caller's words to an ``Offer``. Planning itself is done in the rooms
+that publish and learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from dither.curator.offers import anonymous_tables, answers, count_tables, methods, models, synthetic_tables
+from dither.curator.offers.signatures import without_dataset
+from dither.data.schema import DataSet
+from dither.lift.offer import Offer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _offered(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Concatenate[Offers, P], Offer[T]]:
+    @wraps(make)
+    def offer(self: Offers, /, *words: P.args, **options: P.kwargs) -> Offer[T]:
+        return make(self.dataset, *words, **options)
+
+    return without_dataset(offer, make)
+
+
+class Offers:
+    """What a session could release, verb by verb; nothing is opened or charged.
+
+    >>> from dither.data.examples import clinic
+    >>> from dither.privacy import ROW
+    >>> offer = Offers(clinic(ROW)).histogram("visits", "site", epsilon=1)
+    >>> offer.words, str(offer.loss)
+    ('histogram of site', 'epsilon = 1')
+    """
+
+    def __init__(self, dataset: DataSet) -> None:
+        self.dataset = dataset
+
+    sql = _offered(answers.sql)
+    ask = _offered(answers.ask)
+    ask_parts = _offered(answers.ask_parts)
+    histogram = _offered(count_tables.histogram)
+    workload = _offered(count_tables.workload)
+    marginals = _offered(count_tables.marginals)
+    synthesize = _offered(synthetic_tables.synthesize)
+    synthesize_families = _offered(synthetic_tables.synthesize_families)
+    anonymise = _offered(anonymous_tables.anonymise)
+    ask_kept = _offered(anonymous_tables.ask_kept)
+    fit = _offered(models.fit)
+    method = _offered(methods.method)

@@ -1,0 +1,141 @@
+"""Answers to queries, in SQL or built, about all rows or about public parts of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dither.data import wire
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter
+from dither.exact import Number, probability
+from dither.lift.offer import Offer
+from dither.privacy import Loss, stated_loss
+from dither.publish.queries import Query, QueryResult, plan_query, present
+from dither.publish.queries.builder import Groups
+from dither.publish.queries.partition import plan_partitioned, present_partitioned
+from dither.publish.queries.parts import PartitionedGroups
+from dither.publish.queries.query import Partitioned
+from dither.publish.queries.sql import parse_sql, parse_statement
+
+
+def sql(
+    dataset: DataSet,
+    text: str,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    key: str | None = None,
+    noise: str = "auto",
+    shares: Mapping[str, Number] | None = None,
+    confidence: Number = "0.95",
+) -> Offer[QueryResult]:
+    """Offer the private answer to a query.
+
+    Args:
+        dataset: the schema.
+        text: one SELECT; see docs/sql.md for what can be asked.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; needed when groups are to be discovered.
+        rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        noise: "laplace", "gaussian", or "auto" for whichever errs less.
+        shares: how the loss is divided among the aggregates, by output name; by default so that expected errors are
+            equal shares of the declared ranges.
+        confidence: the level of the intervals.
+
+    """
+    query = parse_sql(parse_statement(text).sql, dataset)
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    return ask(dataset, query, loss, key=key, noise=noise, shares=shares, confidence=confidence, description=text)
+
+
+def ask(
+    dataset: DataSet,
+    query: Query | Groups,
+    loss: Loss,
+    *,
+    key: str | None = None,
+    noise: str = "auto",
+    shares: Mapping[str, Number] | None = None,
+    confidence: Number = "0.95",
+    description: str = "",
+) -> Offer[QueryResult]:
+    """Offer the private answer to a query that the builder or ``parse_sql`` made.
+
+    Args:
+        dataset: the schema.
+        query: what is asked.
+        loss: what the release may lose.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        noise: "laplace", "gaussian", or "auto" for whichever errs less.
+        shares: how the loss is divided among the aggregates, by output name.
+        confidence: the level of the intervals.
+        description: one line for people.
+
+    """
+    built, level = read_query(dataset, query), probability("confidence", confidence, open_below=True)
+    if built.dataset != dataset:
+        raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
+    answer = plan_query(built, loss, noise=noise, shares=shares)
+    asked = {
+        "query": wire.encode(built),
+        "noise": noise,
+        "shares": {name: str(share) for name, share in sorted((shares or {}).items())},
+        "confidence": str(level),
+    }
+
+    def shown(out: Any) -> bytes:
+        return present(answer, out, confidence=level).to_json()
+
+    return Offer("query", description, answer, asked, loss, shown, QueryResult.stored, key)
+
+
+def ask_parts(
+    dataset: DataSet,
+    parts: Partitioned | PartitionedGroups,
+    loss: Loss,
+    *,
+    key: str | None = None,
+    noise: str = "auto",
+    confidence: Number = "0.95",
+    description: str = "",
+) -> Offer[dict[str, QueryResult]]:
+    """Offer the private answers to queries about public disjoint parts of the rows, by the label of the part.
+
+    All parts together lose at most ``loss``: a unit that lies in one part changes nothing in the others.
+
+    Args:
+        dataset: the schema.
+        parts: the parts, and what is asked about each.
+        loss: what all answers together may lose.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        noise: "laplace", "gaussian", or "auto" for whichever errs less.
+        confidence: the level of the intervals.
+        description: one line for people.
+
+    """
+    built = parts.build(dataset) if isinstance(parts, PartitionedGroups) else parts
+    level = probability("confidence", confidence, open_below=True)
+    if built.dataset != dataset:
+        raise InvalidParameter("parts", built.dataset.name, f"about {dataset.name} as it is declared now")
+    answer = plan_partitioned(built, loss, noise=noise)
+    asked = {"parts": wire.encode(built), "noise": noise, "confidence": str(level)}
+
+    def shown(out: Any) -> bytes:
+        results = present_partitioned(answer, out, confidence=level)
+        return json.dumps({label: result.to_json().decode() for label, result in results.items()}).encode()
+
+    def read(stored: bytes, receipt: str) -> dict[str, QueryResult]:
+        return {label: QueryResult.stored(text, receipt) for label, text in json.loads(stored).items()}
+
+    return Offer("parts", description, answer, asked, loss, shown, read, key)
+
+
+def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:
+    """Return the query that a text, a builder or a query means."""
+    if isinstance(query, str):
+        return parse_sql(parse_statement(query).sql, dataset)
+    return query.build(dataset) if isinstance(query, Groups) else query

@@ -1,0 +1,200 @@
+"""Tables of counts: histograms, the answers to workloads, marginals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dither.curator.offers.plain import digest_of
+from dither.curator.offers.rows import rows_of
+from dither.data import wire
+from dither.data.schema import DataSet
+from dither.exact import Number, probability
+from dither.lift.offer import Offer
+from dither.privacy import stated_loss
+from dither.publish.queries import QueryResult
+
+if TYPE_CHECKING:
+    from dither.lift.cells import Cells
+    from dither.publish.workloads import Workload
+
+
+def histogram(
+    dataset: DataSet,
+    table: str,
+    columns: str | Sequence[str],
+    bins: Any = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    method: str = "auto",
+    outside: str | None = None,
+    where: str | None = None,
+    data_dependent: bool = False,
+    rows: int | None = None,
+    non_negative: bool = True,
+    key: str | None = None,
+    confidence: Number = "0.95",
+) -> Offer[QueryResult]:
+    """Offer the private counts of all cells of one or more columns.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        columns: a column, or several for a table of that many dimensions.
+        bins: a number of bins, their edges, pairs of ends, or a list of values; for several columns a mapping of
+            names to these. Without them the declared values are the cells.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        method: one of ``dither.publish.methods``, or "auto" for the least predicted error. "sparse-histogram" is
+            for up to 2^50 cells, of which those are shown that seem not to be empty.
+        outside: whether values beyond the bins count in the end bins ("ends") or not at all ("drop"); needed only
+            where bins do not hold all that is declared.
+        where: a condition in SQL on the rows.
+        data_dependent: whether "auto" may take methods that look at the counts; these have wide intervals or none.
+        rows: for these, about how many rows there are, from public knowledge.
+        non_negative: whether the nearest counts without negative ones are shown; intervals stay those of the plain
+            estimates.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+        confidence: at which all intervals hold at once.
+
+    """
+    from dither.publish import count_tables
+
+    level = probability("confidence", confidence, open_below=True)
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    cells = _cells(dataset, table, columns, bins, outside, where)
+    planned = count_tables.plan_histogram(cells, loss, method=method, data_dependent=data_dependent, rows=rows)
+    asked = {
+        "cells": wire.encode(cells),
+        "method": method,
+        "confidence": str(level),
+        "data_dependent": data_dependent,
+        "rows": rows,
+        "non_negative": non_negative,
+    }
+    words = f"histogram of {', '.join(cells.names)}"
+
+    def present(out: Any) -> bytes:
+        return count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative).to_json()
+
+    return Offer("histogram", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
+
+
+def workload(
+    dataset: DataSet,
+    table: str,
+    columns: str | Sequence[str],
+    workload: Workload,
+    bins: Any = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    method: str = "auto",
+    outside: str | None = None,
+    where: str | None = None,
+    key: str | None = None,
+    confidence: Number = "0.95",
+) -> Offer[QueryResult]:
+    """Offer the private answers to many linear queries on a table of counts, a row for each.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        columns: the columns of the table of counts; see ``histogram``.
+        workload: the queries, over as many cells as the columns have.
+        bins: see ``histogram``.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        method: "hdmm" (a strategy is searched for), "identity", or "auto".
+        outside: see ``histogram``.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request.
+        confidence: at which all intervals hold at once.
+
+    """
+    from dither.publish import count_tables
+
+    level = probability("confidence", confidence, open_below=True)
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    cells = _cells(dataset, table, columns, bins, outside, where)
+    planned = count_tables.plan_workload(cells, workload, loss, method=method)
+    asked = {
+        "cells": wire.encode(cells),
+        "workload": digest_of(workload.to_json()),
+        "method": method,
+        "confidence": str(level),
+    }
+    words = f"{workload.queries} queries on a table of counts"
+
+    def present(out: Any) -> bytes:
+        return count_tables.present_workload(planned, out, confidence=level).to_json()
+
+    return Offer("workload", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
+
+
+def marginals(
+    dataset: DataSet,
+    table: str,
+    sets: Sequence[Sequence[str]],
+    bins: Mapping[str, Any] | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    outside: str | None = None,
+    where: str | None = None,
+    key: str | None = None,
+    confidence: Number = "0.95",
+) -> Offer[dict[tuple[str, ...], QueryResult]]:
+    """Offer the private marginals of a table on several sets of columns, which agree with each other.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        sets: the columns of each marginal. All columns together may have any number of cells, all marginals
+            together have at most 2^20.
+        bins: see ``histogram``: a mapping of names.
+        epsilon: what all marginals together may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        outside: see ``histogram``.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request.
+        confidence: at which all intervals of all marginals hold at once.
+
+    """
+    from dither.publish import count_tables
+
+    level = probability("confidence", confidence, open_below=True)
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    planned, ordered = count_tables.plan_marginals(
+        dataset, rows_of(dataset, table, where), sets, loss, bins=bins, outside=outside
+    )
+    asked = {
+        "cells": wire.encode(planned.cells),
+        "sets": [list(names) for names in ordered],
+        "confidence": str(level),
+    }
+
+    def present(out: Any) -> bytes:
+        tables = count_tables.present_marginals(planned, ordered, out, confidence=level)
+        return json.dumps([[list(names), one.to_json().decode()] for names, one in tables.items()]).encode()
+
+    def read(stored: bytes, receipt: str) -> dict[tuple[str, ...], QueryResult]:
+        return {tuple(names): QueryResult.stored(text, receipt) for names, text in json.loads(stored)}
+
+    return Offer("marginals", f"{len(ordered)} marginals", planned.mechanism, asked, loss, present, read, key)
+
+
+def _cells(
+    dataset: DataSet, table: str, columns: str | Sequence[str], bins: Any, outside: str | None, where: str | None
+) -> Cells:
+    from dither.lift.cells import cells_of
+
+    return cells_of(dataset, rows_of(dataset, table, where), columns, bins, outside=outside)

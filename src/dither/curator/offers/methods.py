@@ -1,0 +1,55 @@
+"""Any method over any source: what no other verb has a name for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dither.data import wire
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter, NotSerialisable
+from dither.lift.offer import Offer
+from dither.mechanisms import find, perform
+from dither.mechanisms.core import Composed, Mechanism, Primitive
+from dither.mechanisms.spec import digest
+
+if TYPE_CHECKING:
+    from dither.lift.source import Source
+
+
+def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *, key: str | None = None) -> Offer[Any]:
+    """Offer what a registered mechanism makes of a declared source.
+
+    Args:
+        dataset: the schema.
+        method: a registered mechanism on what the source reads, such as ``Geometric`` on ``Cells``.
+        source: what is read of the data set, such as ``cells_of(dataset, "visits", "site")``.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+    from dither.data.reference import ReferenceEngine
+    from dither.lift.lifted import Lifted
+    from dither.lift.source import Source
+    from dither.lift.stored import read_value, write_value
+
+    if not isinstance(source, Source) or source.dataset != dataset:
+        raise InvalidParameter("source", source, f"a Source over {dataset.name} as it is declared now")
+    if not isinstance(method, Primitive | Composed) or find(method.name).mechanism is not type(method):
+        raise InvalidParameter("method", method, "a registered primitive or composed mechanism")
+    lifted = Lifted(source=source, method=method)
+    # On no rows at all, which tells nothing: what cannot be stored is refused before it costs anything.
+    empty = ReferenceEngine(dataset, {table.name: [] for table in dataset.tables})
+    try:
+        write_value(perform(lifted, empty))
+    except NotSerialisable as problem:
+        raise InvalidParameter("method", method.name, f"a mechanism whose release can be stored: {problem}") from None
+    asked = {"source": wire.encode(source), "method": digest(method)}
+    return Offer(
+        "method",
+        f"{method.name} of {type(source).__name__}",
+        lifted,
+        asked,
+        lifted.loss(1),
+        write_value,
+        lambda stored, _: read_value(stored),
+        key,
+    )

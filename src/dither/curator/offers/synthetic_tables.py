@@ -1,0 +1,147 @@
+"""Synthetic tables: models of private rows that new rows are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dither.curator.offers.rows import named, rows_of
+from dither.data import wire
+from dither.data.schema import DataSet
+from dither.exact import Number
+from dither.lift.offer import Offer
+from dither.privacy import stated_loss
+
+if TYPE_CHECKING:
+    from dither.publish.synthetic import Constraint, SyntheticFamilies, SyntheticTable
+
+
+def synthesize(
+    dataset: DataSet,
+    table: str,
+    columns: Sequence[str] | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    method: str = "auto",
+    bins: Mapping[str, Any] | None = None,
+    other: Mapping[str, Any] | None = None,
+    constraints: Sequence[Constraint] = (),
+    where: str | None = None,
+    key: str | None = None,
+) -> Offer[SyntheticTable]:
+    """Offer a private model of a table, from which any number of synthetic rows can be drawn.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        columns: which columns; all but the privacy id where None.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        method: one of ``dither.publish.synthetic.METHODS``, or "auto".
+        bins: for numeric columns a number of cells, or their edges.
+        other: for columns with categories, the label of rows whose value is no category; such rows do not count
+            otherwise.
+        constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
+
+    """
+    from dither.publish.synthetic import SyntheticTable, plan_synthesis
+
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    planned = plan_synthesis(
+        dataset,
+        rows_of(dataset, table, where),
+        loss,
+        columns=columns,
+        method=method,
+        bins=bins,
+        other=other,
+        constraints=constraints,
+        name=table,
+    )
+    asked = {
+        "source": wire.encode(planned.mechanism.source),
+        "codings": [wire.encode(coding) for coding in planned.codings],
+        "constraints": [wire.encode(constraint) for constraint in planned.constraints],
+        "method": planned.method,
+    }
+
+    def present(model: Any) -> bytes:
+        return planned.present(model).to_json().encode()
+
+    def read(stored: bytes, receipt: str) -> SyntheticTable:
+        return replace(SyntheticTable.from_json(stored), receipt=receipt)
+
+    return Offer("synthesis", f"synthetic {table}", planned.mechanism, asked, loss, present, read, key)
+
+
+def synthesize_families(
+    dataset: DataSet,
+    parent: str,
+    child: str,
+    columns: Sequence[str] | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    method: str = "auto",
+    bins: Mapping[str, Any] | None = None,
+    other: Mapping[str, Any] | None = None,
+    children: int | None = None,
+    key: str | None = None,
+) -> Offer[SyntheticFamilies]:
+    """Offer a private model of two tables, from which any number of parents with their children can be drawn.
+
+    Both tables have the same persons: a parent is a privacy id, and its children are the rows of the second table
+    that have it. Columns are named by themselves, or as ``table.column`` where both tables have one of that name.
+
+    Args:
+        dataset: the schema.
+        parent: the private table with one row for each privacy id.
+        child: the private table with several.
+        columns: which columns; all but the privacy ids where None.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors are smaller.
+        rho: a loss in zero-concentrated differential privacy.
+        method: one of ``dither.publish.synthetic.METHODS``, or "auto".
+        bins: for numeric columns a number of cells, or their edges.
+        other: for columns with categories, the label of rows whose value is no category.
+        children: how many children of a parent count; as many as the limits of the data set leave where None.
+        key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
+
+    """
+    from dither.publish.synthetic import SyntheticFamilies, plan_families
+
+    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    planned = plan_families(
+        dataset,
+        named(parent),
+        named(child),
+        loss,
+        columns=columns,
+        method=method,
+        bins=bins,
+        other=other,
+        children=children,
+    )
+    asked = {
+        "parents": wire.encode(planned.mechanism.parents),
+        "children": wire.encode(planned.mechanism.children),
+        "most": planned.mechanism.most,
+        "tables": [planned.parents.to_json(), planned.children.to_json()],
+        "method": planned.method,
+    }
+    said = f"synthetic {planned.parents.name} with {planned.children.name}"
+
+    def present(model: Any) -> bytes:
+        return planned.present(model).to_json().encode()
+
+    def read(stored: bytes, receipt: str) -> SyntheticFamilies:
+        return replace(SyntheticFamilies.from_json(stored), receipt=receipt)
+
+    return Offer("synthesis of families", said, planned.mechanism, asked, loss, present, read, key)

@@ -1,0 +1,55 @@
+"""Offers: what a session can price or release, made of public facts alone.
+
+Every verb of a session makes one. To price it, nothing is opened; to release it, the session debits the ledger, runs the
+mechanism on the opened data, stores what is presented and reads it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from dither.lift.over_data import OverData
+from dither.mechanisms.core import Numerics
+from dither.privacy import Loss
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Offer(Generic[T]):
+    """A release that is priced and not yet made.
+
+    Args:
+        verb: what kind of release, such as "query"; requests of one key must agree in it.
+        words: what would be released, in one line for people.
+        mechanism: what would run on the opened data.
+        asked: the parameters, as plain JSON data: with verb and loss they decide what is released.
+        stated: the loss that was asked for.
+        present: makes of what was released the bytes that are stored.
+        read: makes of the stored bytes, and the place in the ledger where the charge is written down, what the caller
+            gets.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+
+    verb: str
+    words: str
+    mechanism: OverData[Any]
+    asked: Mapping[str, Any]
+    stated: Loss
+    present: Callable[[Any], bytes]
+    read: Callable[[bytes, str], T]
+    key: str | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """What a release would lose: what is charged."""
+        return self.mechanism.loss(1)
+
+    @property
+    def is_idealised(self) -> bool:
+        """Whether the proof is over the reals only; what is lifted decides."""
+        method = getattr(self.mechanism, "method", self.mechanism)
+        return bool(method.numerics is Numerics.IDEALISED)
