@@ -24,7 +24,7 @@ from dither.learn.itemsets import (
     TruncatedApriori,
     TruncatedFrequency,
 )
-from dither.learn.itemsets.common import ItemsetMethod, Purse, budget_within
+from dither.learn.itemsets.common import ItemsetMethod
 from dither.learn.itemsets.fp_tree import forest
 from dither.learn.itemsets.truncated_apriori import hashed_order, truncated
 from dither.learn.itemsets.universe import Itemset
@@ -186,17 +186,6 @@ def test_items_that_hang_together_make_a_tree() -> None:
     assert forest([(0, 1), (2,), (1, 3), (4, 5)], 3) == ([(0, 1, 3), (2,), (4, 5)], [])
     assert forest([(0, 1), (2,), (1, 3), (4, 5)], 2) == ([(2,), (4, 5)], [(0, 1), (1, 3)])
     assert forest([], 3) == ([], [])
-
-
-def test_a_purse_never_buys_more_than_it_holds() -> None:
-    for is_pure in (True, False):
-        purse = Purse.of(budget_within(PureDP("0.7") if is_pure else ZCDP("0.013")))
-        assert purse.is_pure == is_pure
-        for touched in (1, 2, 3, 7, 100):
-            node = purse.noise(touched)
-            moved = touched if is_pure else math.isqrt(touched) if math.isqrt(touched) ** 2 == touched else None
-            if moved is not None:
-                assert node.loss(moved) <= purse.loss
 
 
 def test_bad_parameters_are_refused_by_name() -> None:
