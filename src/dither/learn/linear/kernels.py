@@ -58,10 +58,13 @@ class LearnerField(Of[LinearLearner]):
 def usual_learner(
     target: Loss, *, reach: Floats, classes: int, loss_name: str, steps: int | None, unit: Unit
 ) -> LinearLearner:
-    """Return the learner that suits the loss, for columns between -reach and reach; steps ask for gradient descent."""
+    """Return the learner that suits the loss, for columns between -reach and reach.
+
+    Steps, and more than two classes, ask for gradient descent.
+    """
     found: Any = classifier(
         target,
-        solver="auto" if steps is None else "gradient",
+        solver="auto" if steps is None and classes == 2 else "gradient",
         lower=-reach,
         upper=reach,
         classes=classes,

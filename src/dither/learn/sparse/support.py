@@ -132,7 +132,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         if votes == "whole":
             if not (isinstance(target, ApproxDP) and target.delta):
                 raise InvalidParameter("target", target, "an epsilon with a delta, for votes on whole answers")
-            scale = round_up(2 * touched / target.epsilon, bits=64)
+            scale = round_up(2 * touched / Purse.pure_within(target).amount, bits=64)
             threshold = threshold_for(scale, target.delta) + 2 * touched - 1
         else:
             # The last candidate left is not a choice.
