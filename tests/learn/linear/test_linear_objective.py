@@ -193,9 +193,7 @@ def test_weights_are_drawn_around_the_minimum() -> None:
         ("penalty", 2**19),
         ("delta", "1e-6"),
         ("part", GammaNorm(scale=1, grid=1)),
-        ("part", 3),
         ("finish", Gaussian(sigma=1)),
-        ("loss_name", "squared"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, GammaNorm | Gaussian) else str(value),
 )
