@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.learn.centred import LENGTH
 from dither.learn.linear import ObjectivePerturbation
 from dither.learn.linear.penalised import BENDS, TOLERANCE
@@ -216,3 +216,8 @@ def test_with_a_large_budget_it_separates_what_is_separate(classes: int, loss: s
     )
     scores = perform(learner, np.column_stack([values, labels])).scores(values)
     assert ((scores.argmax(axis=1) if classes > 2 else scores[:, 0] > 0) == labels).all()
+
+
+def test_a_delta_alone_is_refused() -> None:
+    with pytest.raises(NoGuarantee):
+        ObjectivePerturbation.calibrated(ApproxDP(0, "1e-6"), lower=[0], upper=[1], classes=2)

@@ -153,7 +153,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
             raise InvalidParameter("lower", lower, f"bounds of 1 to {MOST_WEIGHTS - 1} columns")
         touched = unit.touched if isinstance(unit, Unit) else 1
         scores = 1 if whole("classes", classes, least=2, most=_MOST_CLASSES) == 2 else classes
-        if isinstance(target, ApproxDP) and target.delta and not states_rho(target):
+        if isinstance(target, ApproxDP) and target.epsilon and target.delta and not states_rho(target):
             epsilon, outside = target.epsilon, target.delta if target.epsilon <= _LARGE else Fraction(0)
         else:
             epsilon, outside = Purse.pure_within(target).amount, Fraction(0)
