@@ -218,17 +218,6 @@ def test_no_rows_and_one_class_and_odd_rows_are_learned_from() -> None:
             assert np.isfinite(perform(learner, rows).weights.values).all()
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("steps", 0), ("classes", 1), ("loss_name", "square"), ("unit", None), ("survey", 3)]
-)
-def test_parameters_are_refused_by_name(field: str, value: object) -> None:
-    good = GradientDescent.calibrated(ZCDP(1), lower=[0], upper=[1], classes=2)
-    names = ("lower", "upper", "classes", "loss_name", "steps", "survey", "step")
-    given = {name: getattr(good, name) for name in names}
-    with pytest.raises(InvalidParameter, match=field):
-        GradientDescent(**(given | {field: value}))
-
-
 def test_options_of_another_solver_are_refused() -> None:
     box: dict[str, Any] = {"lower": [0], "upper": [1], "classes": 2, "unit": ROW}
     with pytest.raises(InvalidParameter, match="steps"):

@@ -28,6 +28,13 @@ def test_all_of_a_purse_is_within_the_loss_it_was_made_of(loss: Loss) -> None:
     assert Purse.within(loss).loss <= loss
 
 
+@given(_LOSSES)
+def test_an_epsilon_alone_is_within_the_loss_it_was_made_of(loss: Loss) -> None:
+    purse = Purse.pure_within(loss)
+    assert purse.is_pure
+    assert purse.loss <= loss
+
+
 @given(_LOSSES, st.integers(1, 40))
 def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: int) -> None:
     purse = Purse.within(loss)
@@ -73,6 +80,8 @@ def test_a_stated_rho_is_kept_beside_its_epsilon_and_delta() -> None:
 def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
     with pytest.raises((NoGuarantee, InvalidParameter)):
         Purse.within(loss)
+    with pytest.raises((NoGuarantee, InvalidParameter)):
+        Purse.pure_within(loss)
 
 
 def test_pure_amounts_refuse_what_has_no_epsilon() -> None:

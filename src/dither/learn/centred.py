@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorNoise
+from dither.learn.noise_parts import AnyNoise
 from dither.learn.rows import STEPS, Box, Floats, into_ball
 from dither.learn.survey import survey
 from dither.mechanisms.public import PublicArray
@@ -63,7 +63,7 @@ class Centred:
         )
 
 
-def centred(run: Runner, noise: VectorNoise, steps: Floats, *, touched: int, near: float) -> Centred:
+def centred(run: Runner, noise: AnyNoise, steps: Floats, *, touched: int, near: float) -> Centred:
     """Survey records on the grid, and return them centred.
 
     Args:

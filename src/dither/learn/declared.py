@@ -9,14 +9,14 @@ from functools import cached_property
 
 from dither.exact import Whole
 from dither.learn.rows import BoundField, Box
-from dither.learn.units import RowsField
 from dither.privacy import Unit
+from dither.privacy.fields import RowUnit
 
 
 class DeclaredUnit:
     """A learner that protects the declared unit."""
 
-    unit: RowsField
+    unit: RowUnit
 
     @property
     def distance(self) -> Unit:

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 from dither.mechanisms.values import integers
 
 Floats = NDArray[np.float64]
@@ -35,15 +34,13 @@ _ROWS_AT_ONCE: Final = 2**17
 _BLOCKS_OF_INT64: Final = 2**9
 
 
-class BoundField(Field[Any, PublicArray]):
+class BoundField(Array):
     """The lower or the upper bounds of columns: finite numbers, one for each."""
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the bounds as floats."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        if array.dtype.kind not in "iuf" or array.ndim != 1 or not 0 < array.size <= MOST_COLUMNS:
-            raise InvalidParameter(name, value, f"one number for each of 1 to {MOST_COLUMNS} columns")
-        return PublicArray(array.astype(np.float64))
+    def __init__(self) -> None:
+        super().__init__(
+            "float", axes=1, most=MOST_COLUMNS, rule=f"one finite number for each of 1 to {MOST_COLUMNS} columns"
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dither.exact import round_up, sqrt_up
-from dither.learn.noise_parts import VectorNoise, noisy, spread_of
+from dither.learn.noise_parts import AnyNoise, noisy, spread_of
 from dither.learn.rows import STEPS, Floats, ball_radius, exact_sums, into_ball, squared_lengths
 from dither.mechanisms.runner import Runner
 
@@ -51,7 +51,7 @@ def survey_entries(columns: int) -> int:
     return columns + 2
 
 
-def survey(run: Runner, noise: VectorNoise, steps: Floats, touched: int) -> Survey:
+def survey(run: Runner, noise: AnyNoise, steps: Floats, touched: int) -> Survey:
     """Return the survey of records on the grid.
 
     A record adds its own numbers, shortened to the radius of the ball, to the sums; the radius to the count; and its

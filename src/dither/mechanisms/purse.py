@@ -37,6 +37,13 @@ class OneCount(Of[CountNoise]):
         super().__init__(Geometric, DiscreteGaussian, shape=())
 
 
+class OneEntry(Of[VectorNoise]):
+    """Noise of one entry, of which noise for vectors of any length is made."""
+
+    def __init__(self) -> None:
+        super().__init__(DiscreteGaussian, GammaNorm, shape=())
+
+
 class Spending(Field[Loss, Loss]):
     """A budget that is spent step by step: pure, or in rho alone."""
 
@@ -102,6 +109,20 @@ class Purse:
     def loss(self) -> Loss:
         """What spending all of it loses."""
         return PureDP(self.amount) if self.is_pure else ZCDP(self.amount)
+
+    @classmethod
+    def pure_within(cls, loss: Loss) -> Self:
+        """Return the largest epsilon that a loss allows to be spent, in whatever the loss is stated.
+
+        >>> Purse.pure_within(ZCDP("1/8")).loss <= ZCDP("1/8")
+        True
+
+        """
+        check_target(loss)
+        found = cls(1 / laplace_scale(loss, 1), is_pure=True)
+        if not found.loss <= loss:
+            raise NoGuarantee(f"nothing in epsilon alone is within {loss!r}: state it as ZCDP or PureDP")
+        return found
 
     def share(self, part: Number) -> Self:
         """Return a part of it; shares that add up to at most 1 may be spent together."""

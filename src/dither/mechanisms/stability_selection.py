@@ -33,6 +33,7 @@ from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.noise.source import discrete_scale
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
+from dither.privacy.calibration import laplace_scale
 
 Counts = tuple[tuple[str, int], ...]
 _MOST_THRESHOLD = 2**60
@@ -205,7 +206,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
         if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
             raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
         draft = cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
-        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / target.epsilon
+        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) * laplace_scale(target, 1)
 
         def built(threshold: int) -> StabilitySelection:
             value_scale = scale if fresh else None

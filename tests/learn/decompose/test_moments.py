@@ -78,11 +78,6 @@ def test_a_noisy_covariance_is_one() -> None:
     assert np.isfinite(model.mean.values).all()
 
 
-def test_declarations_are_checked() -> None:
-    with pytest.raises(InvalidParameter, match="reach"):
-        NoisyMoments.calibrated(PureDP(1), **BOUNDS, reach=2)
-
-
 def test_estimators_fit_transform_and_save(tmp_path) -> None:
     pytest.importorskip("sklearn", reason="estimators need the extra 'ml'")
     from sklearn.base import clone

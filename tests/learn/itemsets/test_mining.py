@@ -114,15 +114,15 @@ def test_cliques_and_bases() -> None:
     }
     truth = {clique for clique in cliques if not any(clique < other for other in cliques)}
     assert set(maximal_cliques(range(8), pairs)) == truth
-    for is_pure in (False, True):
-        bases = bases_of(range(8), pairs, 5, is_pure=is_pure)
+    for power in (1, 2):
+        bases = bases_of(range(8), pairs, 5, power=power)
         assert all(any(set(pair) <= set(base) for base in bases) for pair in pairs)
         assert set().union(*bases) == set(range(8))
         assert all(len(base) <= 5 for base in bases)
-        narrow = bases_of(range(8), list(combinations(range(8), 2)), 3, is_pure=is_pure)
+        narrow = bases_of(range(8), list(combinations(range(8), 2)), 3, power=power)
         assert max(map(len, narrow)) <= 3
         assert all(any(set(pair) <= set(base) for base in narrow) for pair in combinations(range(8), 2))
-        assert all(len(base) == 1 for base in bases_of(range(8), pairs, 1, is_pure=is_pure))
+        assert all(len(base) == 1 for base in bases_of(range(8), pairs, 1, power=power))
 
 
 def test_no_set_has_more_support_than_its_parts() -> None:

@@ -96,11 +96,8 @@ def test_parameters_are_refused_by_name() -> None:
     narrow = GradientDescent.calibrated(ZCDP(1), lower=[-1] * 3, upper=[1] * 3, classes=2)
     bad: list[tuple[str, Any]] = [
         ("matrix", [[1] * 11] * 3),
-        ("matrix", [[2] * 12] * 3),
-        ("matrix", [[0.5] * 12] * 3),
         ("matrix", [[1] * 12] * 4),
         ("learner", narrow),
-        ("learner", None),
     ]
     for name, value in bad:
         with pytest.raises(InvalidParameter, match=name if name != "matrix" else "matrix|learner"):

@@ -144,14 +144,9 @@ def test_parameters_are_refused_by_name() -> None:
     parts = {name: getattr(good, name) for name in ("lower", "upper", "frequencies", "offsets", "learner")}
     wide = GradientDescent.calibrated(ZCDP(1), lower=[-2] * 4, upper=[2] * 4, classes=2)
     bad: list[tuple[str, Any]] = [
-        ("frequencies", [[0.5, 1.0]]),
         ("frequencies", [[1, 2, 3]]),
-        ("frequencies", [[2**40, 1]]),
         ("offsets", [0, 1]),
-        ("offsets", [TURN] * 4),
-        ("offsets", [-1] * 4),
         ("learner", wide),
-        ("learner", 3),
     ]
     for name, value in bad:
         with pytest.raises(InvalidParameter, match=name):

@@ -148,14 +148,11 @@ def test_no_rows_and_odd_rows_are_learned_from() -> None:
 @pytest.mark.parametrize(
     ("parameters", "named"),
     [
-        ({"objective": "cubic"}, "objective"),
         ({"objective": "squared", "classes": 3}, "classes"),
         ({"target_upper": 3}, "target_upper"),
         ({"target_lower": -3}, "target_lower"),
         ({"penalty": 1}, "penalty"),
         ({"objective": "squared", "target_upper": 0}, "upper"),
-        ({"classes": 1}, "classes"),
-        ({"unit": None}, "unit"),
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.learn.centred import LENGTH
 from dither.learn.linear import ObjectivePerturbation
 from dither.learn.linear.penalised import BENDS, TOLERANCE
@@ -193,9 +193,7 @@ def test_weights_are_drawn_around_the_minimum() -> None:
         ("penalty", 2**19),
         ("delta", "1e-6"),
         ("part", GammaNorm(scale=1, grid=1)),
-        ("part", 3),
         ("finish", Gaussian(sigma=1)),
-        ("loss_name", "squared"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, GammaNorm | Gaussian) else str(value),
 )
@@ -218,3 +216,8 @@ def test_with_a_large_budget_it_separates_what_is_separate(classes: int, loss: s
     )
     scores = perform(learner, np.column_stack([values, labels])).scores(values)
     assert ((scores.argmax(axis=1) if classes > 2 else scores[:, 0] > 0) == labels).all()
+
+
+def test_a_delta_alone_is_refused() -> None:
+    with pytest.raises(NoGuarantee):
+        ObjectivePerturbation.calibrated(ApproxDP(0, "1e-6"), lower=[0], upper=[1], classes=2)

@@ -60,13 +60,8 @@ def test_what_samples_do_not_help_is_refused() -> None:
     ("field", "value"),
     [
         ("rate", 2),
-        ("rate", 0),
-        ("steps", 0),
         ("delta", 0),
         ("step", GammaNorm(scale=2)),
-        ("survey", 3),
-        ("loss_name", "square"),
-        ("classes", 1),
     ],
     ids=str,
 )

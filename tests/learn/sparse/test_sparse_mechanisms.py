@@ -261,23 +261,16 @@ def test_a_model_survives_json_and_bad_records_are_refused() -> None:
             Model.from_record({**record_of, "chosen": {"array": chosen, "dtype": "<i8"}})
 
 
-def test_parameters_are_refused_by_name() -> None:
+def test_parameters_that_do_not_fit_each_other_are_refused_by_name() -> None:
     box: dict[str, Any] = {"lower": [0, 0], "upper": [1, 1]}
     walk: dict[str, Any] = {**box, "loss_name": "squared", "radius": 1, "steps": 2, "scale": 1}
-    for bad in (
-        {"loss_name": "hinge"},
-        {"radius": 0},
-        {"radius": 2**13},
-        {"steps": 0},
-        {"target_upper": 0},
-        {"unit": 1},
-    ):
+    for bad in ({"radius": 2**13}, {"target_upper": 0}):
         with pytest.raises(InvalidParameter, match=next(iter(bad))):
             FrankWolfe(**(walk | bad))
     with pytest.raises(InvalidParameter, match="target_upper"):
         FrankWolfe(**(walk | {"loss_name": "logistic", "target_upper": 2}))
     votes: dict[str, Any] = {**box, "loss_name": "squared", "votes": "columns", "kept": 1, "scale": 1}
-    for bad in ({"kept": 3}, {"votes": "rows"}, {"threshold": 4}, {"blocks": 0}, {"key": 7}):
+    for bad in ({"kept": 3}, {"threshold": 4}):
         with pytest.raises(InvalidParameter, match=next(iter(bad))):
             SupportSelection(**(votes | bad))
     with pytest.raises(InvalidParameter, match="target"):
@@ -285,7 +278,7 @@ def test_parameters_are_refused_by_name() -> None:
     select = FrankWolfe(**walk)
     fit = MomentRegression.calibrated(ZCDP(1), lower=[-1], upper=[1], target_lower=0, target_upper=1)
     classify = GradientDescent.calibrated(ZCDP(1), lower=[-1], upper=[1], classes=2)
-    for bad in ({"fit": classify}, {"kept": 2}, {"select": fit}, {"fit": 3}):
+    for bad in ({"fit": classify}, {"kept": 2}):
         with pytest.raises(InvalidParameter, match=next(iter(bad)) if "kept" not in bad else "fit"):
             SelectedColumns(**({"select": select, "fit": fit, "kept": 1} | bad))
 

@@ -17,42 +17,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Whole, round_up, sqrt_up, whole
+from dither.exact import TupleOf, Whole
+from dither.learn.cell_noise import Moves
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import MOST_COLUMNS, Floats, labelled, records_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _MOST_CELLS: Final = 2**24
-
-
-class _SizesField(Field[Any, tuple[int, ...]]):
-    """How many categories each column has."""
-
-    def convert(self, name: str, value: Any) -> tuple[int, ...]:
-        """Return whole numbers."""
-        sizes = value.tolist() if isinstance(value, np.ndarray) else value
-        if not isinstance(sizes, tuple | list) or not 0 < len(sizes) <= MOST_COLUMNS:
-            raise InvalidParameter(name, value, "a number of categories for each column")
-        return tuple(whole(name, size, least=1, most=2**20) for size in sizes)
-
-
-class _CountPartField(Field[Any, "Geometric | DiscreteGaussian"]):
-    """Noise of one count."""
-
-    def convert(self, name: str, value: Any) -> Geometric | DiscreteGaussian:
-        """Return the noise."""
-        if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
-            raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise of one count")
-        return value
 
 
 @model
@@ -128,10 +108,12 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
     no_error_because: ClassVar[str] = "a chance is a quotient of counts, and how large these are is private"
     no_interval_because: ClassVar[str] = "chances are drawn towards equal ones, by how much depends on the counts"
 
-    sizes: _SizesField = _SizesField()
+    sizes: TupleOf = TupleOf(
+        Whole(least=1, most=2**20), most=MOST_COLUMNS, rule="a number of categories for each column"
+    )
     classes: Whole = Whole(least=2, most=2**16)
-    part: _CountPartField = _CountPartField()
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.entries > _MOST_CELLS:
@@ -140,24 +122,18 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, sizes: Sequence[int], classes: int, unit: Unit = ROW) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
-        moved = _moved(len(sizes), unit, is_pure=is_pure)
-        part: Geometric | DiscreteGaussian = (
-            Geometric(scale=moved / amount)
-            if is_pure
-            else DiscreteGaussian(sigma=round_up(moved * sqrt_up(1 / (2 * amount)), bits=64))
-        )
+        part = _moves(len(sizes), unit).noise(Purse.within(target))
         return cls(sizes=tuple(sizes), classes=classes, part=part, unit=unit)
 
     @property
     def entries(self) -> int:
         """How many counts are drawn."""
-        return self.classes * (1 + sum(self.sizes))
+        return self.classes * int(1 + sum(self.sizes))
 
     @property
     def stability(self) -> Fraction:
         """How far one unit moves the counts, in the distance of the noise."""
-        return _moved(len(self.sizes), self.unit, is_pure=isinstance(self.part, Geometric))
+        return _moves(len(self.sizes), self.unit).stability(self.part)
 
     def plan(self) -> Plan:
         """Return one draw of all counts."""
@@ -184,13 +160,12 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
         return CategoricalModel(self.sizes, PublicArray(chances), PublicArray(shares / shares.sum()))
 
 
-def _moved(columns: int, unit: Unit, *, is_pure: bool) -> Fraction:
+def _moves(columns: int, unit: Unit) -> Moves:
     """Return how far one unit moves the counts: each row adds one to its class and one to a cell of each column."""
     touched = unit.touched if isinstance(unit, Unit) else 1
-    total = Fraction(touched * (columns + 1))
     # Two rows may share the class and no category, so that a replacement moves up to twice as many cells by one each;
     # where they share a cell it does not move at all.
-    return total if is_pure else round_up(sqrt_up(total), bits=64)
+    return Moves(touched * (columns + 1), touched * (columns + 1))
 
 
 def _cells(values: Floats, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

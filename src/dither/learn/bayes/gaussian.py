@@ -22,17 +22,18 @@ from dither.exact import Whole, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST, Centred, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import Model, model
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.noise_parts import noisy, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: What a survey takes of the budget.
 SURVEY_SHARE: Final = Fraction(1, 5)
@@ -135,9 +136,9 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=2**12)
-    survey: VectorPartField = VectorPartField()
-    part: VectorPartField = VectorPartField()
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    part: OneEntry = OneEntry()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns * self.classes > 2**23:
@@ -146,15 +147,15 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, lower: Any, upper: Any, classes: int, unit: Unit = ROW) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,
             upper=upper,
             classes=classes,
-            survey=noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure),
-            part=noise_for(amount * (1 - SURVEY_SHARE), touched * STABILITY, is_pure=is_pure),
+            survey=purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns)),
+            part=purse.share(1 - SURVEY_SHARE).vector_noise(touched * STABILITY),
             unit=unit,
         )
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole
-from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.exact import Text, Whole
+from dither.learn.cell_noise import Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import (
     MOST_CLUSTERS,
     ClustersModel,
@@ -30,17 +30,17 @@ from dither.learn.clusters.points import (
     spread_starts,
 )
 from dither.learn.declared import DeclaredUnit
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats
-from dither.learn.trees.bins import KeyField, public_numbers
+from dither.learn.trees.bins import public_numbers
 from dither.learn.trees.random_forest import tree_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _ROUNDS: Final = 20
 USUAL_BLOCKS: Final = 32
@@ -91,9 +91,9 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
-    part: CellPartField = CellPartField()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns * self.clusters > 2**20:
@@ -112,10 +112,9 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = _moves(clusters * columns).noise_for(amount, touched, is_pure=is_pure)
+        part = _moves(clusters * columns).noise(Purse.within(target), touched)
         return cls(lower=lower, upper=upper, clusters=clusters, blocks=blocks, part=part, key=key, unit=unit)
 
     @cached_property

@@ -19,32 +19,21 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, exact
+from dither.exact import Number, Of, Positive, Whole, exact
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.clusters.coreset import moved, step_moves, step_sums
 from dither.learn.clusters.points import MOST_CLUSTERS, MOST_COLUMNS, ClustersModel, Frame, from_steps, points_of
 from dither.learn.clusters.where import ball_radius
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Repeat, Sampled, Unit, Use
 
 USUAL_RATE: Final = Fraction(1, 2)
-
-
-class _Centres(Field[Any, PublicArray]):
-    """Centres in the columns' own units: finite numbers, a row for each."""
-
-    def convert(self, name: str, value: Any) -> PublicArray:
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        right = array.dtype.kind in "iuf" and array.ndim == 2 and 1 <= len(array) <= MOST_CLUSTERS
-        if not (right and array.shape[1] >= 1 and bool(np.isfinite(array).all())):
-            raise InvalidParameter(name, value, f"finite numbers, a row for each of 1 to {MOST_CLUSTERS} centres")
-        return PublicArray(array.astype(np.float64))
 
 
 def _examples() -> Iterator[Example]:
@@ -87,16 +76,16 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
     no_error_because: ClassVar[str] = "how far a sample is off all points depends on the points"
     no_interval_because: ClassVar[str] = "how far a sample is off all points depends on the points"
 
-    part: Geometric
+    part: Of[Geometric] = Of(Geometric, shape=())
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    centres: _Centres = _Centres()
+    centres: Array = Array(
+        "float", axes=2, most=MOST_CLUSTERS, rule=f"finite numbers, a row for each of 1 to {MOST_CLUSTERS} centres"
+    )
     rate: Positive = Positive()
     bags: Whole = Whole(1, least=1, most=2**10)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.part, Geometric) or self.part.shape != ():
-            raise InvalidParameter("part", self.part, "Geometric noise of one number")
         if not self.rate <= 1:
             raise InvalidParameter("rate", str(self.rate), "a number in (0, 1]")
         if self.frame.columns > MOST_COLUMNS or self.centres.values.shape[1] != self.frame.columns:
@@ -107,13 +96,13 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         cls, target: Loss, *, lower: Any, upper: Any, centres: Any, rate: Number = USUAL_RATE, bags: int = 1
     ) -> Self:
         """Return the step with about the least noise whose pure loss for one row is within ``target``."""
-        amount, is_pure = amount_within(target)
-        if not is_pure:
+        purse = Purse.within(target)
+        if not purse.is_pure:
             raise InvalidParameter("target", target, "pure: a rho is not known to fall by sampling")
         chance, columns = exact("rate", rate), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < chance <= 1:
             raise InvalidParameter("rate", rate, "a number in (0, 1]")
-        each = amount / Whole(least=1).convert("bags", bags)
+        each = purse.amount / Whole(least=1).convert("bags", bags)
         inner = Fraction(math.log1p(math.expm1(float(each)) / float(chance))) * (1 - Fraction(1, 2**30))
         scale = Fraction(step_moves(columns).absolute) / max(inner, each * (1 - Fraction(1, 2**30)))
         part = Geometric(scale=Fraction(math.ceil(scale * 2**20), 2**20))

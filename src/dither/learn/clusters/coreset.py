@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact
+from dither.exact import Number, OneOf, Text, Whole, exact
 from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
-from dither.learn.clusters.lloyd import PartsField
+from dither.learn.clusters.lloyd import StepNoise
 from dither.learn.clusters.moment_tree import COUNTED, NEAR, grow, into_balls, level_uses, noise_of_levels, sums_by
 from dither.learn.clusters.points import (
     LENGTH,
@@ -34,18 +34,17 @@ from dither.learn.clusters.points import (
     nearest,
     points_of,
 )
-from dither.learn.clusters.settled import ObjectiveField, settle
-from dither.learn.noise_parts import amount_within
+from dither.learn.clusters.settled import OBJECTIVES, settle
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.learn.trees.bins import KeyField
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy import Sequence as InSequence
+from dither.privacy.fields import RowUnit
 
 #: The part of the loss that the tree takes; the rest is for the last steps.
 TREE_SHARE: Final = Fraction(7, 10)
@@ -110,11 +109,11 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
-    levels: PartsField = PartsField()
-    parts: PartsField = PartsField()
-    objective: ObjectiveField = ObjectiveField("means")
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    levels: StepNoise = StepNoise()
+    parts: StepNoise = StepNoise()
+    objective: OneOf = OneOf(*OBJECTIVES, default="means")
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.levels) <= MOST_LEVELS or len({type(part) for part in self.levels}) > 1:
@@ -153,28 +152,23 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
         wanted = Whole(least=1, most=MOST_CLUSTERS).convert("clusters", clusters)
         levels = (
-            usual_depth(wanted, amount, is_pure=is_pure)
-            if depth is None
-            else Whole(least=1, most=MOST_LEVELS).convert("depth", depth)
+            usual_depth(wanted, purse) if depth is None else Whole(least=1, most=MOST_LEVELS).convert("depth", depth)
         )
-        last = (1 if is_pure else 2) if steps is None else Whole(least=0, most=2**10).convert("steps", steps)
+        last = (1 if purse.is_pure else 2) if steps is None else Whole(least=0, most=2**10).convert("steps", steps)
         first = first if last else Fraction(1)
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,
             upper=upper,
             clusters=clusters,
-            levels=noise_of_levels(amount * first, columns, levels, touched, is_pure=is_pure),
-            parts=tuple(
-                step_moves(columns).noise_for(amount * (1 - first) / last, touched, is_pure=is_pure)
-                for _ in range(last)
-            ),
+            levels=noise_of_levels(purse.share(first), columns, levels, touched),
+            parts=tuple(step_moves(columns).noise(purse.share(1 - first) / last, touched) for _ in range(last)),
             objective=objective,
             key=key,
             unit=unit,
@@ -205,9 +199,9 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         return from_steps(self.frame, centres, weights)
 
 
-def usual_depth(clusters: int, amount: Fraction, *, is_pure: bool) -> int:
+def usual_depth(clusters: int, purse: Purse) -> int:
     """Return how many levels there are: the last has at least two nodes for a cluster, more where noise is small."""
-    more = int(amount >= 4) if is_pure else 1 + int(2 * amount >= 1)
+    more = int(purse.amount >= 4) if purse.is_pure else 1 + int(2 * purse.amount >= 1)
     return min(math.ceil(math.log2(4 * clusters)) + more, MOST_LEVELS)
 
 

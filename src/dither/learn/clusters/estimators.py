@@ -21,8 +21,8 @@ from dither.learn.clusters.grid import GridClusters
 from dither.learn.clusters.lloyd import LloydClusters
 from dither.learn.clusters.mixture import SHAPES, NoisyMixture
 from dither.learn.clusters.priv_gene import PrivGene
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import Floats
+from dither.mechanisms.purse import Purse
 from dither.privacy import Loss
 
 SOLVERS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
@@ -253,9 +253,9 @@ def best_solver(target: Loss, columns: int, clusters: int) -> str:
     >>> best_solver(PureDP(1), 2, 10), best_solver(ApproxDP(1, "1e-6"), 10, 20), best_solver(PureDP(1), 30, 2)
     ('grid', 'coreset', 'lloyd')
     """
-    amount, is_pure = amount_within(target)
-    few = _FEW_COLUMNS_OF_LITTLE if amount <= _LEAST_EPSILON else _FEW_COLUMNS
-    if is_pure and columns <= few and clusters <= _FEW_CLUSTERS:
+    purse = Purse.within(target)
+    few = _FEW_COLUMNS_OF_LITTLE if purse.amount <= _LEAST_EPSILON else _FEW_COLUMNS
+    if purse.is_pure and columns <= few and clusters <= _FEW_CLUSTERS:
         return "grid"
-    is_little = amount < (_LITTLE_EPSILON if is_pure else _LITTLE_RHO)
+    is_little = purse.amount < (_LITTLE_EPSILON if purse.is_pure else _LITTLE_RHO)
     return "lloyd" if is_little and clusters <= 2 and columns > _MANY_COLUMNS else "coreset"

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole
-from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Text, Whole
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.points import (
     MOST_CLUSTERS,
     ClustersModel,
@@ -30,16 +30,16 @@ from dither.learn.clusters.points import (
     weighted_clusters,
 )
 from dither.learn.declared import DeclaredUnit
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats
-from dither.learn.trees.bins import KeyField, public_numbers
-from dither.learn.units import RowsField
+from dither.learn.trees.bins import public_numbers
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 MOST_CELLS: Final = 2**20
 _USUAL_RECORDS: Final = 10_000
@@ -90,9 +90,9 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     side: Whole = Whole(least=1, most=2**10)
-    part: CellPartField = CellPartField()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         columns = self.frame.columns
@@ -127,9 +127,8 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = _ONE.noise_for(amount, touched, is_pure=is_pure)
+        part = Purse.within(target).noise(touched)
         columns = len(np.atleast_1d(np.asarray(lower)))
         width = usual_side(columns, records, deviation(part)) if side is None else side
         return cls(lower=lower, upper=upper, clusters=clusters, side=width, part=part, key=key, unit=unit)

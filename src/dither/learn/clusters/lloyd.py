@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Whole, exact
-from dither.learn.cell_noise import CellPart, CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Number, OneOf, Text, TupleOf, Whole, exact
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.points import (
     LENGTH,
     MOST_CLUSTERS,
@@ -30,19 +30,20 @@ from dither.learn.clusters.points import (
     points_of,
 )
 from dither.learn.clusters.where import Where, where, where_entries, where_stability
-from dither.learn.clusters.zones import ZoneField, zoned
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, shaped
+from dither.learn.clusters.zones import ZONES, zoned
+from dither.learn.noise_parts import shaped
 from dither.learn.rows import BoundField, Floats, into_ball
-from dither.learn.trees.bins import KeyField, public_numbers
-from dither.learn.units import RowsField
+from dither.learn.trees.bins import public_numbers
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy import Sequence as InSequence
+from dither.privacy.fields import RowUnit
 
 #: What a point adds to the count of its cluster: half the length of the longest point.
 _COUNTED: Final = LENGTH // 2
@@ -57,14 +58,12 @@ SCHEDULES: Final = ("even", "halving")
 _MOST_STEPS: Final = 2**10
 
 
-class PartsField(Field[Any, tuple[CellPart, ...]]):
-    """The noise of one number of each step."""
+class StepNoise(TupleOf):
+    """Noise of one number for each step."""
 
-    def convert(self, name: str, value: Any) -> tuple[CellPart, ...]:
-        """Return the noises."""
-        if not isinstance(value, tuple | list) or not len(value) <= _MOST_STEPS:
-            raise InvalidParameter(name, value, f"noise of one number for each of at most {_MOST_STEPS} steps")
-        return tuple(CellPartField().convert(name, part) for part in value)
+    def __init__(self) -> None:
+        rule = f"noise of one number for each of at most {_MOST_STEPS} steps"
+        super().__init__(OneCount(), least=0, most=_MOST_STEPS, rule=rule)
 
 
 def _examples() -> Iterator[Example]:
@@ -121,11 +120,11 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
-    survey: VectorPartField = VectorPartField()
-    parts: PartsField = PartsField()
-    zone: ZoneField = ZoneField("mean")
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    parts: StepNoise = StepNoise()
+    zone: OneOf = OneOf(*ZONES, default="mean")
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns * self.clusters > 2**22:
@@ -161,13 +160,13 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
         if schedule not in SCHEDULES:
             raise InvalidParameter("schedule", schedule, f"one of {', '.join(SCHEDULES)}")
-        count = usual_steps(amount, is_pure=is_pure) if steps is None else Whole(least=0).convert("steps", steps)
+        count = usual_steps(purse) if steps is None else Whole(least=0).convert("steps", steps)
         first = first if count else Fraction(1)
         touched = unit.touched if isinstance(unit, Unit) else 1
         weights = [Fraction(1)] * count if schedule == "even" else [Fraction(1, 2**step) for step in range(count)]
@@ -176,11 +175,8 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             lower=lower,
             upper=upper,
             clusters=clusters,
-            survey=noise_for(amount * first, touched * where_stability(columns), is_pure=is_pure),
-            parts=tuple(
-                moves.noise_for(amount * (1 - first) * weight / sum(weights), touched, is_pure=is_pure)
-                for weight in weights
-            ),
+            survey=purse.share(first).vector_noise(touched * where_stability(columns)),
+            parts=tuple(moves.noise(purse.share((1 - first) * weight / sum(weights)), touched) for weight in weights),
             zone=zone,
             key=key,
             unit=unit,
@@ -191,7 +187,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         """The numbers of a step: a sum and a count for each cluster."""
         return self.clusters, self.frame.columns + 1
 
-    def _stability(self, part: CellPart) -> Fraction:
+    def _stability(self, part: CountNoise) -> Fraction:
         return _moves(self.frame.columns).stability(part, self.unit.touched)
 
     def plan(self) -> Plan:
@@ -240,10 +236,11 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         return packed(self.clusters, self.frame.columns, self.key) * reach
 
 
-def usual_steps(amount: Fraction, *, is_pure: bool) -> int:
+def usual_steps(purse: Purse) -> int:
     """Return how many steps suit a loss: none where the survey needs all of it."""
-    steps = 2 * math.pow(amount, 0.65) if is_pure else 16 * math.pow(amount, 0.45)
-    return min(round(steps), 5 if is_pure else 10)
+    if purse.is_pure:
+        return min(round(2 * math.pow(purse.amount, 0.65)), 5)
+    return min(round(16 * math.pow(purse.amount, 0.45)), 10)
 
 
 def packed(clusters: int, columns: int, key: str) -> Floats:

@@ -19,27 +19,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Whole, exact
-from dither.learn.cell_noise import CellPart, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Number, OneOf, Text, Whole, exact
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.coreset import usual_depth
-from dither.learn.clusters.lloyd import PartsField
+from dither.learn.clusters.lloyd import StepNoise
 from dither.learn.clusters.mixture_model import MixtureModel
 from dither.learn.clusters.moment_tree import COARSE, COUNTED, grow, into_balls, level_uses, noise_of_levels
 from dither.learn.clusters.points import LENGTH, MOST_CLUSTERS, DeclaredFrame, points_of
 from dither.learn.clusters.settled import settle
 from dither.learn.clusters.shares import WHOLE_SHARE, Components, shares_of
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.learn.trees.bins import KeyField
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy import Sequence as InSequence
+from dither.privacy.fields import RowUnit
 
 SHAPES: Final = ("full", "diag", "spherical")
 TREE_SHARE: Final = Fraction(1, 2)
@@ -49,16 +48,6 @@ _MOST_NUMBERS: Final = 2**22
 _NARROWEST: Final = STEPS / 64
 #: Estimates divide by at least so many deviations of the noise of a count.
 _HELD: Final = 2.0
-
-
-class ShapeField(Field[str, str]):
-    """What a component may look like."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the name of the shape."""
-        if value not in SHAPES:
-            raise InvalidParameter(name, value, f"one of {', '.join(SHAPES)}")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -110,11 +99,11 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
-    levels: PartsField = PartsField()
-    parts: PartsField = PartsField()
-    shape: ShapeField = ShapeField("full")
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    levels: StepNoise = StepNoise()
+    parts: StepNoise = StepNoise()
+    shape: OneOf = OneOf(*SHAPES, default="full")
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.levels) <= 14 or len({type(part) for part in self.levels}) > 1:
@@ -155,25 +144,23 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
-        form = ("diag" if is_pure else "full") if shape is None else ShapeField().convert("shape", shape)
-        if is_pure and form == "full":
+        form = ("diag" if purse.is_pure else "full") if shape is None else OneOf(*SHAPES).convert("shape", shape)
+        if purse.is_pure and form == "full":
             raise InvalidParameter("shape", form, "diag or spherical where the loss is pure, or a loss with a delta")
         wanted = Whole(least=1, most=MOST_CLUSTERS).convert("clusters", clusters)
         count = Whole(least=1, most=2**8).convert("steps", steps)
-        levels = (
-            usual_depth(wanted, amount, is_pure=is_pure) if depth is None else Whole(least=1).convert("depth", depth)
-        )
+        levels = usual_depth(wanted, purse) if depth is None else Whole(least=1).convert("depth", depth)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = step_moves(columns).noise_for(amount * (1 - first) / count, touched, is_pure=is_pure)
+        part = step_moves(columns).noise(purse.share(1 - first) / count, touched)
         return cls(
             lower=lower,
             upper=upper,
             clusters=clusters,
-            levels=noise_of_levels(amount * first, columns, levels, touched, is_pure=is_pure),
+            levels=noise_of_levels(purse.share(first), columns, levels, touched),
             parts=(part,) * count,
             shape=form,
             key=key,
@@ -186,7 +173,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         columns = self.frame.columns
         return self.clusters, 1 + columns + (columns * (columns + 1) // 2 if self.shape == "full" else columns)
 
-    def _stability(self, part: CellPart) -> Fraction:
+    def _stability(self, part: CountNoise) -> Fraction:
         return step_moves(self.frame.columns).stability(part, self.unit.touched)
 
     def plan(self) -> Plan:

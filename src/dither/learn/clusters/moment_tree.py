@@ -17,11 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.learn.cell_noise import CellPart, Moves, deviation, noisy_cells, of_shape
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.points import LENGTH
 from dither.learn.clusters.where import ball_radius
 from dither.learn.rows import STEPS, Floats, blocks, squared_lengths
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.runner import Runner
 
 #: What a point adds to the count of its node.
@@ -81,7 +82,7 @@ class _Nodes:
     precisions: Floats
 
 
-def is_paired(columns: int, depth: int, part: CellPart) -> bool:
+def is_paired(columns: int, depth: int, part: CountNoise) -> bool:
     """Whether all pairs of columns are measured: with Gaussian noise, where there are not too many."""
     numbers = columns * (columns + 3) // 2 * 2 ** (depth - 1)
     return isinstance(part, DiscreteGaussian) and columns <= _MOST_PAIRED and numbers <= _MOST_NUMBERS
@@ -102,7 +103,7 @@ def level_shape(columns: int, level: int, *, paired: bool) -> tuple[int, int]:
     return 2**level, 1 + columns + (columns * (columns + 1) // 2 if paired else columns)
 
 
-def grow(run: Runner, levels: tuple[CellPart, ...], steps: Floats, *, touched: int) -> Leaves:
+def grow(run: Runner, levels: tuple[CountNoise, ...], steps: Floats, *, touched: int) -> Leaves:
     """Return the leaves of the tree of points on the grid.
 
     Args:
@@ -127,7 +128,7 @@ def grow(run: Runner, levels: tuple[CellPart, ...], steps: Floats, *, touched: i
     return _leaves(nodes)
 
 
-def level_uses(columns: int, levels: tuple[CellPart, ...], touched: int) -> Iterator[tuple[CellPart, Fraction]]:
+def level_uses(columns: int, levels: tuple[CountNoise, ...], touched: int) -> Iterator[tuple[CountNoise, Fraction]]:
     """Return what ``grow`` draws, and how far one unit moves it."""
     paired, moves = is_paired(columns, len(levels), levels[0]), level_moves(columns)
     for level, part in enumerate(levels):
@@ -135,12 +136,10 @@ def level_uses(columns: int, levels: tuple[CellPart, ...], touched: int) -> Iter
         yield of_shape(part, shape), moves.stability(part, touched)
 
 
-def noise_of_levels(amount: Fraction, columns: int, depth: int, touched: int, *, is_pure: bool) -> tuple[CellPart, ...]:
+def noise_of_levels(purse: Purse, columns: int, depth: int, touched: int) -> tuple[CountNoise, ...]:
     """Return the noise of each level for a loss: deeper levels, whose nodes hold fewer points, get more of it."""
     weights = [Fraction(2**30, round(2 ** (30 - _GROWTH * level))) for level in range(depth)]
-    return tuple(
-        level_moves(columns).noise_for(amount * weight / sum(weights), touched, is_pure=is_pure) for weight in weights
-    )
+    return tuple(level_moves(columns).noise(purse.share(weight / sum(weights)), touched) for weight in weights)
 
 
 def into_balls(whole: Floats, radii: Floats) -> Floats:

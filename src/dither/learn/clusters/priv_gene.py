@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
@@ -20,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole, round_up, sqrt_down
-from dither.exact.enclosure import round_down
+from dither.exact import Text, Whole
 from dither.learn.clusters.points import (
     MOST_CLUSTERS,
     MOST_COLUMNS,
@@ -30,16 +28,16 @@ from dither.learn.clusters.points import (
     from_steps,
     points_of,
 )
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.learn.trees.bins import KeyField, public_numbers
-from dither.learn.units import RowsField
+from dither.learn.trees.bins import public_numbers
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: A point that lies as far from every centre as points are looked for adds so much to the cost.
 WORST: Final = 2**10
@@ -100,8 +98,8 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
     generations: Whole = Whole(USUAL_GENERATIONS, least=1, most=2**10)
     population: Whole = Whole(USUAL_POPULATION, least=2, most=2**12)
     scale: DiscreteScale = DiscreteScale()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns > MOST_COLUMNS or self.frame.columns * self.clusters * self.population > 2**24:
@@ -121,18 +119,15 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the search whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
-        each = amount / (2 * Whole(least=1).convert("generations", generations) - 1)
+        each = Purse.within(target) / (2 * Whole(least=1).convert("generations", generations) - 1)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        # A choice whose scores move by s loses s / scale one way and 2 s / scale both ways, and rho = epsilon^2 / 8.
-        epsilon = each if is_pure else round_down(sqrt_down(8 * each), bits=64)
         return cls(
             lower=lower,
             upper=upper,
             clusters=clusters,
             generations=generations,
             population=population,
-            scale=round_up(Fraction(WORST * touched) / epsilon, bits=64),
+            scale=each.choice(WORST, one_way=touched == 1),
             key=key,
             unit=unit,
         )

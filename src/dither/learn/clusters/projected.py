@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact
-from dither.learn.cell_noise import CellPartField, deviation, noisy_cells, of_shape
+from dither.exact import Number, Text, Whole, exact
+from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.clusters.coreset import MOST_LEVELS, moved, step_moves, step_sums, usual_depth
-from dither.learn.clusters.lloyd import PartsField
+from dither.learn.clusters.lloyd import StepNoise
 from dither.learn.clusters.moment_tree import COUNTED, NEAR, grow, into_balls, level_uses, noise_of_levels, sums_by
 from dither.learn.clusters.points import (
     MOST_CLUSTERS,
@@ -36,17 +36,17 @@ from dither.learn.clusters.points import (
 )
 from dither.learn.clusters.settled import settle
 from dither.learn.clusters.where import ball_radius
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.learn.trees.bins import KeyField, public_numbers
-from dither.learn.units import RowsField
+from dither.learn.trees.bins import public_numbers
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy import Sequence as InSequence
+from dither.privacy.fields import RowUnit
 
 #: The parts of the loss that the tree and the first step in all columns take; the rest is for the last step.
 TREE_SHARE: Final = Fraction(1, 2)
@@ -105,11 +105,11 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     upper: BoundField = BoundField()
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     directions: Whole = Whole(least=1, most=2**6)
-    levels: PartsField = PartsField()
-    lift: CellPartField = CellPartField()
-    last: CellPartField = CellPartField()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    levels: StepNoise = StepNoise()
+    lift: OneCount = OneCount()
+    last: OneCount = OneCount()
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.levels) <= MOST_LEVELS or len({type(part) for part in self.levels}) > 1:
@@ -145,26 +145,24 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
         wanted = Whole(least=1, most=MOST_CLUSTERS).convert("clusters", clusters)
         across = min(columns, max(2, math.ceil(math.log2(wanted + 1)))) if directions is None else directions
         across = Whole(least=1, most=2**6).convert("directions", across)
-        levels = (
-            usual_depth(wanted, amount, is_pure=is_pure) if depth is None else Whole(least=1).convert("depth", depth)
-        )
+        levels = usual_depth(wanted, purse) if depth is None else Whole(least=1).convert("depth", depth)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        rest = amount * (1 - first)
+        rest = purse.share(1 - first)
         return cls(
             lower=lower,
             upper=upper,
             clusters=clusters,
             directions=across,
-            levels=noise_of_levels(amount * first, across, levels, touched, is_pure=is_pure),
-            lift=step_moves(columns).noise_for(rest * _LIFT_SHARE, touched, is_pure=is_pure),
-            last=step_moves(columns).noise_for(rest * (1 - _LIFT_SHARE), touched, is_pure=is_pure),
+            levels=noise_of_levels(purse.share(first), across, levels, touched),
+            lift=step_moves(columns).noise(rest.share(_LIFT_SHARE), touched),
+            last=step_moves(columns).noise(rest.share(1 - _LIFT_SHARE), touched),
             key=key,
             unit=unit,
         )

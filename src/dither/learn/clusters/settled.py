@@ -11,8 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
-from dither.exact import Field
 from dither.learn.clusters.lloyd import packed
 from dither.learn.clusters.moment_tree import Leaves
 from dither.learn.clusters.points import spread_starts, weighted_clusters
@@ -23,16 +21,6 @@ OBJECTIVES: Final = ("means", "medians")
 _STARTS: Final = 20
 _MOST_DISTANCES: Final = 2**21
 _ROUNDS: Final = 30
-
-
-class ObjectiveField(Field[str, str]):
-    """What is made small: squared distances, or distances."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the name of the objective."""
-        if value not in OBJECTIVES:
-            raise InvalidParameter(name, value, f"one of {', '.join(OBJECTIVES)}")
-        return value
 
 
 def settle(leaves: Leaves, clusters: int, *, objective: str, key: str) -> tuple[Floats, Floats, Floats]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Final, Self
@@ -21,20 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole, round_up, sqrt_down
-from dither.exact.enclosure import round_down
+from dither.exact import Whole
 from dither.learn.clusters.points import DeclaredFrame, Frame, points_of
 from dither.learn.models import Model, model
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.learn.units import RowsField
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: A point at half the distance of a corner from every subspace adds so much to the cost; none adds more.
 WORST: Final = 2**10
@@ -126,7 +124,7 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
     clusters: Whole = Whole(least=1, most=16)
     size: Whole = Whole(least=1, most=64)
     scale: DiscreteScale = DiscreteScale()
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         columns = self.frame.columns
@@ -140,11 +138,8 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, lower: Any, upper: Any, clusters: int, size: int, unit: Unit = ROW) -> Self:
         """Return the choice whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        # A choice whose scores move by s loses s / scale one way and 2 s / scale both ways, and rho = epsilon^2 / 8.
-        epsilon = amount if is_pure else round_down(sqrt_down(8 * amount), bits=64)
-        scale = round_up(Fraction(WORST * touched) / epsilon, bits=64)
+        scale = Purse.within(target).choice(WORST, one_way=touched == 1)
         return cls(lower=lower, upper=upper, clusters=clusters, size=size, scale=scale, unit=unit)
 
     @cached_property

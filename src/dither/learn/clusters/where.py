@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from dither.exact import round_up, sqrt_up
-from dither.learn.noise_parts import VectorNoise, noisy, spread_of
+from dither.learn.noise_parts import AnyNoise, noisy, spread_of
 from dither.learn.rows import STEPS, Floats, exact_sums, into_ball, squared_lengths
 from dither.mechanisms.runner import Runner
 
@@ -59,7 +59,7 @@ def where_entries(columns: int) -> int:
     return columns + 2
 
 
-def where(run: Runner, noise: VectorNoise, steps: Floats, touched: int) -> Where:
+def where(run: Runner, noise: AnyNoise, steps: Floats, touched: int) -> Where:
     """Return where points on the grid lie.
 
     A point adds its own numbers, shortened to the radius, to the sums; the radius to the count; and a quarter of its

@@ -14,22 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from dither.errors import InvalidParameter
-from dither.exact import Field
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import public_numbers
 
 ZONES: Final = ("mean", "past", "future")
-
-
-class ZoneField(Field[str, str]):
-    """How a centre moves once its noisy mean is known."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the name of the move."""
-        if value not in ZONES:
-            raise InvalidParameter(name, value, f"one of {', '.join(ZONES)}")
-        return value
 
 
 def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, key: str) -> Floats:

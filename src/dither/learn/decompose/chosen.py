@@ -19,17 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole, round_up
-from dither.exact.enclosure import round_down, sqrt_down
-from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.exact import Text, Whole
+from dither.learn.cell_noise import Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
 from dither.learn.clusters.where import where, where_entries, where_stability
 from dither.learn.declared import DeclaredUnit
 from dither.learn.decompose.moments import LENGTH, MomentsModel
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, shaped
+from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
-from dither.learn.trees.bins import KeyField, public_numbers
-from dither.learn.units import RowsField
+from dither.learn.trees.bins import public_numbers
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -37,9 +35,11 @@ from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 MOST_COLUMNS: Final = 2**6
 #: The length of a candidate, in whole steps.
@@ -113,10 +113,10 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     candidates: Whole = Whole(USUAL_CANDIDATES, least=2, most=2**16)
     rounds: Whole = Whole(USUAL_ROUNDS, least=1, most=2**6)
     scale: DiscreteScale = DiscreteScale()
-    survey: VectorPartField = VectorPartField()
-    part: CellPartField = CellPartField()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    part: OneCount = OneCount()
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns > MOST_COLUMNS:
@@ -138,23 +138,20 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner that loses ``target`` at most for one unit."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         choices = max(1, components * rounds)
-        # Scores that all move the same way by s lose s / scale, others 2 s / scale, and rho = epsilon^2 / 8.
-        each = amount * (1 - _SURVEY_SHARE - _MEASURE_SHARE) / choices
-        epsilon = each if is_pure else round_down(sqrt_down(8 * each), bits=64)
-        moved = MOVED if touched == 1 else 2 * MOVED
+        each = purse.share(1 - _SURVEY_SHARE - _MEASURE_SHARE) / choices
         return cls(
             lower=lower,
             upper=upper,
             components=components,
             candidates=candidates,
             rounds=rounds,
-            scale=round_up(moved / epsilon, bits=64),
-            survey=noise_for(amount * _SURVEY_SHARE, touched * where_stability(columns), is_pure=is_pure),
-            part=_moves(components).noise_for(amount * _MEASURE_SHARE, touched, is_pure=is_pure),
+            scale=each.choice(MOVED, one_way=touched == 1),
+            survey=purse.share(_SURVEY_SHARE).vector_noise(touched * where_stability(columns)),
+            part=_moves(components).noise(purse.share(_MEASURE_SHARE), touched),
             key=key,
             unit=unit,
         )

@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive
-from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.learn.cell_noise import Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: The longest row, in whole steps.
 LENGTH: Final = 2**10
@@ -55,6 +55,10 @@ class _Reach(Positive):
         if share > 1:
             raise InvalidParameter(name, value, "a number above 0 and at most 1")
         return share
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not above 0, and what is above 1."""
+        yield from ("1.01", *super().offenders())
 
 
 @model
@@ -148,9 +152,9 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    part: CellPartField = CellPartField()
+    part: OneCount = OneCount()
     reach: _Reach = _Reach(USUAL_REACH)
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns > MOST_COLUMNS:
@@ -159,10 +163,10 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, lower: Any, upper: Any, reach: Number = USUAL_REACH, unit: Unit = ROW) -> Self:
         """Return the release with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = _moves(columns).noise_for(amount, touched, is_pure=is_pure)
+        part = _moves(columns).noise(purse, touched)
         return cls(lower=lower, upper=upper, part=part, reach=reach, unit=unit)
 
     @cached_property

@@ -42,8 +42,16 @@ def maximal_cliques(items: Sequence[int], pairs: Sequence[Itemset]) -> Iterator[
             done = done | {item}
 
 
-def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, is_pure: bool) -> list[Itemset]:
-    """Return groups of at most ``widest`` items that together hold all items and as many pairs as they can."""
+def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, power: int) -> list[Itemset]:
+    """Return groups of at most ``widest`` items that together hold all items and as many pairs as they can.
+
+    Args:
+        items: all items.
+        pairs: pairs of them.
+        widest: how many items a group has at most.
+        power: with which power of the number of groups the variance of a noisy count grows.
+
+    """
     groups: list[frozenset[int]] = []
     alone: list[int] = []
     for number, clique in enumerate(maximal_cliques(items, pairs)):
@@ -58,7 +66,7 @@ def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, is_
     missing = sorted(set(items) - set().union(*groups) - set(alone)) + sorted(alone)
     groups += [frozenset(missing[at : at + step]) for at in range(0, len(missing), step)]
     groups = sorted(set(groups), key=sorted)
-    return [tuple(sorted(group)) for group in _merged(groups, [*((item,) for item in items), *pairs], widest, is_pure)]
+    return [tuple(sorted(group)) for group in _merged(groups, [*((item,) for item in items), *pairs], widest, power)]
 
 
 def _covered(clique: list[int], widest: int) -> list[frozenset[int]]:
@@ -70,15 +78,13 @@ def _covered(clique: list[int], widest: int) -> list[frozenset[int]]:
     return blocks if widest == 1 else [one | other for one, other in combinations(blocks, 2)]
 
 
-def _merged(
-    groups: list[frozenset[int]], wanted: Sequence[Itemset], widest: int, is_pure: bool
-) -> list[frozenset[int]]:
+def _merged(groups: list[frozenset[int]], wanted: Sequence[Itemset], widest: int, power: int) -> list[frozenset[int]]:
     """Merge two groups at a time, those that help most, until no merging helps."""
     sets = [frozenset(itemset) for itemset in wanted]
     worth = [_worth(group, sets) for group in groups]
     total = np.sum(worth, axis=0)
     while len(groups) > 1:
-        now = _variance(total, len(groups), is_pure)
+        now = _variance(total, len(groups), power)
         best: tuple[float, int, int] | None = None
         for i in range(len(groups)):
             for j in range(i):
@@ -86,7 +92,7 @@ def _merged(
                 if len(union) > widest:
                     continue
                 after = total - worth[i] - worth[j] + _worth(union, sets)
-                found = _variance(after, len(groups) - 1, is_pure)
+                found = _variance(after, len(groups) - 1, power)
                 if found < now and (best is None or found < best[0]):
                     best = (found, i, j)
         if best is None:
@@ -106,6 +112,6 @@ def _worth(group: frozenset[int], sets: Sequence[frozenset[int]]) -> np.ndarray[
     return np.array([2.0 ** (len(itemset) - size) if itemset <= group else 0.0 for itemset in sets])
 
 
-def _variance(worth: np.ndarray[tuple[int], np.dtype[np.float64]], groups: int, is_pure: bool) -> float:
+def _variance(worth: np.ndarray[tuple[int], np.dtype[np.float64]], groups: int, power: int) -> float:
     """Return the mean variance of the estimates, up to a factor: a transaction lies in one pattern of each group."""
-    return float((1 / np.maximum(worth, 1e-12)).mean()) * (groups**2 if is_pure else groups)
+    return float((1 / np.maximum(worth, 1e-12)).mean()) * float(groups) ** power

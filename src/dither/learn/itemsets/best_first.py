@@ -20,10 +20,11 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Positive
-from dither.learn.itemsets.common import ItemsetMethod, Itemsets, Node, reach
+from dither.learn.itemsets.common import ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.universe import Itemset, Universe
 from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, Plan, PureDP, Sequence, Use, Within
@@ -71,23 +72,23 @@ class BestFirstItemsets(ItemsetMethod):
     @cached_property
     def scale(self) -> Fraction:
         """The scale of a choice: how much more support makes a set e times as likely."""
-        return self.purse.share(1 - self.counting).scale(self._most)
+        return (self.purse.share(1 - self.counting) / self._most).choice(one_way=True)
 
     @cached_property
-    def counter(self) -> Node:
+    def counter(self) -> CountNoise:
         """The noise of the chosen sets."""
-        return replace(self.purse.share(self.counting).noise(self._most), shape=(self._most,))
+        return replace(moves(self._most).noise(self.purse.share(self.counting)), shape=(self._most,))
 
     def plan(self) -> Plan:
         """Choose among candidates that follow from what was chosen, then count; a transaction may be in all sets."""
         choices = Within(self.purse.share(1 - self.counting).loss, (Exponential,))
-        return Sequence.of(choices, Use(self.counter, reach(self.counter, self._most)))
+        return Sequence.of(choices, Use(self.counter, moves(self._most).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports; none has more than one of its parts."""
         _, miner = self.read(data)
         chosen = self._search(miner, run.within())
-        noisy = run(self.counter, miner.supports(chosen), stability=reach(self.counter, self._most))
+        noisy = run(self.counter, miner.supports(chosen), stability=moves(self._most).stability(self.counter))
         return Itemsets.ranked(chosen, noisy).consistent()
 
     def _search(self, miner: Miner, run: Runner) -> list[Itemset]:

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.exact import Field, Whole, whole
+from dither.exact import Maybe, Whole
 from dither.learn.itemsets.candidates import joined
-from dither.learn.itemsets.common import MOST_CHOSEN, ItemsetMethod, Itemsets, Purse, counted
+from dither.learn.itemsets.common import MOST_CHOSEN, ItemsetMethod, Itemsets, counted
 from dither.learn.itemsets.floored import floored, margin_of
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.patterns import superset_sums
@@ -28,20 +28,13 @@ from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.floored_choice import FlooredTopK
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, ApproxDP, Loss, Plan, PureDP, Sequence, Use, Within
 from dither.privacy.losses import states_rho
 
 _FINDING: Final = Fraction(1, 2)
-
-
-class ThresholdField(Field[int | None, int | None]):
-    """A support of at least 1, or None."""
-
-    def convert(self, name: str, value: int | None) -> int | None:
-        """Return the support."""
-        return None if value is None else whole(name, value, least=1, most=2**60)
 
 
 def _examples() -> Iterator[Example]:
@@ -74,7 +67,7 @@ class PrivateTree(ItemsetMethod):
 
     name: ClassVar[str] = "private-fp-tree"
 
-    threshold: ThresholdField = ThresholdField(None)
+    threshold: Maybe = Maybe(Whole(least=1, most=2**60))
     deepest: Whole = Whole(10, least=1, most=16)
     listed: Whole = Whole(1000, least=1, most=MOST_CHOSEN)
 
@@ -113,7 +106,9 @@ class PrivateTree(ItemsetMethod):
         """What finds the sets: the sparse vector, or the choice among all."""
         most = min(self.chosen, self.universe.size)
         if self.threshold is None:
-            return FlooredTopK(candidates=self.universe.size, chosen=most, scale=self._finding.scale(most))
+            return FlooredTopK(
+                candidates=self.universe.size, chosen=most, scale=(self._finding / most).choice(one_way=True)
+            )
         return AboveThreshold.calibrated(
             self._finding.loss, threshold=self.threshold, sensitivity=1, positives=most, one_way=True
         )

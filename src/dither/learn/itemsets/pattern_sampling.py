@@ -13,8 +13,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from dither.errors import InvalidParameter
-from dither.learn.itemsets.common import ItemsetMethod, Itemsets, Node, Purse, reach
+from dither.learn.itemsets.common import ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.universe import Universe
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
@@ -66,16 +67,18 @@ class PatternSampling(ItemsetMethod):
     def chooser(self) -> TopK:
         """The choice of all sets."""
         most = min(self.chosen, self.universe.size)
-        return TopK(candidates=self.universe.size, chosen=most, scale=self._half.scale(most), one_way=True)
+        return TopK(
+            candidates=self.universe.size, chosen=most, scale=(self._half / most).choice(one_way=True), one_way=True
+        )
 
     @cached_property
-    def counter(self) -> Node:
+    def counter(self) -> CountNoise:
         """The noise of the chosen sets."""
-        return replace(self._half.noise(self.chooser.chosen), shape=(self.chooser.chosen,))
+        return replace(moves(self.chooser.chosen).noise(self._half), shape=(self.chooser.chosen,))
 
     def plan(self) -> Plan:
         """Choose, then count; a transaction may be in all chosen sets."""
-        return Sequence.of(Use(self.chooser), Use(self.counter, reach(self.counter, self.chooser.chosen)))
+        return Sequence.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports."""
@@ -83,5 +86,5 @@ class PatternSampling(ItemsetMethod):
         supports = miner.every(self.universe)
         ranks = run(self.chooser, supports)
         sets = [self.universe.itemset(int(rank)) for rank in ranks]
-        noisy = run(self.counter, supports[ranks], stability=reach(self.counter, self.chooser.chosen))
+        noisy = run(self.counter, supports[ranks], stability=moves(self.chooser.chosen).stability(self.counter))
         return Itemsets.ranked(sets, noisy)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import combinations
 from typing import Any, ClassVar, Final
 
@@ -17,13 +18,14 @@ import numpy as np
 
 from dither.exact import Whole
 from dither.learn.itemsets.bases import bases_of
-from dither.learn.itemsets.common import ItemsetMethod, Itemsets, Purse, best_of, counted
+from dither.learn.itemsets.common import ItemsetMethod, Itemsets, best_of, counted
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.patterns import supports_of
 from dither.learn.itemsets.universe import Itemset
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
@@ -83,7 +85,7 @@ class PrivBasis(ItemsetMethod):
         groups = (
             [tuple(items)]
             if len(items) <= self.widest
-            else bases_of(items, pairs, self.widest, is_pure=self.purse.is_pure)
+            else bases_of(items, pairs, self.widest, power=2 if self.purse.is_pure else 1)
         )
         tables = [miner.patterns(group) for group in groups]
         noisy = counted(within, self.purse.share(_COUNTING), np.concatenate(tables), len(groups))
@@ -98,7 +100,7 @@ class PrivBasis(ItemsetMethod):
         last = best[-1][1] if len(best) == self._sought else 0
         by_rank = np.sort(miner.item_counts)[::-1][:most]
         # Both move the same way by 0 or 1, so their distance moves by at most 1, either way.
-        scale = self.purse.share(_ITEMS_THAT_MATTER).scale(one_way=False)
+        scale = self.purse.share(_ITEMS_THAT_MATTER).choice()
         return 1 + int(run(Exponential(candidates=most, scale=scale), -np.abs(by_rank - last)))
 
     def _chosen(self, miner: Miner, matter: int, run: Runner) -> tuple[list[int], list[Itemset]]:
@@ -115,4 +117,4 @@ class PrivBasis(ItemsetMethod):
 
 def _part(purse: Purse, some: int, others: int) -> Purse:
     """Return a share in proportion to how many are chosen."""
-    return Purse(purse.amount * some / (some + others), purse.is_pure)
+    return purse.share(Fraction(some, some + others))

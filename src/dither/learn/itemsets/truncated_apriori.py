@@ -17,14 +17,15 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Whole, whole
+from dither.exact import Maybe, Whole
 from dither.learn.itemsets.candidates import joined
-from dither.learn.itemsets.common import ItemsetMethod, Itemsets, Purse, counted
+from dither.learn.itemsets.common import ItemsetMethod, Itemsets, counted
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.transactions import Integers, Transactions
 from dither.learn.itemsets.universe import Itemset
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, Plan, PureDP, Within
@@ -36,14 +37,6 @@ _LONGEST_TRANSACTION: Final = 2**12
 #: Candidates of a level: more could not be counted in memory.
 _MOST_CANDIDATES: Final = 2**18
 _MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9)
-
-
-class LimitField(Field[int | None, int | None]):
-    """A length of at least 1, or None for one that is found privately."""
-
-    def convert(self, name: str, value: int | None) -> int | None:
-        """Return the length."""
-        return None if value is None else whole(name, value, least=1, most=_LONGEST_TRANSACTION)
 
 
 def _examples() -> Iterator[Example]:
@@ -73,7 +66,7 @@ class TruncatedApriori(ItemsetMethod):
 
     name: ClassVar[str] = "truncated-apriori"
 
-    limit: LimitField = LimitField(None)
+    limit: Maybe = Maybe(Whole(least=1, most=_LONGEST_TRANSACTION))
     tallest: Whole = Whole(64, least=1, most=_LONGEST_TRANSACTION)
 
     def __post_init__(self) -> None:

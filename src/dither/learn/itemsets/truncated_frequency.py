@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dither.exact import Whole
-from dither.learn.itemsets.common import MOST_CHOSEN, ItemsetMethod, Itemsets, Node, Purse, reach
+from dither.learn.itemsets.common import MOST_CHOSEN, ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.floored import floored, margin_of
 from dither.learn.itemsets.universe import Universe
 from dither.mechanisms.floored_choice import FlooredTopK
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, Plan, PureDP, Sequence, Use
@@ -70,16 +71,16 @@ class TruncatedFrequency(ItemsetMethod):
     def chooser(self) -> FlooredTopK:
         """The choice of all sets."""
         most = min(self.chosen, self.universe.size)
-        return FlooredTopK(candidates=self.universe.size, chosen=most, scale=self._half.scale(most))
+        return FlooredTopK(candidates=self.universe.size, chosen=most, scale=(self._half / most).choice(one_way=True))
 
     @cached_property
-    def counter(self) -> Node:
+    def counter(self) -> CountNoise:
         """The noise of the chosen sets."""
-        return replace(self._half.noise(self.chooser.chosen), shape=(self.chooser.chosen,))
+        return replace(moves(self.chooser.chosen).noise(self._half), shape=(self.chooser.chosen,))
 
     def plan(self) -> Plan:
         """Choose, then count; a transaction may be in all chosen sets."""
-        return Sequence.of(Use(self.chooser), Use(self.counter, reach(self.counter, self.chooser.chosen)))
+        return Sequence.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports."""
@@ -88,5 +89,5 @@ class TruncatedFrequency(ItemsetMethod):
         margin = margin_of(self.chooser.scale, self.universe, most)
         ranks = run(self.chooser, floored(miner, self.universe, most, margin, self.listed))
         sets = [self.universe.itemset(int(rank)) for rank in ranks]
-        noisy = run(self.counter, miner.supports(sets), stability=reach(self.counter, most))
+        noisy = run(self.counter, miner.supports(sets), stability=moves(most).stability(self.counter))
         return Itemsets.ranked(sets, noisy)

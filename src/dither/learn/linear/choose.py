@@ -17,8 +17,8 @@ from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
 from dither.learn.linear.parameter_grid import ParameterGrid
 from dither.learn.linear.perturbed_minimum import MOST_WEIGHTS
-from dither.learn.noise_parts import amount_within
 from dither.mechanisms.core import Composed
+from dither.mechanisms.purse import Purse
 from dither.privacy import Loss, Unit
 
 AUTO: Final = "auto"
@@ -49,7 +49,7 @@ def chosen(solver: str, target: Loss, classes: int, columns: int = 1, loss_name:
     """
     if solver != AUTO:
         return solver
-    if not amount_within(target)[1]:
+    if not Purse.within(target).is_pure:
         return "gradient"
     if classes == 2 and columns < MOST_WEIGHTS:
         return "objective"

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, whole
+from dither.exact import whole
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.kernels import LearnerField, usual_learner
 from dither.learn.linear.output import OutputPerturbation
@@ -27,7 +27,7 @@ from dither.learn.rows import STEPS, BoundField, Box, Floats, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 from dither.mechanisms.random_projection import sign_matrix
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -36,17 +36,6 @@ from dither.privacy import ROW, Loss, Plan, Unit, Use
 #: Projected numbers are clipped to this, a record whose columns are all at their bounds projecting to about 1.
 REACH: Final = 2.0
 _KEY: Final = "dither.learn.linear.compressed"
-
-
-class SignsField(Field[Any, PublicArray]):
-    """A public matrix of -1, 0 and 1, a row for each dimension that is learned in."""
-
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the matrix."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        if array.dtype.kind != "i" or array.ndim != 2 or not array.size or np.abs(array).max() > 1:
-            raise InvalidParameter(name, value, "a matrix of -1, 0 and 1")
-        return PublicArray(array.astype(np.int64))
 
 
 def _examples() -> Iterator[Example]:
@@ -93,7 +82,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    matrix: SignsField = SignsField()
+    matrix: Array = Array("int", axes=2, within=(-1, 1), rule="a matrix of -1, 0 and 1")
     learner: LearnerField = LearnerField()
 
     def __post_init__(self) -> None:

@@ -19,22 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact
+from dither.exact import Number, OneOf, Whole, exact
 from dither.learn.centred import LENGTH, Centred, centred
 from dither.learn.declared import DeclaredClasses
-from dither.learn.linear.gradients import PULL, LossField, pulls
+from dither.learn.linear.gradients import LOSSES, PULL, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.noise_parts import noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: Records farther from the centre than this share of the spread are shortened.
 _NEAR: Final = 0.6
@@ -95,11 +96,11 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=MOST_CLASSES)
-    loss_name: LossField = LossField()
+    loss_name: OneOf = OneOf(*LOSSES)
     steps: Whole = Whole(least=1, most=2**20)
-    survey: VectorPartField = VectorPartField()
-    step: VectorPartField = VectorPartField()
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    step: OneEntry = OneEntry()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns * self.scores > 2**24:
@@ -119,8 +120,8 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
-        count = (USUAL_PURE_STEPS if is_pure else USUAL_STEPS) if steps is None else steps
+        purse = Purse.within(target)
+        count = (USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS) if steps is None else steps
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
@@ -131,8 +132,8 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
             classes=classes,
             loss_name=loss_name,
             steps=count,
-            survey=noise_for(amount * first, touched * survey_stability(columns), is_pure=is_pure),
-            step=noise_for(amount * (1 - first) / max(count, 1), touched * LENGTH * PULL, is_pure=is_pure),
+            survey=purse.share(first).vector_noise(touched * survey_stability(columns)),
+            step=(purse.share(1 - first) / max(count, 1)).vector_noise(touched * LENGTH * PULL),
             unit=unit,
         )
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, positive, whole
+from dither.exact import Number, positive, whole
 from dither.learn.rows import STEPS, Floats
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 
 #: A whole turn of a feature.
 TURN: Final = 2**30
@@ -28,41 +30,32 @@ _CELLS: Final = 2**12
 _KEY: Final = "dither.learn.linear.fourier"
 
 
-class FrequencyField(Field[Any, PublicArray]):
-    """Public frequencies: whole numbers, a row for each feature and in it one for each column."""
+class FrequencyField(Array):
+    """Public frequencies: whole numbers, a row for each feature and in it one for each column.
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the frequencies."""
-        return frequencies_of(name, value)
+    They are so small that phases stay below 2^53.
+    """
+
+    def __init__(self) -> None:
+        rule = f"whole numbers, at most {MOST_FEATURES} rows of them, each of a sum below 2^40"
+        super().__init__("int", axes=2, most=MOST_FEATURES, where=_are_small, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not an array of whole numbers, and numbers that are too large."""
+        yield from ([[2**40]], [[-(2**63)]], *super().offenders())
 
 
-class OffsetField(Field[Any, PublicArray]):
+class OffsetField(Array):
     """Public offsets: a whole number below a turn for each feature."""
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the offsets."""
-        return offsets_of(name, value)
+    def __init__(self) -> None:
+        rule = f"a whole number from 0 to {TURN - 1} for each of at most {MOST_FEATURES} features"
+        super().__init__("int", axes=1, most=MOST_FEATURES, within=(0, TURN - 1), rule=rule)
 
 
-def frequencies_of(name: str, value: Any) -> PublicArray:
-    """Return frequencies that are so small that phases stay below 2^53, or refuse them."""
-    array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-    rule = f"whole numbers, at most {MOST_FEATURES} rows of them, each of a sum below 2^40"
-    if array.dtype.kind != "i" or array.ndim != 2 or not 0 < len(array) <= MOST_FEATURES or not array.size:
-        raise InvalidParameter(name, value, rule)
-    if max(sum(map(abs, row)) for row in array.tolist()) >= 2**40:
-        raise InvalidParameter(name, value, rule)
-    return PublicArray(array.astype(np.int64))
-
-
-def offsets_of(name: str, value: Any) -> PublicArray:
-    """Return offsets, each less than a turn, or refuse them."""
-    array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-    if array.dtype.kind != "i" or array.ndim != 1 or not 0 < array.size <= MOST_FEATURES:
-        raise InvalidParameter(name, value, "a whole number for each feature")
-    if array.min() < 0 or array.max() >= TURN:
-        raise InvalidParameter(name, value, f"whole numbers from 0 to {TURN - 1}")
-    return PublicArray(array.astype(np.int64))
+def _are_small(frequencies: NDArray[Any]) -> bool:
+    # In Python's integers, which do not overflow.
+    return all(sum(map(abs, row)) < 2**40 for row in frequencies.tolist())
 
 
 def check_features(frequencies: PublicArray, offsets: PublicArray, columns: int) -> None:

@@ -22,24 +22,24 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, NonNegative, Number, Whole, exact, round_up, sqrt_up
+from dither.exact import NonNegative, Number, Of, OneOf, Real, Whole, round_up, sqrt_up
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.centred import CONSTANT, LENGTH, REST, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.moments import MOST_COLUMNS, moment_entries
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, noise_for, shaped
+from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import CountNoise, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
-from dither.privacy.calibration import laplace_scale
+from dither.privacy.fields import RowUnit
 
 OBJECTIVES: Final = ("logistic", "squared")
 #: What a survey takes of the budget.
@@ -47,31 +47,6 @@ SURVEY_SHARE: Final = Fraction(1, 10)
 #: How many times coefficients of the linear part are counted.
 LINEAR_TIMES: Final = 2
 _NEAR: Final = {"logistic": 0.7, "squared": 2.0}
-
-
-class _ObjectiveField(Field[str, str]):
-    """Which objective is minimised."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in OBJECTIVES:
-            raise InvalidParameter(name, value, f"one of {', '.join(OBJECTIVES)}")
-        return value
-
-
-class _Real(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        return exact(name, value)
-
-
-class _PartField(Field[Any, Geometric]):
-    """Noise of one coefficient."""
-
-    def convert(self, name: str, value: Any) -> Geometric:
-        if not isinstance(value, Geometric) or value.shape != ():
-            raise InvalidParameter(name, value, "Geometric noise of one number")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -123,14 +98,14 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    objective: _ObjectiveField = _ObjectiveField()
-    survey: VectorPartField = VectorPartField()
-    part: _PartField = _PartField()
+    objective: OneOf = OneOf(*OBJECTIVES)
+    survey: OneEntry = OneEntry()
+    part: Of[CountNoise] = Of(Geometric, shape=())
     classes: Whole = Whole(2, least=2, most=2**10)
-    target_lower: _Real = _Real(0)
-    target_upper: _Real = _Real(1)
+    target_lower: Real = Real(0)
+    target_upper: Real = Real(1)
     penalty: NonNegative = NonNegative(0)
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
@@ -162,15 +137,15 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
 
         The draw is discrete Laplace whatever the target; a rho buys the pure epsilon that it covers.
         """
-        epsilon, columns = 1 / laplace_scale(target, 1), len(np.atleast_1d(np.asarray(lower)))
+        purse, columns = Purse.pure_within(target), len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         moved = touched * _moved(columns, classes if objective == "logistic" else 2, objective)
         return cls(
             lower=lower,
             upper=upper,
             objective=objective,
-            survey=noise_for(epsilon * SURVEY_SHARE, touched * survey_stability(columns), is_pure=True),
-            part=Geometric(scale=round_up(moved / (epsilon * (1 - SURVEY_SHARE)), bits=64)),
+            survey=purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns)),
+            part=purse.share(1 - SURVEY_SHARE).noise(l1=moved),
             classes=classes,
             target_lower=target_lower,
             target_upper=target_upper,

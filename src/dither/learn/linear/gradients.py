@@ -14,8 +14,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
-from dither.exact import Field
 from dither.learn.centred import LENGTH as LENGTH
 from dither.learn.rows import Floats, into_ball
 
@@ -33,16 +31,6 @@ _CELL = LENGTH * WEIGHT_STEPS // _CELLS
 _FINE, _FINE_CELLS = LENGTH * WEIGHT_STEPS // 256, 16 * 256
 
 LOSSES: Final = ("logistic", "hinge")
-
-
-class LossField(Field[str, str]):
-    """Which loss is minimised."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the name of the loss."""
-        if value not in LOSSES:
-            raise InvalidParameter(name, value, f"one of {', '.join(LOSSES)}")
-        return value
 
 
 @dataclass(frozen=True)

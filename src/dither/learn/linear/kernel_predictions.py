@@ -19,21 +19,22 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, positive, round_up, sqrt_up
+from dither.exact import Number, Positive, Whole, positive, round_up, sqrt_up
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.fourier import FrequencyField, OffsetField, check_features, features_of, public_features
 from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
-from dither.learn.noise_parts import RealPartField, amount_within, shaped, spread_of
+from dither.learn.noise_parts import OneReal, real_noise, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, into_ball, labelled, records_of, squared_lengths
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 USUAL_FEATURES: Final = 512
 MOST_POINTS: Final = 2**12
@@ -53,15 +54,11 @@ _CLEAR: Final = 2.0
 _LEAST_AMOUNT: Final = 1e-300
 
 
-class PointField(Field[Any, PublicArray]):
+class PointField(Array):
     """Public points: rows of finite numbers."""
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the points as floats."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        if array.dtype.kind not in "biuf" or array.ndim != 2 or not 0 < len(array) <= MOST_POINTS or not array.size:
-            raise InvalidParameter(name, value, f"at most {MOST_POINTS} rows of numbers")
-        return PublicArray(array.astype(np.float64))
+    def __init__(self) -> None:
+        super().__init__("float", axes=2, most=MOST_POINTS, rule=f"at most {MOST_POINTS} rows of finite numbers")
 
 
 def _examples() -> Iterator[Example]:
@@ -122,8 +119,8 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     points: PointField = PointField()
     classes: Whole = Whole(least=2, most=MOST_CLASSES)
     penalty: Positive = Positive()
-    part: RealPartField = RealPartField()
-    unit: RowsField = RowsField(ROW)
+    part: OneReal = OneReal()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         columns = self.box.columns
@@ -160,7 +157,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         low, high = BoundField().convert("lower", lower), BoundField().convert("upper", upper)
         frequencies, offsets = public_features(low.values.size, features, gamma)
         given, touched = PointField().convert("points", points), unit.touched if isinstance(unit, Unit) else 1
@@ -168,17 +165,12 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         # The noise of a score for answers that move by 1: its deviation is what a penalty is chosen by.
         entries = len(given.values) * (1 if classes == 2 else classes)
         if penalty is None:
-            some = max(float(amount), _LEAST_AMOUNT)
-            wide = math.sqrt(entries + 1) / some if is_pure else math.sqrt(1 / (2 * some))
+            some = max(float(purse.amount), _LEAST_AMOUNT)
+            wide = math.sqrt(entries + 1) / some if purse.is_pure else math.sqrt(1 / (2 * some))
             penalty = within_penalties(wide * float(reach) * touched / _USUAL_WIDTH)
         strength = positive("penalty", penalty)
         check_penalty(strength)
-        moved = _moved(reach, strength, classes, touched)
-        part: Gaussian | GammaNorm = (
-            GammaNorm(scale=round_up(moved / amount, bits=64))
-            if is_pure
-            else Gaussian(sigma=round_up(moved * sqrt_up(1 / (2 * amount)), bits=64))
-        )
+        part = real_noise(purse, _moved(reach, strength, classes, touched))
         return cls(
             lower=low,
             upper=high,

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, get_args
 
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number
+from dither.exact import Number, Of
 from dither.learn.linear.choose import classifier
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.fourier import (
@@ -24,8 +24,6 @@ from dither.learn.linear.fourier import (
     OffsetField,
     check_features,
     features_of,
-    frequencies_of,
-    offsets_of,
     public_features,
 )
 from dither.learn.linear.minibatch import MinibatchDescent
@@ -33,12 +31,12 @@ from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
 from dither.learn.models import LinearModel, Model, model
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import STEPS, BoundField, Box, Floats, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gaussian import Gaussian
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Unit, Use
@@ -50,23 +48,23 @@ USUAL_PURE_FEATURES: Final = 32
 LinearLearner = GradientDescent | MinibatchDescent | NewtonDescent | ObjectivePerturbation | OutputPerturbation
 
 
-class LearnerField(Field[Any, LinearLearner]):
+class LearnerField(Of[LinearLearner]):
     """A learner of a linear classifier."""
 
-    def convert(self, name: str, value: Any) -> LinearLearner:
-        """Return the learner."""
-        if not isinstance(value, LinearLearner):
-            raise InvalidParameter(name, value, "a learner by gradients, Newton steps, or a perturbed minimum")
-        return value
+    def __init__(self) -> None:
+        super().__init__(*get_args(LinearLearner), rule="a learner by gradients, Newton steps, or a perturbed minimum")
 
 
 def usual_learner(
     target: Loss, *, reach: Floats, classes: int, loss_name: str, steps: int | None, unit: Unit
 ) -> LinearLearner:
-    """Return the learner that suits the loss, for columns between -reach and reach; steps ask for gradient descent."""
-    found = classifier(
+    """Return the learner that suits the loss, for columns between -reach and reach.
+
+    Steps, and more than two classes, ask for gradient descent.
+    """
+    found: Any = classifier(
         target,
-        solver="auto" if steps is None else "gradient",
+        solver="auto" if steps is None and classes == 2 else "gradient",
         lower=-reach,
         upper=reach,
         classes=classes,
@@ -107,8 +105,8 @@ class KernelModel(Model):
     intercepts: PublicArray
 
     def __post_init__(self) -> None:
-        frequencies_of("frequencies", self.frequencies)
-        offsets_of("offsets", self.offsets)
+        FrequencyField().convert("frequencies", self.frequencies)
+        OffsetField().convert("offsets", self.offsets)
         check_features(self.frequencies, self.offsets, Box(self.lower, self.upper).columns)
         # Its own checks say whether the parts fit.
         _ = self.linear
@@ -214,7 +212,7 @@ class KernelMachine(Composed[Any, KernelModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        usual = USUAL_PURE_FEATURES if amount_within(target)[1] else USUAL_FEATURES
+        usual = USUAL_PURE_FEATURES if Purse.within(target).is_pure else USUAL_FEATURES
         columns, count = len(np.atleast_1d(np.asarray(lower))), usual if features is None else features
         frequencies, offsets = public_features(columns, count, gamma)
         learner = usual_learner(

@@ -18,17 +18,16 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
+from dither.exact import Number, OneOf, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
 from dither.learn.centred import LENGTH, centred
 from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.descent import MOST_CLASSES, SURVEY_SHARE
-from dither.learn.linear.gradients import PULL, LossField, pulls
+from dither.learn.linear.gradients import LOSSES, PULL, pulls
 from dither.learn.linear.steps import descend
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import RealPartField, noisy, shaped, spread_of
+from dither.learn.noise_parts import OneReal, noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.accounted import Accounted
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -38,6 +37,7 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, PureDP, Repeat, Sampled, Sequence, Unit, Use
 from dither.privacy.calibration import check_target
 from dither.privacy.conversions import zcdp_rho
+from dither.privacy.fields import RowUnit
 from dither.privacy.losses import states_rho
 
 #: Records farther from the centre than this share of the spread are shortened.
@@ -102,13 +102,13 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=MOST_CLASSES)
-    loss_name: LossField = LossField()
+    loss_name: OneOf = OneOf(*LOSSES)
     steps: Whole = Whole(least=1, most=2**20)
     rate: Positive = Positive()
-    survey: RealPartField = RealPartField()
-    step: RealPartField = RealPartField()
+    survey: OneReal = OneReal()
+    step: OneReal = OneReal()
     delta: Probability = Probability()
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns * self.scores > 2**24:

@@ -21,15 +21,15 @@ from dither.learn.centred import LENGTH, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.moments import MOST_COLUMNS, moment_noise, moment_plan, moments, solved
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField
 from dither.learn.rows import BoundField, Floats, labelled, records_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.purse import OneEntry
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
+from dither.privacy.fields import RowUnit
 
 _NEAR = 0.7
 
@@ -85,9 +85,9 @@ class MomentClassifier(DeclaredBounds, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=2**10)
-    survey: VectorPartField = VectorPartField()
-    part: VectorPartField = VectorPartField()
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    part: OneEntry = OneEntry()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:

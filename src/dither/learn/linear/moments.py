@@ -20,21 +20,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, NonNegative, Number, exact, round_up, sqrt_up
+from dither.exact import NonNegative, Number, Real, round_up, sqrt_up
 from dither.learn.centred import LENGTH, REST, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorNoise, VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.noise_parts import noisy, shaped, spread_of
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: How often products count in a draw, and those of different columns: by a little less than the root of 2 more often.
 COUNTED: Final = 5
@@ -103,13 +104,6 @@ def solved(square: Floats, products: Floats, noise: VectorNoise, penalty: float)
     return found
 
 
-class _Real(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        return exact(name, value)
-
-
 def _examples() -> Iterator[Example]:
     rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
     others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, float("nan")]]), 1))
@@ -161,12 +155,12 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    target_lower: _Real = _Real()
-    target_upper: _Real = _Real()
-    survey: VectorPartField = VectorPartField()
-    part: VectorPartField = VectorPartField()
+    target_lower: Real = Real()
+    target_upper: Real = Real()
+    survey: OneEntry = OneEntry()
+    part: OneEntry = OneEntry()
     penalty: NonNegative = NonNegative(0)
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
@@ -226,10 +220,10 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
 
 def moment_noise(target: Loss, columns: int, unit: Unit) -> tuple[VectorNoise, VectorNoise]:
     """Return the noise of a survey and of moments that together cost ``target``."""
-    amount, is_pure = amount_within(target)
+    purse = Purse.within(target)
     touched = unit.touched if isinstance(unit, Unit) else 1
-    survey = noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure)
-    return survey, noise_for(amount * (1 - SURVEY_SHARE), touched * STABILITY, is_pure=is_pure)
+    survey = purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns))
+    return survey, purse.share(1 - SURVEY_SHARE).vector_noise(touched * STABILITY)
 
 
 def moment_plan(survey: VectorNoise, part: VectorNoise, columns: int, targets: int, unit: Unit) -> Plan:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -25,16 +25,17 @@ from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.gradients import LARGEST_WEIGHT, PULL, WEIGHT_STEPS, pulls
 from dither.learn.linear.moments import MOST_COLUMNS
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped, spread_of
+from dither.learn.noise_parts import noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: Records farther from the centre than this share of the spread are shortened.
 _NEAR: Final = 0.6
@@ -107,10 +108,10 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
     classes: Whole = Whole(least=2, most=2**10)
     steps: Whole = Whole(least=1, most=2**16)
     curvatures: Whole = Whole(least=1, most=2**16)
-    survey: VectorPartField = VectorPartField()
-    curvature: VectorPartField = VectorPartField()
-    step: VectorPartField = VectorPartField()
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    curvature: OneEntry = OneEntry()
+    step: OneEntry = OneEntry()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
@@ -145,23 +146,22 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        amount, is_pure = amount_within(target)
-        count = (USUAL_PURE_STEPS if is_pure else USUAL_STEPS) if steps is None else steps
+        purse = Purse.within(target)
+        count = (USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS) if steps is None else steps
         portion, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < portion < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
         touched = unit.touched if isinstance(unit, Unit) else 1
-        rest, part_for = amount * (1 - SURVEY_SHARE), partial(noise_for, is_pure=is_pure)
-
+        rest = purse.share(1 - SURVEY_SHARE)
         return cls(
             lower=lower,
             upper=upper,
             classes=classes,
             steps=count,
             curvatures=curvatures,
-            survey=part_for(amount * SURVEY_SHARE, touched * survey_stability(columns)),
-            curvature=part_for(rest * portion / max(curvatures, 1), touched * BEND * LENGTH**2),
-            step=part_for(rest * (1 - portion) / max(count, 1), touched * LENGTH * PULL),
+            survey=purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns)),
+            curvature=(rest.share(portion) / max(curvatures, 1)).vector_noise(touched * BEND * LENGTH**2),
+            step=(rest.share(1 - portion) / max(count, 1)).vector_noise(touched * LENGTH * PULL),
             unit=unit,
         )
 

@@ -20,15 +20,14 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, Probability, Whole, exp_down, exp_up, positive, round_up, whole
+from dither.exact import Number, Of, OneOf, Positive, Probability, Whole, exp_down, exp_up, positive, round_up, whole
 from dither.learn.centred import centred
 from dither.learn.declared import DeclaredClasses
-from dither.learn.linear.gradients import LossField
+from dither.learn.linear.gradients import LOSSES
 from dither.learn.linear.penalised import BENDS, LEAST_PENALTY
 from dither.learn.linear.perturbed_minimum import (
     MOST_PENALTY,
     MOST_WEIGHTS,
-    FinishField,
     PerturbedMinimum,
     bend_loss,
     finish_moves,
@@ -36,17 +35,17 @@ from dither.learn.linear.perturbed_minimum import (
     linear_grid,
 )
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import RealPartField, VectorPartField, noise_for, shaped
+from dither.learn.noise_parts import OneReal, shaped
 from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, Repeat, Sequence, Unit, Use
-from dither.privacy.calibration import laplace_scale
+from dither.privacy.fields import RowUnit
 from dither.privacy.losses import states_rho
 
 #: What a survey takes of the budget, and what hiding the distance from the minimum takes of the rest.
@@ -118,13 +117,13 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=_MOST_CLASSES)
-    loss_name: LossField = LossField()
+    loss_name: OneOf = OneOf(*LOSSES)
     penalty: Positive = Positive()
-    survey: VectorPartField = VectorPartField()
-    part: RealPartField = RealPartField()
-    finish: FinishField = FinishField()
+    survey: OneEntry = OneEntry()
+    part: OneReal = OneReal()
+    finish: Of[GammaNorm] = Of(GammaNorm, shape=())
     delta: Probability = Probability(0)
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns >= MOST_WEIGHTS:
@@ -154,11 +153,11 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
             raise InvalidParameter("lower", lower, f"bounds of 1 to {MOST_WEIGHTS - 1} columns")
         touched = unit.touched if isinstance(unit, Unit) else 1
         scores = 1 if whole("classes", classes, least=2, most=_MOST_CLASSES) == 2 else classes
-        if isinstance(target, ApproxDP) and target.delta and not states_rho(target):
+        if isinstance(target, ApproxDP) and target.epsilon and target.delta and not states_rho(target):
             epsilon, outside = target.epsilon, target.delta if target.epsilon <= _LARGE else Fraction(0)
         else:
-            epsilon, outside = 1 / laplace_scale(target, 1), Fraction(0)
-        survey = noise_for(epsilon * SURVEY_SHARE, touched * survey_stability(columns), is_pure=True)
+            epsilon, outside = Purse.pure_within(target).amount, Fraction(0)
+        survey = Purse(epsilon * SURVEY_SHARE, is_pure=True).vector_noise(touched * survey_stability(columns))
         each = epsilon * (1 - SURVEY_SHARE) / (touched * scores)
         # Of two records one after the other, the second adds e^epsilon times its own delta.
         delta = _down(outside / (scores * (1 if touched == 1 else 1 + exp_up(each)))) if outside else Fraction(0)

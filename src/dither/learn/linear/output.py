@@ -24,17 +24,18 @@ from dither.learn.declared import DeclaredClasses
 from dither.learn.linear.moments import SURVEY_SHARE
 from dither.learn.linear.penalised import TOLERANCE, check_penalty, minimisers, within_penalties
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import RealPartField, VectorPartField, amount_within, noise_for, shaped
+from dither.learn.noise_parts import OneReal, real_noise, shaped
 from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 MOST_COLUMNS: Final = 2**11
 _NEAR: Final = 0.7
@@ -88,9 +89,9 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     upper: BoundField = BoundField()
     classes: Whole = Whole(least=2, most=2**10)
     penalty: Positive = Positive()
-    survey: VectorPartField = VectorPartField()
-    part: RealPartField = RealPartField()
-    unit: RowsField = RowsField(ROW)
+    survey: OneEntry = OneEntry()
+    part: OneReal = OneReal()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
@@ -112,24 +113,19 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
 
         Without a penalty, that is taken at which all noise together is about as long as the weights of one record.
         """
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        rest = amount * (1 - SURVEY_SHARE)
+        rest = purse.share(1 - SURVEY_SHARE)
         if penalty is None:
             width = columns + 1
-            some = max(float(rest), _LEAST_AMOUNT)
-            noise = (width + 1) / some if is_pure else math.sqrt(width / (2 * some))
+            some = max(float(rest.amount), _LEAST_AMOUNT)
+            noise = (width + 1) / some if purse.is_pure else math.sqrt(width / (2 * some))
             penalty = within_penalties(noise * touched / 4)
         strength = positive("penalty", penalty)
         check_penalty(strength)
-        moved = _moved(strength, classes, touched)
-        part: Gaussian | GammaNorm = (
-            GammaNorm(scale=round_up(moved / rest, bits=64))
-            if is_pure
-            else Gaussian(sigma=round_up(moved * sqrt_up(1 / (2 * rest)), bits=64))
-        )
-        survey = noise_for(amount * SURVEY_SHARE, touched * survey_stability(columns), is_pure=is_pure)
+        part = real_noise(rest, _moved(strength, classes, touched))
+        survey = purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns))
         return cls(lower=lower, upper=upper, classes=classes, penalty=penalty, survey=survey, part=part, unit=unit)
 
     @property

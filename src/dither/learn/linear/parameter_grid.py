@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, NonNegative, Number, Positive, exact
+from dither.exact import NonNegative, Number, OneOf, Positive, Real, TupleOf
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: Models of a grid, and columns that a grid of three weights leaves room for.
 MOST_MODELS: Final = 2**16
@@ -50,34 +50,21 @@ _MODELS_AT_ONCE: Final = 64
 _CELLS, _REACH = 64, 2
 
 
-class _ObjectiveField(Field[str, str]):
-    """Which loss scores a model."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in OBJECTIVES:
-            raise InvalidParameter(name, value, f"one of {', '.join(OBJECTIVES)}")
-        return value
-
-
-class _LevelsField(Field[Any, tuple[Fraction, ...]]):
+class _Levels(TupleOf):
     """Public values of a weight, each a multiple of 2^-10."""
 
-    def convert(self, name: str, value: Any) -> tuple[Fraction, ...]:
+    def __init__(self) -> None:
         rule = f"different multiples of 1/{_WEIGHT_STEPS}, none beyond {_LARGEST // _WEIGHT_STEPS}"
-        if not isinstance(value, tuple | list) or not 0 < len(value) <= MOST_MODELS:
-            raise InvalidParameter(name, value, rule)
-        levels = tuple(exact(name, level) for level in value)
-        steps = [level * _WEIGHT_STEPS for level in levels]
-        if not all(step.denominator == 1 and abs(step) <= _LARGEST for step in steps) or len(set(steps)) < len(steps):
-            raise InvalidParameter(name, value, rule)
-        return levels
+        super().__init__(Real(), most=MOST_MODELS, where=_are_levels, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return levels off the grid, beyond the largest, and twice the same."""
+        yield from (("1/3",), (_LARGEST,), (1, 1), *super().offenders())
 
 
-class _Real(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        return exact(name, value)
+def _are_levels(levels: tuple[Fraction, ...]) -> bool:
+    steps = [level * _WEIGHT_STEPS for level in levels]
+    return all(step.denominator == 1 and abs(step) <= _LARGEST for step in steps) and len(set(steps)) == len(steps)
 
 
 def _examples() -> Iterator[Example]:
@@ -129,14 +116,14 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    objective: _ObjectiveField = _ObjectiveField()
-    weights: _LevelsField = _LevelsField()
-    constants: _LevelsField = _LevelsField()
+    objective: OneOf = OneOf(*OBJECTIVES)
+    weights: _Levels = _Levels()
+    constants: _Levels = _Levels()
     scale: Positive = Positive()
-    target_lower: _Real = _Real(0)
-    target_upper: _Real = _Real(1)
+    target_lower: Real = Real(0)
+    target_upper: Real = Real(1)
     penalty: NonNegative = NonNegative(0)
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         _check_columns(self.box.columns)

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import (
-    Field,
     Number,
+    Of,
+    OneOf,
     Positive,
     Probability,
     Whole,
@@ -31,9 +32,9 @@ from dither.exact import (
     sqrt_up,
 )
 from dither.learn.centred import LENGTH
-from dither.learn.linear.gradients import LossField
+from dither.learn.linear.gradients import LOSSES
 from dither.learn.linear.penalised import BENDS, LEAST_PENALTY, TOLERANCE, PenalisedLoss
-from dither.learn.noise_parts import RealPartField, shaped
+from dither.learn.noise_parts import OneReal, shaped
 from dither.learn.rows import Floats, into_ball
 from dither.mechanisms.core import Numerics, Primitive
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -48,16 +49,6 @@ MOST_WEIGHTS: Final = 2**9
 MOST_PENALTY: Final = Fraction(2**18)
 #: An upper bound on the square root of 2 / pi.
 _MILLS: Final = Fraction(7979, 10000)
-
-
-class FinishField(Field[Any, GammaNorm]):
-    """Noise of one real number, of which that of the weights found is made."""
-
-    def convert(self, name: str, value: Any) -> GammaNorm:
-        """Return the noise."""
-        if not isinstance(value, GammaNorm) or value.shape != ():
-            raise InvalidParameter(name, value, "GammaNorm noise of one number")
-        return value
 
 
 @dataclass(frozen=True)
@@ -109,11 +100,11 @@ class PerturbedMinimum(Primitive[Any, Any]):
     no_interval_because: ClassVar[str] = "how far a linear term moves a minimum depends on the records"
 
     width: Whole = Whole(least=1, most=MOST_WEIGHTS)
-    loss_name: LossField = LossField()
+    loss_name: OneOf = OneOf(*LOSSES)
     penalty: Positive = Positive()
-    part: RealPartField = RealPartField()
+    part: OneReal = OneReal()
     delta: Probability = Probability(0)
-    finish: FinishField = FinishField()
+    finish: Of[GammaNorm] = Of(GammaNorm, shape=())
 
     def __post_init__(self) -> None:
         if not LEAST_PENALTY <= self.penalty <= MOST_PENALTY:

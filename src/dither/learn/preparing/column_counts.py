@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Whole
-from dither.learn.cell_noise import CellPartField, Moves, noisy_cells, of_shape
+from dither.learn.cell_noise import Moves, noisy_cells, of_shape
 from dither.learn.clusters.points import Frame, points_of
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 MOST_COLUMNS: Final = 2**12
 USUAL_CELLS: Final = 2**6
@@ -120,8 +120,8 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     cells: Whole = Whole(USUAL_CELLS, least=2, most=2**16)
-    part: CellPartField = CellPartField()
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.frame.columns > MOST_COLUMNS or self.frame.columns * self.cells > 2**22:
@@ -130,10 +130,10 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, lower: Any, upper: Any, cells: int = USUAL_CELLS, unit: Unit = ROW) -> Self:
         """Return the release with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = Moves(columns, columns).noise_for(amount, touched, is_pure=is_pure)
+        part = Moves(columns, columns).noise(purse, touched)
         return cls(lower=lower, upper=upper, cells=cells, part=part, unit=unit)
 
     @cached_property

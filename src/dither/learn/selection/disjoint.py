@@ -17,14 +17,13 @@ import numpy as np
 
 from dither.exact import Positive
 from dither.learn.linear.moments import MomentRegression
-from dither.learn.noise_parts import amount_within
 from dither.learn.selection.errors_of import STEPS_OF_ERROR, Judged
 from dither.learn.selection.model import TunedModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
-from dither.learn.sparse.l1_ball import root_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Parallel, Plan, Unit, Within
@@ -91,10 +90,9 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
             public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``key``.
 
         """
-        amount, is_pure = amount_within(target)
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
-        # All errors move the same way: a choice loses epsilon = reach / scale, and a rho of its square / 8.
-        scale = reach / amount if is_pure else reach * root_up(1 / (8 * amount))
+        # All errors move the same way.
+        scale = Purse.within(target).choice(reach, one_way=True)
         return cls(candidates=candidates, scale=scale, **public)
 
     @property

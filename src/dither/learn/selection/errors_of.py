@@ -13,12 +13,10 @@ from typing import Any, Final
 import numpy as np
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Whole
+from dither.exact import Of, Real, Text, TupleOf, Whole
 from dither.learn.models import LinearModel
 from dither.learn.rows import Box, Floats
-from dither.learn.sparse.framed import RealField
 from dither.learn.sparse.model import SparseModel
-from dither.learn.trees.bins import KeyField
 from dither.learn.trees.random_forest import tree_of
 from dither.mechanisms.core import Composed
 from dither.privacy import ROW, Loss
@@ -29,30 +27,22 @@ STEPS_OF_ERROR: Final = 2**12
 MOST_CANDIDATES: Final = 2**10
 
 
-class CandidatesField(Field[Any, "tuple[Composed[Any, Any], ...]"]):
-    """Two or more learners from rows that are added or removed."""
-
-    def convert(self, name: str, value: Any) -> tuple[Composed[Any, Any], ...]:
-        """Return the learners."""
-        listed = tuple(value) if isinstance(value, tuple | list) else ()
-        if not (1 < len(listed) <= MOST_CANDIDATES and all(isinstance(one, Composed) for one in listed)):
-            raise InvalidParameter(name, value, f"two to {MOST_CANDIDATES} learners")
-        if not all(one.distance == ROW for one in listed):
-            # A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
-            raise InvalidParameter(name, value, "learners from rows added or removed")
-        return listed
-
-
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """What is public about the choice among learners: what an error is, and how rows are divided."""
 
-    candidates: CandidatesField = CandidatesField()
+    candidates: TupleOf = TupleOf(
+        # A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
+        Of(Composed, where=lambda one: one.distance == ROW, rule="learners from rows added or removed"),
+        least=2,
+        most=MOST_CANDIDATES,
+        rule=f"two to {MOST_CANDIDATES} learners",
+    )
     classes: Whole = Whole(0, most=2**12)
-    target_lower: RealField = RealField(0)
-    target_upper: RealField = RealField(1)
+    target_lower: Real = Real(0)
+    target_upper: Real = Real(1)
     held_out: Whole = Whole(1, least=1, most=MOST_CANDIDATES)
-    key: KeyField = KeyField("")
+    key: Text = Text("")
 
     def __post_init__(self) -> None:
         if self.classes == 1:

@@ -23,6 +23,7 @@ from dither.learn.selection.model import TunedModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.repeat_and_select import RepeatAndSelect
 from dither.mechanisms.runner import Runner
@@ -153,7 +154,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         if not isinstance(target, PureDP):
             raise InvalidParameter("target", target, "a pure loss: repeated choices are priced for no other")
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
-        scale = (2 + shape) * reach / target.epsilon
+        scale = (2 + shape) * reach / Purse.within(target).amount
         often = Fraction(1, max(3, len(candidates))) if stop is None else stop
         return cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
 

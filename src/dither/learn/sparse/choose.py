@@ -6,17 +6,17 @@ from fractions import Fraction
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, exact, whole
+from dither.exact import Number, whole
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moment_classifier import MomentClassifier
 from dither.learn.linear.moments import MomentRegression
-from dither.learn.noise_parts import amount_within
 from dither.learn.sparse.entropy_descent import EntropyDescent
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.learn.sparse.selected import SelectedColumns
 from dither.learn.sparse.support import USUAL_BLOCKS, SupportSelection
 from dither.mechanisms.core import Composed
-from dither.privacy import ZCDP, Loss, PureDP, Unit
+from dither.mechanisms.purse import Purse
+from dither.privacy import Loss, Unit
 
 #: One stage: frank-wolfe, entropy. Two: columns by Frank-Wolfe or by votes, then a fit.
 SOLVERS: Final = ("auto", "frank-wolfe", "entropy", "refit", "votes")
@@ -60,7 +60,8 @@ def learner(
     if used == "entropy":
         return EntropyDescent.calibrated(target, steps=steps, radius=radius, clip=clip, **public)
     count = min(USUAL_KEPT, len(lower)) if kept is None else whole("kept", kept, least=1, most=len(lower))
-    first, second = halves(target, SELECT_SHARE)
+    purse = Purse.within(target)
+    first, second = purse.share(SELECT_SHARE).loss, purse.share(1 - SELECT_SHARE).loss
     select: FrankWolfe | SupportSelection
     if used == "refit":
         # The constant may take a step too.
@@ -72,26 +73,12 @@ def learner(
     return SelectedColumns(select=select, fit=_fitter(second, loss_name, count, unit, targets), kept=count)
 
 
-def halves(target: Loss, share: Number) -> tuple[Loss, Loss]:
-    """Return two targets that together are within one.
-
-    Args:
-        target: what may be lost in all.
-        share: what the first takes of it.
-
-    """
-    first = exact("share", share)
-    amount, is_pure = amount_within(target)
-    kind = PureDP if is_pure else ZCDP
-    return kind(amount * first), kind(amount * (1 - first))
-
-
 def _fitter(
     target: Loss, loss_name: str, kept: int, unit: Unit, targets: dict[str, Any]
 ) -> MomentRegression | GradientDescent | MomentClassifier:
     box: dict[str, Any] = {"lower": [-1] * kept, "upper": [1] * kept, "unit": unit}
     if loss_name == "squared":
         return MomentRegression.calibrated(target, **box, **targets)
-    if amount_within(target)[1]:
+    if Purse.within(target).is_pure:
         return MomentClassifier.calibrated(target, classes=2, **box)
     return GradientDescent.calibrated(target, classes=2, **box)

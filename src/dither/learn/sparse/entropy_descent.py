@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Number, whole
-from dither.learn.noise_parts import amount_within
-from dither.learn.sparse.l1_ball import REACH, VertexLearner, root_up, usual_radius
+from dither.exact import Number, sqrt_up, whole
+from dither.learn.sparse.l1_ball import REACH, VertexLearner, usual_radius
 from dither.mechanisms.core import Numerics
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
@@ -93,15 +93,13 @@ class EntropyDescent(VertexLearner):
         **targets: Any,
     ) -> Self:
         """Return the learner of the highest learning rate whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
-        usual = USUAL_PURE_STEPS if is_pure else USUAL_STEPS
+        purse = Purse.within(target)
+        usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
-        spread = 2 * REACH * (unit.touched if isinstance(unit, Unit) else 1)
-        if is_pure:
-            scale = Fraction(count * (count + 1), 2) * spread / amount
-        else:
-            squares = Fraction(count * (count + 1) * (2 * count + 1), 6)
-            scale = spread * root_up(squares / (8 * amount))
+        # Step by step scores move by 1, 2, 3, ... times as far: their epsilons add up, and the squares of these.
+        squares = Fraction(count * (count + 1) * (2 * count + 1), 6)
+        times = Fraction(count * (count + 1), 2) if purse.is_pure else sqrt_up(squares)
+        scale = purse.choice(times * REACH * (unit.touched if isinstance(unit, Unit) else 1))
         return cls(
             lower=lower,
             upper=upper,

@@ -7,39 +7,20 @@ function of the record alone and of public numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, exact
+from dither.exact import OneOf, Real
 from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.gradients import PULL
 from dither.learn.rows import STEPS, BoundField, Box, Floats, labelled, records_of
-from dither.learn.units import RowsField
 from dither.mechanisms.public import PublicArray
 from dither.privacy import ROW
+from dither.privacy.fields import RowUnit
 
 LOSSES: Final = ("squared", "logistic")
-
-
-class LossField(Field[str, str]):
-    """Which loss is minimised."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the name of the loss."""
-        if value not in LOSSES:
-            raise InvalidParameter(name, value, f"one of {', '.join(LOSSES)}")
-        return value
-
-
-class RealField(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        """Return the exact number."""
-        return exact(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +29,10 @@ class Framed(DeclaredBounds):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    loss_name: LossField = LossField()
-    target_lower: RealField = RealField(0)
-    target_upper: RealField = RealField(1)
-    unit: RowsField = RowsField(ROW)
+    loss_name: OneOf = OneOf(*LOSSES)
+    target_lower: Real = Real(0)
+    target_upper: Real = Real(1)
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         _ = self.box

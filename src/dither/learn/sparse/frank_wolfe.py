@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Flag, Number, whole
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import Floats
-from dither.learn.sparse.l1_ball import REACH, VertexLearner, root_up, usual_radius
+from dither.learn.sparse.l1_ball import REACH, VertexLearner, usual_radius
 from dither.mechanisms.core import Numerics
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
@@ -96,12 +96,10 @@ class FrankWolfe(VertexLearner):
         **targets: Any,
     ) -> Self:
         """Return the learner with the sharpest choices whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
-        usual = USUAL_PURE_STEPS if is_pure else USUAL_STEPS
+        purse = Purse.within(target)
+        usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
-        spread = 2 * REACH * (unit.touched if isinstance(unit, Unit) else 1)
-        # A choice of epsilon e has a rho of e^2 / 8.
-        scale = count * spread / amount if is_pure else spread * root_up(count / (8 * amount))
+        scale = (purse / count).choice(REACH * (unit.touched if isinstance(unit, Unit) else 1))
         return cls(
             lower=lower,
             upper=upper,

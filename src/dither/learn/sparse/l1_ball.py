@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Positive, Whole, round_up, sqrt_up
+from dither.exact import Positive, Whole
 from dither.learn.centred import LENGTH
 from dither.learn.linear.gradients import PULL, WEIGHT_STEPS, pulls
 from dither.learn.rows import STEPS, Floats, exact_products
@@ -106,8 +106,3 @@ class VertexLearner(Framed, Composed[Any, SparseModel]):
 def usual_radius(loss_name: str) -> int:
     """Return a usual radius: in units of the score, or of half the range of the target."""
     return 6 if loss_name == "logistic" else 1
-
-
-def root_up(number: Fraction) -> Fraction:
-    """Return a short number that is not below the root."""
-    return round_up(sqrt_up(number), bits=64)

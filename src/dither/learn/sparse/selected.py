@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole
+from dither.exact import Of, Whole
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moment_classifier import MomentClassifier
 from dither.learn.linear.moments import MomentRegression
@@ -81,15 +81,11 @@ class SelectedColumns(Composed[Any, SparseModel]):
     no_error_because: ClassVar[str] = "which columns are missed depends on the records"
     no_interval_because: ClassVar[str] = "which columns are missed depends on the records"
 
-    select: Selector
-    fit: Fitter
+    select: Of[Selector] = Of(*get_args(Selector), rule="frank-wolfe, entropy-descent or support-selection")
+    fit: Of[Fitter] = Of(*get_args(Fitter), rule="moment-regression, gradient-descent or moment-classifier")
     kept: Whole = Whole(least=1, most=MOST_KEPT)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.select, Selector):
-            raise InvalidParameter("select", self.select, "frank-wolfe, entropy-descent or support-selection")
-        if not isinstance(self.fit, Fitter):
-            raise InvalidParameter("fit", self.fit, "moment-regression, gradient-descent or moment-classifier")
         if self.kept > self.select.box.columns:
             raise InvalidParameter("kept", self.kept, f"at most the {self.select.box.columns} columns")
         low, high = self.fit.lower.values, self.fit.upper.values

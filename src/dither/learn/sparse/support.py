@@ -19,16 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, round_up, whole
+from dither.exact import Number, OneOf, Positive, Text, Whole, round_up, whole
 from dither.learn.linear.gradients import PULL
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import Floats, exact_products
 from dither.learn.sparse.framed import Framed
-from dither.learn.sparse.l1_ball import root_up
-from dither.learn.trees.bins import KeyField
 from dither.learn.trees.random_forest import tree_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.propose_test_release import threshold_for
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.stable_mode import StableLabel
@@ -42,15 +40,6 @@ MOST_KEPT: Final = 2**8
 #: A column that the chosen ones explain but for this share of its length is chosen no more.
 _EXPLAINED: Final = 2.0**-20
 _MOST_THRESHOLD: Final = 2**60
-
-
-class _VotesField(Field[str, str]):
-    """What is voted for."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in VOTES:
-            raise InvalidParameter(name, value, f"one of {', '.join(VOTES)}")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -109,10 +98,10 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
 
     kept: Whole = Whole(least=1, most=MOST_KEPT)
     blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
-    votes: _VotesField = _VotesField()
+    votes: OneOf = OneOf(*VOTES)
     scale: Positive = Positive()
     threshold: Whole = Whole(0, most=_MOST_THRESHOLD)
-    key: KeyField = KeyField("")
+    key: Text = Text("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,13 +132,12 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         if votes == "whole":
             if not (isinstance(target, ApproxDP) and target.delta):
                 raise InvalidParameter("target", target, "an epsilon with a delta, for votes on whole answers")
-            scale = round_up(2 * touched / target.epsilon, bits=64)
+            scale = round_up(2 * touched / Purse.pure_within(target).amount, bits=64)
             threshold = threshold_for(scale, target.delta) + 2 * touched - 1
         else:
-            amount, is_pure = amount_within(target)
-            # The last candidate left is no choice; one of epsilon e has a rho of e^2 / 8.
+            # The last candidate left is not a choice.
             times = max(1, min(whole("kept", kept, least=1), columns - 1))
-            scale = 2 * touched * (times / amount if is_pure else root_up(times / (8 * amount)))
+            scale = (Purse.within(target) / times).choice(touched)
         return cls(
             lower=lower,
             upper=upper,

@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter
-from dither.exact import NonNegative, Number, Whole, exact, round_up, sqrt_up, whole
+from dither.exact import NonNegative, Number, Real, Whole, exact, round_up, sqrt_up, whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, counted, moment_entries, solved, uncounted
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorNoise, VectorPartField, amount_within, noise_for, shaped
+from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of
-from dither.learn.sparse.framed import RealField
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import EVENT, Loss, Parallel, Plan, Unit, Use
@@ -89,10 +89,10 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    target_lower: RealField = RealField()
-    target_upper: RealField = RealField()
+    target_lower: Real = Real()
+    target_upper: Real = Real()
     batches: Whole = Whole(least=1, most=MOST_BATCHES)
-    part: VectorPartField = VectorPartField()
+    part: OneEntry = OneEntry()
     penalty: NonNegative = NonNegative(0)
 
     def __post_init__(self) -> None:
@@ -114,9 +114,9 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
         penalty: Number = 0,
     ) -> Self:
         """Return the stream with the least noise whose loss for one row is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         levels = whole("batches", batches, least=1, most=MOST_BATCHES).bit_length()
-        part = noise_for(amount / levels, STABILITY, is_pure=is_pure)
+        part = (purse / levels).vector_noise(STABILITY)
         return cls(
             lower=lower,
             upper=upper,

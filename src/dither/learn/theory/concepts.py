@@ -8,7 +8,7 @@ so that a class over 2^60 points can be used where nobody has to list it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, typed, whole
+from dither.exact import Of, typed, whole
 from dither.learn.models import Model, model
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.spec import Codec, register_codec
@@ -280,14 +280,11 @@ class Concepts:
         raise InvalidParameter("concepts", self.family, "a class that is small enough to be listed")
 
 
-class ConceptsField(Field[Concepts, Concepts]):
+class ConceptsField(Of[Concepts]):
     """A class of concepts."""
 
-    def convert(self, name: str, value: Concepts) -> Concepts:
-        """Return it."""
-        if not isinstance(value, Concepts):
-            raise InvalidParameter(name, value, "a class of concepts, such as Concepts.thresholds(100)")
-        return value
+    def __init__(self) -> None:
+        super().__init__(Concepts, rule="a class of concepts, such as Concepts.thresholds(100)")
 
 
 class ListedField(ConceptsField):
@@ -300,6 +297,10 @@ class ListedField(ConceptsField):
             rule = f"a class with at most {MOST_PREDICTIONS} predictions in all"
             raise InvalidParameter(name, f"{found.count} concepts over {found.universe} points", rule)
         return found
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a class of concepts, and one that is too large to be listed."""
+        yield from (Concepts.thresholds(2**40), *super().offenders())
 
 
 def vc_dimension(table: ArrayLike) -> int:

@@ -3,41 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
 
-from dither.errors import InvalidParameter
-from dither.exact import Field, Number, exact, round_up, sqrt_up
-from dither.learn.noise_parts import amount_within
 from dither.mechanisms.accuracy import discrete_gaussian_reach, discrete_laplace_reach
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import Loss
-
-CountNoise: TypeAlias = Geometric | DiscreteGaussian
-
-
-class CountField(Field[Any, CountNoise]):
-    """Noise of one whole number."""
-
-    def convert(self, name: str, value: Any) -> CountNoise:
-        """Return the noise."""
-        if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
-            raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise of one number")
-        return value
-
-
-def count_noise(target: Loss, *, draws: int, stability: Number) -> CountNoise:
-    """Return the least noise of which so many draws, of numbers that move by ``stability``, are within ``target``.
-
-    >>> from dither.privacy import PureDP
-    >>> count_noise(PureDP(1), draws=3, stability=2).scale
-    Fraction(6, 1)
-    """
-    amount, is_pure = amount_within(target)
-    moved, each = exact("stability", stability), amount / draws
-    if is_pure:
-        return Geometric(scale=round_up(moved / each, bits=64))
-    return DiscreteGaussian(sigma=round_up(moved * sqrt_up(1 / (2 * each)), bits=64))
+from dither.mechanisms.purse import CountNoise
 
 
 def count_reach(noise: CountNoise, failure: float) -> int:

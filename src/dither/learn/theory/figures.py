@@ -9,7 +9,8 @@ from typing import Any
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, probability
-from dither.privacy import ROW, ROW_REPLACED, Unit
+from dither.privacy import Unit
+from dither.privacy.fields import RowUnit
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,4 @@ def above_zero(name: str, value: Number) -> float:
 
 def touched_by(unit: Unit) -> int:
     """Return how many rows one unit touches."""
-    if unit not in (ROW, ROW_REPLACED):
-        raise InvalidParameter("unit", unit, "ROW or ROW_REPLACED")
-    return unit.touched
+    return RowUnit().convert("unit", unit).touched

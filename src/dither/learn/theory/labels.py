@@ -21,16 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Number, Positive, Whole, non_negative
+from dither.exact import Number, Positive, Whole, non_negative
 from dither.learn.theory.concepts import MOST_PREDICTIONS, Concept, Concepts, ConceptsField, Restricted, most_labellings
 from dither.learn.theory.labelled import pairs_of
 from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
-from dither.privacy import LABEL, Loss, Metric, Plan, PureDP, Unit, Use, laplace_scale
+from dither.privacy import LABEL, Loss, Metric, Plan, PureDP, Unit, Use
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -38,15 +39,16 @@ if TYPE_CHECKING:
 _MOST_ROWS: Final = 2**24
 
 
-class PointsField(Field[Any, PublicArray]):
+class PointsField(Array):
     """The public points of all rows, in increasing order."""
+
+    def __init__(self) -> None:
+        rule = f"a whole number of at least 0 for each of 1 to {_MOST_ROWS} rows"
+        super().__init__("int", axes=1, most=_MOST_ROWS, within=(0, 2**63 - 1), rule=rule)
 
     def convert(self, name: str, value: Any) -> PublicArray:
         """Return the points in order."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        if array.dtype.kind not in "iu" or array.ndim != 1 or not 0 < array.size <= _MOST_ROWS or array.min() < 0:
-            raise InvalidParameter(name, value, f"a whole number of at least 0 for each of 1 to {_MOST_ROWS} rows")
-        return PublicArray(np.sort(array.astype(np.int64)))
+        return PublicArray(np.sort(super().convert(name, value).values))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +280,7 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
     def calibrated(cls, target: Loss, *, concepts: Concepts, points: Any) -> Self:
         """Return the reports that are true most often with a loss within ``target`` for one label."""
         given = np.asarray(points.values if isinstance(points, PublicArray) else list(points))
-        return cls(concepts=concepts, points=given, epsilon=1 / laplace_scale(target, 1))
+        return cls(concepts=concepts, points=given, epsilon=Purse.pure_within(target).amount)
 
     @property
     def part(self) -> Reports:

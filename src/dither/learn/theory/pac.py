@@ -18,12 +18,12 @@ from dither.exact import Number, Positive
 from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import Concept, Concepts, ListedField
 from dither.learn.theory.labelled import counts_of, errors_of, known_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 
 def _examples() -> Iterator[Example]:
@@ -66,7 +66,7 @@ class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
 
     concepts: ListedField = ListedField()
     scale: Positive = Positive()
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     @classmethod
     def calibrated(cls, target: Loss, *, concepts: Concepts, unit: Unit = ROW) -> Self:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -21,16 +20,17 @@ from dither.exact import Whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
-from dither.learn.noise_parts import VectorPartField, amount_within, noise_for, noisy, shaped
+from dither.learn.noise_parts import noisy, shaped
 from dither.learn.rows import STEPS, BoundField, ball_radius, into_ball, labelled, records_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: Weights are cut off here, and columns limited, so that a score of whole numbers stays below 2^63.
 _MOST_WEIGHT: Final = 2**38
@@ -83,8 +83,8 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     rounds: Whole = Whole(least=1, most=2**20)
-    part: VectorPartField = VectorPartField()
-    unit: RowsField = RowsField(ROW)
+    part: OneEntry = OneEntry()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.box.columns >= _MOST_COLUMNS:
@@ -93,10 +93,9 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(cls, target: Loss, *, lower: Any, upper: Any, rounds: int = USUAL_ROUNDS, unit: Unit = ROW) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         touched = unit.touched if isinstance(unit, Unit) else 1
-        each = amount / Fraction(max(rounds, 1))
-        part = noise_for(each, touched * LENGTH, is_pure=is_pure)
+        part = (purse / max(rounds, 1)).vector_noise(touched * LENGTH)
         return cls(lower=lower, upper=upper, rounds=rounds, part=part, unit=unit)
 
     @property

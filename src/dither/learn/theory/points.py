@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter
-from dither.exact import Number
+from dither.exact import Number, Of
 from dither.learn.theory.concepts import NEVER, Concept, IntervalConcept
 from dither.learn.theory.labelled import pairs_of
 from dither.mechanisms.core import Bound, Composed, Numerics
@@ -62,11 +61,9 @@ class PointLearner(Composed[Any, Concept]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "a point says nothing about how many rows stand behind it"
 
-    selection: StabilitySelection
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.selection, StabilitySelection) or self.selection.max_keys != 1:
-            raise InvalidParameter("selection", self.selection, "a StabilitySelection of one key a row")
+    selection: Of[StabilitySelection] = Of(
+        StabilitySelection, where=lambda one: one.max_keys == 1, rule="a StabilitySelection of one key a row"
+    )
 
     @classmethod
     def calibrated(cls, target: Loss, *, unit: Unit = ROW) -> Self:

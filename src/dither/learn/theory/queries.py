@@ -19,17 +19,18 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, probability, typed, whole
 from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_BITS, Conjunction
-from dither.learn.theory.counting import CountField, CountNoise, count_noise, count_reach
+from dither.learn.theory.counting import count_reach
 from dither.learn.theory.labelled import counts_of, known_of
-from dither.learn.units import RowsField
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Interactive, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _MOST_POINTS: Final = 2**20
 _ZEROS_AND_ONES: Final = "zeros and ones, a row for each point and a column for each label"
@@ -109,14 +110,14 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
 
     universe: Whole = Whole(least=1, most=_MOST_POINTS)
     questions: Whole = Whole(least=1, most=2**20)
-    part: CountField = CountField()
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    unit: RowUnit = RowUnit(ROW)
 
     @classmethod
     def calibrated(cls, target: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
         """Return the least noise for which the whole conversation is within ``target`` for one unit."""
         draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
-        part = count_noise(target, draws=draft.questions + 1, stability=draft.unit.touched)
+        part = (Purse.within(target) / (draft.questions + 1)).noise(draft.unit.touched)
         return replace(draft, part=part)
 
     def plan(self) -> Plan:

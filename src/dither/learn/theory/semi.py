@@ -26,9 +26,10 @@ from dither.learn.theory.labelled import UNLABELLED, counts_of, errors_of, known
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Within, laplace_scale
+from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Within
 
 
 def _examples() -> Iterator[Example]:
@@ -82,7 +83,7 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
     @classmethod
     def calibrated(cls, target: Loss, *, concepts: Concepts, radius: Number = Fraction(1, 20)) -> Self:
         """Return the learner whose loss for one row is within ``target``."""
-        return cls(concepts=concepts, epsilon=1 / laplace_scale(target, 1), radius=radius)
+        return cls(concepts=concepts, epsilon=Purse.pure_within(target).amount, radius=radius)
 
     @property
     def distance(self) -> Unit:

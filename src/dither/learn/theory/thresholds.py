@@ -19,18 +19,19 @@ from numpy.typing import NDArray
 from dither.exact import Number, Positive, Whole, non_negative, probability
 from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_POINTS, IntervalConcept
-from dither.learn.theory.counting import CountField, adverse_reach, count_noise
+from dither.learn.theory.counting import adverse_reach
 from dither.learn.theory.labelled import known_of, pairs_of
-from dither.learn.units import RowsField
 from dither.mechanisms.accuracy import laplace_reach, share_of_failure
 from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import Domain
 from dither.privacy import RECORDS, ROW, ROW_REPLACED, Loss, Metric, Plan, PureDP, Repeat, Unit, Use
 from dither.privacy.calibration import calibrate
+from dither.privacy.fields import RowUnit
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -156,7 +157,7 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
 
     size: Whole = Whole(least=1, most=MOST_POINTS)
     scale: Positive = Positive()
-    unit: RowsField = RowsField(ROW)
+    unit: RowUnit = RowUnit(ROW)
 
     @classmethod
     def calibrated(cls, target: Loss, *, size: int, unit: Unit = ROW) -> Self:
@@ -225,14 +226,14 @@ class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):
     no_interval_because: ClassVar[str] = "the threshold that is found says nothing about how good the best one was"
 
     size: Whole = Whole(least=1, most=MOST_POINTS)
-    part: CountField = CountField()
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    unit: RowUnit = RowUnit(ROW)
 
     @classmethod
     def calibrated(cls, target: Loss, *, size: int, unit: Unit = ROW) -> Self:
         """Return the least noise for which all levels together are within ``target`` for one unit."""
         draft = cls(size=size, part=Geometric(scale=1), unit=unit)
-        return replace(draft, part=count_noise(target, draws=draft.levels, stability=draft.unit.touched))
+        return replace(draft, part=(Purse.within(target) / draft.levels).noise(draft.unit.touched))
 
     @property
     def levels(self) -> int:

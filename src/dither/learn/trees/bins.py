@@ -14,47 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field
 from dither.learn.rows import Box, Floats
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 
 Whole64 = NDArray[np.int64]
 MOST_BINS: Final = 2**10
 USUAL_BINS: Final = 32
 
 
-class CountsField(Field[Any, PublicArray]):
+class CellCounts(Array):
     """A whole number of cells for each column."""
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the numbers."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        right = array.dtype.kind in "iu" and array.ndim == 1 and array.size > 0
-        if not (right and bool(np.all((array >= 1) & (array <= MOST_BINS)))):
-            raise InvalidParameter(name, value, f"1 to {MOST_BINS} cells for each column")
-        return PublicArray(array.astype(np.int64))
+    def __init__(self) -> None:
+        super().__init__("int", axes=1, within=(1, MOST_BINS), rule=f"1 to {MOST_BINS} cells for each column")
 
 
-class FlagsField(Field[Any, PublicArray]):
-    """A zero or a one for each column."""
+class Unordered(Array):
+    """A one for each column whose cells have no order, and a zero for each other column."""
 
-    def convert(self, name: str, value: Any) -> PublicArray:
-        """Return the flags."""
-        array = np.asarray(value.values if isinstance(value, PublicArray) else value)
-        right = array.dtype.kind in "biu" and array.ndim == 1 and array.size > 0
-        if not (right and bool(np.all((array == 0) | (array == 1)))):
-            raise InvalidParameter(name, value, "0 or 1 for each column: 1 where its cells have no order")
-        return PublicArray(array.astype(np.int64))
-
-
-class KeyField(Field[str, str]):
-    """A public text that decides what trees look like."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the text."""
-        if not isinstance(value, str):
-            raise InvalidParameter(name, value, "a text")
-        return value
+    def __init__(self) -> None:
+        super().__init__("int", axes=1, within=(0, 1), rule="0 or 1 for each column: 1 where its cells have no order")
 
 
 @dataclass(frozen=True)

@@ -19,30 +19,22 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Whole
-from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Text, Whole
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.declared import DeclaredUnit
 from dither.learn.linear.gradients import LENGTH, PULL, WEIGHT_STEPS, pulls
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats, labelled, records_of
-from dither.learn.trees.bins import (
-    Bins,
-    CountsField,
-    FlagsField,
-    KeyField,
-    Whole64,
-    public_order,
-    public_parts,
-)
+from dither.learn.trees.bins import Bins, CellCounts, Unordered, Whole64, public_order, public_parts
 from dither.learn.trees.models import BoostedModel, combined
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
+from dither.privacy.fields import RowUnit
 
 #: What a record adds to the count of its leaf, in the steps of a gradient: a fifth of the squared length of both.
 _COUNTED: Final = PULL // 2
@@ -113,15 +105,15 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    bins: CountsField = CountsField()
-    unordered: FlagsField = FlagsField()
+    bins: CellCounts = CellCounts()
+    unordered: Unordered = Unordered()
     classes: Whole = Whole(least=2, most=_MOST_CLASSES)
     rounds: Whole = Whole(least=1, most=2**16)
     leaves: Whole = Whole(10, least=2, most=2**10)
     depth: Whole = Whole(1, least=1, most=8)
-    part: CellPartField = CellPartField()
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    part: OneCount = OneCount()
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.depth > self.cells.columns:
@@ -146,9 +138,9 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         columns = len(np.atleast_1d(np.asarray(lower)))
-        count = usual_rounds(amount, columns, is_pure=is_pure) if rounds is None else rounds
+        count = usual_rounds(purse, columns) if rounds is None else rounds
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,
@@ -159,7 +151,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
             rounds=count,
             leaves=leaves,
             depth=depth,
-            part=_moves(classes).noise_for(amount / max(count, 1), touched, is_pure=is_pure),
+            part=_moves(classes).noise(purse / max(count, 1), touched),
             key=key,
             unit=unit,
         )
@@ -235,10 +227,11 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         return np.rint(np.clip(wanted, -_LARGEST_STEP, _LARGEST_STEP) * _STEPS)
 
 
-def usual_rounds(amount: Fraction, columns: int, *, is_pure: bool) -> int:
+def usual_rounds(purse: Purse, columns: int) -> int:
     """Return how many trees suit a loss: a few turns of all columns, and more where there is more to spend."""
-    turns = 4 * math.sqrt(amount) if is_pure else 17 * math.pow(amount, 0.2)
-    return columns * min(max(round(turns), 1 if is_pure else 2), 24)
+    if purse.is_pure:
+        return columns * min(max(round(4 * math.sqrt(purse.amount)), 1), 24)
+    return columns * min(max(round(17 * math.pow(purse.amount, 0.2)), 2), 24)
 
 
 def _moves(classes: int) -> Moves:

@@ -19,25 +19,24 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact, round_up
-from dither.exact.enclosure import round_down, sqrt_down
-from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Number, Whole, exact
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.declared import DeclaredUnit
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, Floats, labelled, records_of
-from dither.learn.trees.bins import Bins, CountsField, FlagsField, Whole64
+from dither.learn.trees.bins import Bins, CellCounts, Unordered, Whole64
 from dither.learn.trees.models import NO_COLUMN, ForestModel, leaf_of
 from dither.learn.trees.splits import ScoreField, Splits, score_moves, score_of
-from dither.learn.units import RowsField
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Parallel, Plan, Sequence, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _ONE: Final = Moves(1, 1)
 _MOST_CLASSES: Final = 2**8
@@ -50,12 +49,12 @@ class GrownTree(DeclaredUnit, Composed[Any, ForestModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    bins: CountsField = CountsField()
-    unordered: FlagsField = FlagsField()
+    bins: CellCounts = CellCounts()
+    unordered: Unordered = Unordered()
     classes: Whole = Whole(least=2, most=_MOST_CLASSES)
     depth: Whole = Whole(least=1, most=10)
-    leaf: CellPartField = CellPartField()
-    unit: RowsField = RowsField(ROW)
+    leaf: OneCount = OneCount()
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.splits.number == 0:
@@ -161,12 +160,10 @@ class ChosenTree(GrownTree):
         unit: Unit = ROW,
     ) -> Self:
         """Return the tree whose loss for one unit is within ``target``, of which choices get ``share``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
-        # A choice whose scores move by s loses s / scale one way and 2 s / scale both ways, and rho = epsilon^2 / 8.
-        each = amount * first / (max(depth, 1) * touched)
-        epsilon = each if is_pure else round_down(sqrt_down(8 * each), bits=64)
-        moved = score_moves(ScoreField().convert("score", score), records) * touched
+        each = purse.share(first) / (max(depth, 1) * touched)
+        moved = score_moves(ScoreField().convert("score", score), records)
         return cls(
             lower=lower,
             upper=upper,
@@ -174,8 +171,8 @@ class ChosenTree(GrownTree):
             unordered=unordered,
             classes=classes,
             depth=depth,
-            scale=round_up(moved / epsilon, bits=64),
-            leaf=_ONE.noise_for(amount * (1 - first), touched, is_pure=is_pure),
+            scale=each.choice(moved, one_way=touched == 1),
+            leaf=purse.share(1 - first).noise(touched),
             score=score,
             records=records,
             unit=unit,
@@ -260,7 +257,7 @@ class CountedTree(GrownTree):
     no_error_because: ClassVar[str] = "how well a tree classifies depends on the records"
     no_interval_because: ClassVar[str] = "the best tree has no known distance from a noisy one"
 
-    cell: CellPartField = CellPartField()
+    cell: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -282,10 +279,10 @@ class CountedTree(GrownTree):
         unit: Unit = ROW,
     ) -> Self:
         """Return the tree with the least noise within ``target``, of which counts of cells get ``share``."""
-        amount, is_pure = amount_within(target)
+        purse = Purse.within(target)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         columns = len(np.atleast_1d(np.asarray(lower)))
-        each = amount * first / max(depth, 1)
+        each = purse.share(first) / max(depth, 1)
         return cls(
             lower=lower,
             upper=upper,
@@ -293,8 +290,8 @@ class CountedTree(GrownTree):
             unordered=unordered,
             classes=classes,
             depth=depth,
-            cell=Moves(columns, columns).noise_for(each, touched, is_pure=is_pure),
-            leaf=_ONE.noise_for(amount * (1 - first), touched, is_pure=is_pure),
+            cell=Moves(columns, columns).noise(each, touched),
+            leaf=purse.share(1 - first).noise(touched),
             unit=unit,
         )
 

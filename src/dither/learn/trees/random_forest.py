@@ -19,21 +19,21 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Flag, Whole
-from dither.learn.cell_noise import CellPartField, Moves, deviation, noisy_cells, of_shape
+from dither.exact import Flag, Text, Whole
+from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.declared import DeclaredUnit
-from dither.learn.noise_parts import amount_within
 from dither.learn.rows import BoundField, labelled, records_of
-from dither.learn.trees.bins import Bins, CountsField, FlagsField, KeyField, Whole64, public_numbers, public_order
+from dither.learn.trees.bins import Bins, CellCounts, Unordered, Whole64, public_numbers, public_order
 from dither.learn.trees.models import NO_COLUMN, ForestModel, leaf_of
-from dither.learn.units import RowsField
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _MOST_COUNTS: Final = 2**24
 _MIX: Final = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15)
@@ -89,15 +89,15 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
-    bins: CountsField = CountsField()
-    unordered: FlagsField = FlagsField()
+    bins: CellCounts = CellCounts()
+    unordered: Unordered = Unordered()
     classes: Whole = Whole(least=2, most=2**10)
     trees: Whole = Whole(least=1, most=2**12)
     depth: Whole = Whole(least=1, most=14)
-    part: CellPartField = CellPartField()
+    part: OneCount = OneCount()
     divided: Flag = Flag(True)
-    key: KeyField = KeyField("")
-    unit: RowsField = RowsField(ROW)
+    key: Text = Text("")
+    unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
         if self.cells.columns and math.prod(self.shape) > _MOST_COUNTS:
@@ -120,7 +120,6 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         unit: Unit = ROW,
     ) -> Self:
         """Return the forest with the least noise whose loss for one unit is within ``target``."""
-        amount, is_pure = amount_within(target)
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,
@@ -130,7 +129,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
             classes=classes,
             trees=trees,
             depth=depth,
-            part=_moves(trees, divided=divided).noise_for(amount, touched, is_pure=is_pure),
+            part=_moves(trees, divided=divided).noise(Purse.within(target), touched),
             divided=divided,
             key=key,
             unit=unit,

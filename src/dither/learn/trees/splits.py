@@ -6,6 +6,7 @@ score looks at the counts of the classes on both sides.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field
+from dither.exact import OneOf
 from dither.learn.trees.bins import Bins, Whole64
 
 SCORES: Final = ("largest-class", "gini", "gain")
@@ -27,15 +28,21 @@ _NO_RATIO = (
 )
 
 
-class ScoreField(Field[str, str]):
+class ScoreField(OneOf):
     """By what a split is chosen."""
 
-    def convert(self, name: str, value: str) -> str:
+    def __init__(self, default: Any = "largest-class") -> None:
+        super().__init__(*SCORES, default=default)
+
+    def convert(self, name: str, value: Any) -> Any:
         """Return the name of the score."""
-        if value not in SCORES:
-            is_ratio = isinstance(value, str) and "ratio" in value
-            raise InvalidParameter(name, value, _NO_RATIO if is_ratio else f"one of {', '.join(SCORES)}")
-        return value
+        if isinstance(value, str) and "ratio" in value:
+            raise InvalidParameter(name, value, _NO_RATIO)
+        return super().convert(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a choice, among it the score that has no bound."""
+        yield from ("gain-ratio", *super().offenders())
 
 
 @dataclass(frozen=True)
