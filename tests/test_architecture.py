@@ -142,8 +142,9 @@ def test_composed_mechanisms_are_never_handed_noise() -> None:
     for entry in registered().values():
         if issubclass(entry.mechanism, Composed | Interactive):
             own = inspect.getsource(entry.mechanism)
-            # The source of noise, and not the parts of a mechanism that are called after it, such as CountNoise.
-            assert not re.search(r"\bNoise\b", own), f"{entry.name} is composed and names noise"
+            # The sources of noise, and not parts of a mechanism that are called after it, such as CountNoise.
+            named = re.search(r"\b(Noise|Entropy|SystemEntropy|system_noise)\b", own)
+            assert not named, f"{entry.name} is composed and names a source of noise"
 
 
 def no_code_is_loaded_from_data(one: Module) -> None:
