@@ -1,4 +1,4 @@
-"""The verbs that publish tables and models: ``publish``, ``synth``, ``anonymise``, ``fit``."""
+"""The verbs that publish tables and models: ``publish``, ``synth``, ``anonymise``, ``fit``, ``release``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Annotated
 import typer
 
 from dither.cli.options import (
+    Analyst,
     Bins,
     Charged,
     Columns,
     DataSetName,
+    Home,
+    Json,
+    Key,
     Model,
     OnlyTable,
     Other,
@@ -230,3 +234,23 @@ def fit(
     from dither.cli import fit as learning
 
     learning.fit(charged, dataset, table, target, model=model, features=features, options=option or [], out=out)
+
+
+@verbs.command("release")
+def release_verb(
+    dataset: DataSetName,
+    description: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A method over a source, as JSON: see docs/extend.md.")
+    ],
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what was released, as .json.")] = None,
+    quoted: Quoted = False,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Release what any registered method makes of any declared source, as a file describes them."""
+    from dither.cli.release import release
+
+    options = {"analyst": analyst, "key": key, "out": out, "is_quoted": quoted, "as_json": as_json}
+    release(home, dataset, description, **options)  # type: ignore[arg-type]

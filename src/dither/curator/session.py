@@ -11,7 +11,7 @@ import contextlib
 import uuid
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
@@ -91,6 +91,12 @@ class Session:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)

@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -160,6 +161,14 @@ def find(name: str) -> Entry:
 
 
 def _load() -> None:
-    """Import the rooms that register, once."""
+    """Import the rooms that register, and packages that say they do, once."""
     for room in _ROOMS_ABOVE:
         importlib.import_module(room)
+    _load_packages()
+
+
+@cache
+def _load_packages() -> None:
+    """Import what installed packages name under the entry point ``dither.mechanisms``."""
+    for point in entry_points(group="dither.mechanisms"):
+        point.load()

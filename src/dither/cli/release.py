@@ -1,0 +1,74 @@
+"""``dither release``: any registered method over any declared source, as a file describes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dither.cli import ask
+from dither.cli.console import print_json, say
+from dither.cli.outputs import Output, delivering, new_key, write_whole
+from dither.cli.synth import say_price
+from dither.errors import InvalidParameter
+from dither.lift.lifted import Lifted
+from dither.lift.stored import write_value
+from dither.mechanisms.spec import from_spec
+
+
+def release(
+    home: Path | None,
+    dataset: str,
+    described: Path,
+    *,
+    analyst: str,
+    key: str | None,
+    out: Path | None,
+    is_quoted: bool,
+    as_json: bool,
+) -> None:
+    """Release what a method makes of a source, print it, and write it to a file."""
+    lifted = read_description(described)
+    name = new_key() if key is None else key
+    outputs = [Output("out", out, (".json",))] if out is not None and not is_quoted else []
+    with ask.session(home, dataset, analyst, outputs) as session:
+        offer = session.offer.method(lifted.method, lifted.source, key=name)
+        if is_quoted:
+            say_price(session.quote(offer), as_json=as_json)
+            return
+        found = session.release(offer)
+        with delivering(name):
+            if out is not None:
+                write_whole(out, lambda draft: draft.write_bytes(write_value(found)))
+            shown = _plain(found)
+            if as_json:
+                print_json({"release": offer.words, "loss": offer.loss.to_json(), "key": name, "value": shown})
+            else:
+                say(f"{offer.words}, for {offer.loss}")
+                say(json.dumps(shown))
+
+
+def read_description(path: Path) -> Lifted:
+    """Return the mechanism that a file describes, as ``dither.mechanisms.to_spec`` writes it."""
+    rule = "a JSON file that describes a method over a source, as json.dumps(to_spec(Lifted(...))) writes it"
+    try:
+        spec = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidParameter("description", str(path), rule) from None
+    found = from_spec(spec)
+    if not isinstance(found, Lifted):
+        raise InvalidParameter("description", found.name, rule)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return a released value as people read it in JSON."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(entry) for entry in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else json.loads(write_value(value))
