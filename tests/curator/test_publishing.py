@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dither.publish.count_tables import plan_histogram, plan_workload
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, InvalidParameter, KeyReused, Unanswerable
 from dither.lift.cells import cells_of
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.publish.count_tables import plan_histogram, plan_workload
 from dither.publish.queries import QueryResult
 from dither.publish.workloads import Workload
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.publish.count_tables import plan_marginals
 from dither.data import Aggregated, Column, DataSet, Kind, Table
 from dither.data.engines.protocol import connect
 from dither.data.examples import clinic, neighbours_of
@@ -23,6 +22,7 @@ from dither.lift.cells import cells_of
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins, packed
 from dither.privacy import L1, L2, ROW, ROW_REPLACED, ZCDP, Loss, PureDP
+from dither.publish.count_tables import plan_marginals
 from dither.publish.lifting import lifted_marginals
 from dither.publish.marginals import NoisyMarginals
 from dither.publish.marginals.best import best_method

@@ -1,7 +1,7 @@
 """Offers: what a session can price or release, made of public facts alone.
 
-Every verb of a session makes one. To price it, nothing is opened; to release it, the session debits the ledger, runs the
-mechanism on the opened data, stores what is presented and reads it back.
+Every verb of a session makes one. To price it, nothing is opened; to release it, the session debits the ledger, runs
+the mechanism on the opened data, stores what is presented and reads it back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mechanisms on a data set: composed ones whose data are an engine, and which say beforehand what they will ask of it."""
+"""Mechanisms on a data set: composed ones whose data are an engine, and which say beforehand what they ask of it."""
 
 from __future__ import annotations
 

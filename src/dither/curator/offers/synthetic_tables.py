@@ -39,7 +39,8 @@ def synthesize(
         table: a private table.
         columns: which columns; all but the privacy id where None.
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and
+            errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
         method: one of ``dither.publish.synthetic.METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
@@ -106,7 +107,8 @@ def synthesize_families(
         child: the private table with several.
         columns: which columns; all but the privacy ids where None.
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and
+            errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
         method: one of ``dither.publish.synthetic.METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
