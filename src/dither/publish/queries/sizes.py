@@ -19,6 +19,13 @@ from dither.publish.queries.work import step
 MOST_AGGREGATES: Final = 256
 
 
+def check_number(aggregates: int, parameter: str) -> None:
+    """Refuse too many aggregates, as soon as there are."""
+    if aggregates > MOST_AGGREGATES:
+        rule = f"of at most {MOST_AGGREGATES} different aggregates; ask for the others in a query of their own"
+        raise InvalidParameter(parameter, aggregates, rule)
+
+
 def check_query(query: Query, parameter: str) -> None:
     """Refuse a query of too many aggregates, of rows that are too wide, or of which one person could cost too much.
 
@@ -27,9 +34,7 @@ def check_query(query: Query, parameter: str) -> None:
         parameter: what the caller calls it.
 
     """
-    if len(query.aggregates) > MOST_AGGREGATES:
-        rule = f"of at most {MOST_AGGREGATES} aggregates; ask for the others in a query of their own"
-        raise InvalidParameter(parameter, len(query.aggregates), rule)
+    check_number(len(query.aggregates), parameter)
     keys = tuple(key.value for key in query.keys)
     values = tuple(argument for aggregate in query.aggregates for argument in aggregate.arguments)
     step(sum(value.size for value in (*keys, *values)))
