@@ -142,8 +142,16 @@ class _Request:
     scans: int = 0
     heaviest: tuple[int, str] = field(default=(0, ""))
 
-    def take(self, what: str, place: _Sum, rows: _Rows) -> None:
-        """Add a place; refuse rows that are too wide there, and what is too much for one person up to here."""
+    def take(self, what: str, place: _Sum, rows: _Rows, *, held: int | None = None) -> None:
+        """Add a place; refuse rows that are too wide there, and what is too much for one person up to here.
+
+        Args:
+            what: the place is, for people.
+            place: what is computed and held for a row.
+            rows: those that come there.
+            held: how many of a person's rows are held there at once, if not all.
+
+        """
         allowed = ROW_BYTES + _TIMES_DECLARED * rows.declared
         if place.computed > allowed:
             by = f", most by {place.widest}" if place.widest else ""
@@ -152,13 +160,14 @@ class _Request:
                 f"{_TIMES_DECLARED} times what its tables declare; 4 for a character); {_REMEDY}"
             )
             raise _Refusal(f"{what}: {place.computed:,} bytes{by}", rule)
-        taken = rows.rows * (place.held if rows.is_limited else place.computed)
+        many = rows.rows if held is None else held
+        taken = many * (place.held if rows.is_limited else place.computed)
         if self.memory is not None and 2 * taken > self.memory:
             rule = (
                 f"such that one person takes at most half of the engine's memory of {self.memory:,} bytes; "
                 f"{_REMEDY}, select fewer columns, lower 'rows per join', or give the engine more memory"
             )
-            raise _Refusal(f"{what}: {rows.rows:,} rows a person, {taken:,} bytes", rule)
+            raise _Refusal(f"{what}: {many:,} rows a person, {taken:,} bytes", rule)
         cost = rows.rows * place.work
         self.work += cost
         self.rows = max(self.rows, rows.rows)
@@ -229,7 +238,8 @@ def _walk(relation: Relation, request: _Request) -> _Rows:
         place = _Sum()
         place.evaluate([] if relation.condition is None else [relation.condition], rows)
         place.hold(columns.values())
-        request.take("a join of private tables", place, rows)
+        # One side is held, and its rows are; pairs are handed on as they are made.
+        request.take("a join of private tables", place, rows, held=max(left.rows, right.rows))
         return rows
     below = _walk(relation.relation, request)  # type: ignore[attr-defined]
     place = _Sum()
