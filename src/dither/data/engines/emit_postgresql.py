@@ -61,6 +61,7 @@ class PostgreSQLEmitter(Emitter):
 
     """
 
+    fence: ClassVar[str] = " OFFSET 0"
     types: ClassVar[Mapping[Kind, str]] = MappingProxyType(
         {**Emitter.types, Kind.REAL: "double precision", Kind.TEXT: "text"}
     )

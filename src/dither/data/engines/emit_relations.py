@@ -12,11 +12,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
-from dither.data.expressions import Kind, Name, Value, as_stored, kind_of
+from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
     Bounded,
@@ -69,6 +69,10 @@ class RelationEmitter(ExpressionEmitter):
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
+
+    #: What keeps an optimiser from writing computed outputs out wherever they are read: stacked, they would be computed
+    #: as often as there are ways through the stack, for those rows for which a CASE gets there.
+    fence: ClassVar[str] = ""
 
     def __init__(self, *, portable: bool = False) -> None:
         self.portable = portable
@@ -225,7 +229,9 @@ class RelationEmitter(ExpressionEmitter):
         if below.person:
             outputs.append((below.person, below.person))
         scope = Scope(project.columns, names, spans)
-        return replace(below, text=self.select(outputs, below), scope=scope)
+        is_computed = any(not isinstance(value, Name | Literal) for _, value in project.outputs)
+        text = self.select(outputs, below) + (self.fence if is_computed else "")
+        return replace(below, text=text, scope=scope)
 
     def _join_public(self, join: JoinPublic) -> Printed:
         below, public = self.relation(join.relation), self._scan(join.table, None)
