@@ -13,7 +13,7 @@ holds rows:
   that is no public number, a person has ``PERSON_ROWS``;
 - **memory**, where an engine says how much it has: at no place half of it can be taken by one person.
 
-So no cell and no person decides whether an engine has memory or time enough.
+So no cell decides whether an engine has memory or time enough, and what one person can add to either is public.
 """
 
 from __future__ import annotations
@@ -45,9 +45,11 @@ from dither.errors import InvalidParameter
 #: What a row may hold at one place that the request computed, beside four times what its tables declare.
 ROW_BYTES: Final = 2**16
 _TIMES_DECLARED: Final = 4
-#: What one person may cost over all places: about a second. And for each row as much as an ordinary one takes.
+#: What one person may cost over all places: a second or two. And for each row as much as an ordinary one takes.
 PERSON_BYTES: Final = 2**30
-_EACH_ROW: Final = 2**12
+_EACH_ROW: Final = 2**14
+#: What sorting a row costs, however narrow it is.
+_SORTED_ROW: Final = 2**12
 #: How many rows a person is taken to have where the request does not limit them.
 PERSON_ROWS: Final = 1000
 _REMEDY: Final = "compute fewer or shorter texts (SUBSTRING), or declare a shorter length of their columns"
@@ -286,6 +288,7 @@ def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> t
         place.hold(place.evaluate([*relation.partition, *(part for part, _ in relation.order)], below))
         if relation.function in ("row_number", "lag", "lead"):
             place.hold(below.columns.values())  # what decides between rows that are equal in the order
+        place.work += _SORTED_ROW
         kind = relation.columns[relation.name]
         new = _Column(kind, value[0].longest if value and kind is Kind.TEXT else 0)
         columns = {**below.columns, relation.name: new}
