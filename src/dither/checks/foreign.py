@@ -6,7 +6,6 @@ hands to each draw what a neighbour may hand to it; who takes none refuses it in
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -42,7 +41,7 @@ def check_foreign_rows(example: Example) -> None:
 
     for shape in (list, _objects):
         plain = as_data(shape([*data]))
-        refusal = _refusal(lambda given=plain: record(mechanism, given))
+        refusal = _refusal(mechanism, plain)
         rows = with_foreign([*data], is_replaced=is_replaced)
         for odd in rows if refusal is None else islice(rows, _ENOUGH_REFUSALS):
             given = as_data(shape(odd))
@@ -50,7 +49,7 @@ def check_foreign_rows(example: Example) -> None:
                 violations = _followed(mechanism, plain, given)
                 require(not violations, f"a foreign row is no neighbour of none: {violations[:1]}")
             else:
-                said = _refusal(lambda given=given: record(mechanism, given))
+                said = _refusal(mechanism, given)
                 require(said == refusal, f"a list with a foreign row is refused in other words: {said!r}")
 
 
@@ -61,10 +60,10 @@ def _objects(rows: list[Any]) -> Any:
     return array
 
 
-def _refusal(call: Callable[[], Any]) -> str | None:
+def _refusal(mechanism: Any, data: Any) -> str | None:
     """Return what a refusal of a container says, None where it is taken."""
     try:
-        call()
+        record(mechanism, data)
     except DitherError as refusal:
         require(refusal.__context__ is None, "a refusal carries another error along")
         return str(refusal)

@@ -26,7 +26,7 @@ def foreign_rows() -> list[Any]:
         *((set, ([1, "a"],)), (frozenset, ([1, "a"],)), (np.float64, (1.5,)), (np.str_, ("a",))),
     ]
     raising = [_raising(base, *content) for base, content in bases]
-    array = np.arange(2.0).view(type("OwnArray", (np.ndarray,), _methods(np.ndarray)))
+    array: Any = np.arange(2.0).view(type("OwnArray", (np.ndarray,), _methods(np.ndarray)))
     return [*raising, array, _Refuses(), _Claims(), *_endless()]
 
 
