@@ -198,11 +198,13 @@ class Partitioned:
 
     def __post_init__(self) -> None:
         """Refuse parts that overlap, and queries of anything but their own part."""
-        values = [value for part in self.parts for value in part.values]
-        if not values or len(set(values)) != len(values) or any(not part.values for part in self.parts):
-            raise InvalidParameter("parts", values, "disjoint, with at least one value each")
         check_relation(self.relation, self.dataset)
         kind = kind_of(self.by, self.relation.columns)
+        values = [Literal(value, kind).value for part in self.parts for value in part.values]
+        # Two whole numbers may be one real to an engine, and a row with it would lie in both parts.
+        meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
+        if not values or len(set(meant)) != len(meant) or any(not part.values for part in self.parts):
+            raise InvalidParameter("parts", values, "disjoint, with at least one value each")
         for part in self.parts:
             mine = OneOf(self.by, tuple(Literal(value, kind) for value in part.values))
             if part.query.dataset != self.dataset or not _stays_within(part.query.relation, self.relation, mine):
