@@ -17,7 +17,7 @@ from dither.data.relations import PERSON
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.privacy import ROW_REPLACED
 from dither.publish.queries.builder import Groups, Rows, col, lit, rows, table, when
-from dither.publish.queries.query import Part, Partitioned
+from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.sql import parse_sql
 
 DAY = datetime.date
