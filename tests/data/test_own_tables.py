@@ -50,7 +50,8 @@ from dither.mechanisms.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
 from dither.publish.microdata.item_table import ItemTable
 from dither.publish.queries import plan_query
-from dither.publish.queries.query import Aggregate, Part, Partitioned, Query
+from dither.publish.queries.partitioned import Part, Partitioned
+from dither.publish.queries.query import Aggregate, Query
 from dither.publish.tables import Axis, Cells, source_of
 
 COLUMNS = (

@@ -13,7 +13,10 @@ from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
-from dither.privacy import ROW, ROW_REPLACED
+from dither.mechanisms import Numerics
+from dither.privacy import ROW, ROW_REPLACED, PureDP
+from dither.publish.counted import CountedCells
+from dither.publish.histograms import IdentityHistogram
 from dither.publish.queries.examples import clinic, neighbours_of
 from dither.publish.tables import Axis, Cells, axis_of, cells_of
 
@@ -152,3 +155,15 @@ def test_odd_answers_of_an_engine_count_nothing() -> None:
     odd = Aggregated(((0,), (7,), ("x",), (None,), (True,)), ((3,), (4,), (5,), (6,), (7,)))
     assert cells.table(odd).tolist() == [3, 0]
     assert isinstance(cells, Cells)
+
+
+def test_only_exact_methods_are_released_as_exact() -> None:
+    """The release of counts says exact: a method whose proof needs more than whole numbers would be told wrongly."""
+
+    class Rounded(IdentityHistogram):
+        numerics = Numerics.BOUNDED
+
+    cells = cells_of(clinic(ROW), "visits", "site")
+    assert CountedCells(cells=cells, method=IdentityHistogram.calibrated(PureDP(1), shape=2)).loss(1) == PureDP(1)
+    with pytest.raises(InvalidParameter, match="an exact mechanism on counts"):
+        CountedCells(cells=cells, method=Rounded.calibrated(PureDP(1), shape=2))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.foreign import check_foreign_rows
 from dither.checks.law import check_law_by_branching, coverage_is_refuted
 from dither.checks.replays import (
     check_again,
@@ -217,7 +218,7 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_sampling,
 )
 #: On the first example of a class alone: they are long, and what depends on size does so in every instance.
-CLASS_CHECKS: tuple[Check, ...] = (check_law_farther, check_wild_outputs, check_large, check_wide)
+CLASS_CHECKS: tuple[Check, ...] = (check_law_farther, check_wild_outputs, check_large, check_wide, check_foreign_rows)
 
 
 def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:

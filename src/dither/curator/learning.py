@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dither.curator.trusted import checked_mechanism, trusted_estimator
 from dither.data import Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation
 from dither.data.engines.protocol import Engine
 from dither.data.schema import Column, as_real
@@ -78,7 +79,7 @@ def plan_fit(
 
     """
     try:
-        from sklearn.base import clone, is_classifier
+        from sklearn.base import is_classifier
 
         from dither.learn.base import PrivateEstimator
     except ImportError:
@@ -89,7 +90,7 @@ def plan_fit(
     persons = {one.person for one in dataset.tables if one.person is not None}
     names = _features(relation, declared, target, features, persons)
     wanted = declared(target)
-    copied: Any = clone(estimator)
+    copied: Any = trusted_estimator(estimator)
     known = copied.get_params(deep=False)
     if "bounds" in known and known["bounds"] is None:
         copied.set_params(bounds=[_bounds(declared(name)) for name in names])
@@ -101,6 +102,7 @@ def plan_fit(
         copied.set_params(classes=_classes(wanted))
     # No rows yet: this sets how many columns there are, and refuses what is not declared.
     mechanism, _ = copied.prepare(np.empty((0, len(names))), np.empty(0, dtype=object))
+    checked_mechanism(mechanism)
     if mechanism.distance == ROW_REPLACED and not dataset.is_replaced:
         raise InvalidParameter("unit", copied.unit, "'row', for a data set whose units come and go")
     limits = effective_limits(dataset, within_structure(Limits(), relation))

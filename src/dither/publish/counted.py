@@ -67,8 +67,9 @@ class _Method(Field[Any, Any]):
     """A mechanism whose data are counts."""
 
     def convert(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Mechanism) or value.distance not in (L1, L2):
-            raise InvalidParameter(name, value, "a mechanism on counts, whose distance is L1 or L2")
+        is_exact = isinstance(value, Mechanism) and value.numerics is Numerics.EXACT
+        if not is_exact or value.distance not in (L1, L2):
+            raise InvalidParameter(name, value, "an exact mechanism on counts, whose distance is L1 or L2")
         return value
 
 

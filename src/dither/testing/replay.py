@@ -24,6 +24,7 @@ from dither.errors import DitherError
 from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
 from dither.privacy import LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
@@ -163,7 +164,7 @@ class RecordingRunner(Runner):
         seen: Counter[bytes] = Counter()
         hashes = []
         for row in data:
-            content = repr(np.asarray(row).tolist()).encode()
+            content = repr(plain(row)).encode("utf-8", "surrogatepass")
             seen[content] += 1
             text = f"{self.tape.key}:{seen[content]}:".encode() + content
             hashes.append(int.from_bytes(hashlib.sha256(text).digest(), "big"))

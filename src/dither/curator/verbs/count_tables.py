@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.request import Request
+from dither.curator.trusted import checked_class
 from dither.curator.verbs.door import Door, digest_of, with_receipt
 from dither.data import wire
 from dither.data.engines import Engine
@@ -123,9 +124,11 @@ class CountTables(Door):
 
         """
         from dither.curator import publishing
+        from dither.publish.workloads import Workload
 
         level = probability("confidence", confidence, open_below=True)
         loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        checked_class("workload", workload, Workload)
         cells = self._cells(table, columns, bins, outside, where)
         planned = publishing.plan_workload(cells, workload, loss, method=method)
         self._refuse_idealised(planned.release.numerics)

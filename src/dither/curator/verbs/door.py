@@ -116,13 +116,13 @@ class Door:
         """Debit, run, store: the only way from private rows to an answer."""
         if self._is_pricing:
             fits, left = self.curator.ledger.would_admit(self.account, loss), str(self.balance().left)
-            raise Priced(Price(request.description or request.verb, loss, str(self.dataset.unit), left, fits))
+            raise Priced(Price(request.summary or request.verb, loss, str(self.dataset.unit), left, fits))
         engine = self.open()
         # Files that are no longer those that were opened are refused here, before the charge.
         engine.check()
         name = uuid.uuid4().hex if key is None else key
         ledger = self.curator.ledger
-        held = ledger.reserve(self.account, name, request.digest, loss, description=request.description)
+        held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
             return held.receipt
         # One text for whatever fails, and the debit stays.

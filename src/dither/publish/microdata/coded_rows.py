@@ -70,8 +70,9 @@ class _Method(Field[Any, Any]):
     """A mechanism on records in memory."""
 
     def convert(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Mechanism) or value.distance is not RECORDS:
-            raise InvalidParameter(name, value, "a mechanism on records, whose distance is counted in records")
+        is_exact = isinstance(value, Mechanism) and value.numerics is Numerics.EXACT
+        if not is_exact or value.distance is not RECORDS:
+            raise InvalidParameter(name, value, "an exact mechanism on records, whose distance is counted in records")
         return value
 
 

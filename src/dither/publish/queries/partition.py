@@ -30,8 +30,9 @@ from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Un
 from dither.privacy.losses import largest
 from dither.publish.queries.answer import Answer, Answered, Law, Target, plan_query
 from dither.publish.queries.examples import aggregate, clinic, neighbours_of, some_visits
+from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.present import present
-from dither.publish.queries.query import Part, Partitioned, Query
+from dither.publish.queries.query import Query
 from dither.publish.queries.result import QueryResult
 from dither.publish.queries.sizes import check_query
 

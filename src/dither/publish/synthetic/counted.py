@@ -84,8 +84,9 @@ class SyntheticMethod(Field[Any, Any]):
 
     def convert(self, name: str, value: Any) -> Any:
         """Return it."""
-        if not isinstance(value, Mechanism) or value.distance is not RECORDS or not hasattr(value, "attributes"):
-            raise InvalidParameter(name, value, "a synthetic method, whose distance is counted in records")
+        is_exact = isinstance(value, Mechanism) and value.numerics is Numerics.EXACT
+        if not is_exact or value.distance is not RECORDS or not hasattr(value, "attributes"):
+            raise InvalidParameter(name, value, "an exact synthetic method, whose distance is counted in records")
         return value
 
 
