@@ -21,7 +21,7 @@ from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.replay import Replayed, replayed, run_watched
 from dither.testing.sameness import Portrait, digest, portrait, unlike
-from dither.testing.sizes import far_pairs, large_pairs, wide_example, wide_pairs
+from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, wide_example, wide_pairs
 from dither.testing.state import Snapshot, changed, generators, in_child, snapshot
 from dither.testing.wild import TURNS, WildRunner, canned
 
@@ -68,6 +68,15 @@ def check_large(example: Example) -> None:
         for pair in large_pairs(example):
             if not _is_refused(mechanism, pair[0]):
                 _follow(mechanism, pair)
+
+
+def check_crowded(example: Example) -> None:
+    """Check that neighbours of thousands of rows, or of counts that reach a million, are treated like few."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        for here, there, apart in crowded_pairs(example):
+            if not _is_refused(mechanism, here, is_large=True):
+                _report(replayed(mechanism, here, there, d_in=apart, is_large=True))
 
 
 def check_wide(example: Example) -> None:
@@ -147,7 +156,10 @@ def _course(mechanism: Planned, data: Any) -> Portrait:
 
 def _follow(mechanism: Planned, pair: Pair, runner: WildRunner | None = None) -> Replayed:
     here, there, apart = pair
-    found = replayed(mechanism, here, there, d_in=apart, runner=runner)
+    return _report(replayed(mechanism, here, there, d_in=apart, runner=runner))
+
+
+def _report(found: Replayed) -> Replayed:
     for violation in found.violations:
         raise ContractViolation(str(violation))
     return found
@@ -176,9 +188,10 @@ def _covers(price: Loss, walked: Loss, apart: Any) -> None:
         )
 
 
-def _is_refused(mechanism: Planned, data: Any) -> bool:
+def _is_refused(mechanism: Planned, data: Any, *, is_large: bool = False) -> bool:
     """Whether data is refused for its size, where that is public."""
-    return isinstance(run_watched(mechanism, data, canned(mechanism.plan())).failure, InvalidValue)
+    course = run_watched(mechanism, data, canned(mechanism.plan()), is_large=is_large)
+    return isinstance(course.failure, InvalidValue)
 
 
 def some(pairs: Sequence[Pair], count: int) -> list[Pair]:
