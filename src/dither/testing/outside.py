@@ -21,8 +21,10 @@ _TELLING: Final = (
     *("os.", "socket.", "subprocess.", "shutil.", "tempfile.", "syslog.", "pty.", "sqlite3.connect", "mmap.__new__"),
     *("urllib.", "http.client.", "ftplib.", "smtplib.", "imaplib.", "poplib.", "resource.", "webbrowser."),
 )
-#: Events among these that only look.
-_LOOKING: Final = frozenset({"os.listdir", "os.scandir", "os.walk", "os.fwalk", "os.getxattr", "os.listxattr"})
+#: Events among these that only look, or that follow another one.
+_LOOKING: Final = frozenset(
+    {"os.listdir", "os.scandir", "os.walk", "os.fwalk", "os.getxattr", "os.listxattr", "sqlite3.connect/handle"}
+)
 _WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: The access of a mapping that cannot be written to: read only, and a copy of one's own.
 _OWN_MAPPINGS: Final = (1, 3)
@@ -90,7 +92,7 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
         if is_loading:
             if event in ("os.putenv", "os.unsetenv"):
                 watch.loaded[os.fsencode(given[0])] = os.fsencode(given[1]) if event == "os.putenv" else None
-        elif not (watch.allowed and _is_inside(given, watch.allowed)):
+        elif not (watch.allowed and _is_inside(event, given, watch.allowed)):
             watch.seen.append(f"{event}: {', '.join(_shown(one) for one in given)}")
 
 
@@ -103,11 +105,26 @@ def _is_loading() -> bool:
     return False
 
 
-def _is_inside(given: tuple[Any, ...], allowed: tuple[str, ...]) -> bool:
+def _is_inside(event: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> bool:
     """Whether an event is about files in the folders alone."""
-    paths = [os.fsdecode(one) for one in given if isinstance(one, str | bytes | os.PathLike)]
-    files = [one for one in paths if os.sep in one]
+    files = [_path(one) for one in given if isinstance(one, str | bytes | os.PathLike)]
+    if event == "open":
+        # A mode is a text as well.
+        files = [_path(given[0])]
+    elif files and event.startswith("os.") and isinstance(given[-1], int) and given[-1] >= 0:
+        # Beneath a folder that is open.
+        files = [os.path.join(_path(given[-1]), one) for one in files]
     return bool(files) and all(f"{os.path.realpath(one)}{os.sep}".startswith(allowed) for one in files)
+
+
+def _path(named: Any) -> str:
+    """Return the path of a file that is named, or open under a number."""
+    if not isinstance(named, int):
+        return os.fsdecode(named)
+    try:
+        return os.readlink(f"/proc/self/fd/{named}")
+    except OSError:
+        return ""
 
 
 def _shown(thing: Any) -> str:
