@@ -1,4 +1,4 @@
-"""The adaptive game for quotas: an analyst under a quota chooses each loss, and when the quota is raised, by the answers.
+"""The adaptive game for quotas: an analyst chooses each loss, and when the quota is raised, by the answers so far.
 
 Each step is a randomised response, the worst mechanism of its epsilon, which gives everything away with a chance of its
 own. The ledger's own purses say what still fits: the analyst's quota, and the budget of the data set, of which another
