@@ -19,6 +19,7 @@ from dither.mechanisms import Dialogue, Example, Mechanism, PublicArray
 from dither.privacy import L1, L2, RECORDS, Relation, Unit
 from dither.testing import hostile
 from dither.testing.hostile import Pair
+from dither.testing.widened import widened
 
 ROWS: Final = 300
 #: A number of rows, and a total of counts, that is beyond whatever might be taken for large.
@@ -67,10 +68,10 @@ def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
 
 def wide_example(example: Example) -> Example | None:
     """Return an instance with more columns, attributes, cells or items, and data for it; None where none is made."""
-    for widen in (_more_columns, _more_attributes, _more_cells, _more_items):
+    for widen in (_more_columns, _more_attributes, _more_cells, _more_items, widened):
         try:
             made = widen(example.mechanism, example.data)
-        except (DitherError, TypeError, ValueError, IndexError, KeyError):
+        except (DitherError, TypeError, ValueError, IndexError, KeyError, AttributeError):
             # What belongs to the columns was not widened with them: there is no such instance.
             continue
         if made is not None:
@@ -80,7 +81,7 @@ def wide_example(example: Example) -> Example | None:
 
 def wide_pairs(example: Example) -> list[Pair]:
     """Return small and large neighbours of an instance that was widened."""
-    made = [*list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
+    made = [*example.neighbours, *list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
     if example.mechanism.distance in (L1, L2) and isinstance(example.data, np.ndarray):
         # Nearly empty, and one unit in a cell that was.
         nothing = np.zeros_like(example.data)
@@ -179,8 +180,8 @@ def _of_another(row: Any, person: str | None, turn: int) -> Any:
 
 
 def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
-    lower = getattr(mechanism, "lower", None)
-    if not isinstance(lower, PublicArray) or not (isinstance(data, np.ndarray) and data.ndim == 2):
+    lower = _lower_of(mechanism)
+    if lower is None or not (isinstance(data, np.ndarray) and data.ndim == 2):
         return None
     columns = lower.values.size
     rest = data[:, columns:]
@@ -188,11 +189,26 @@ def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
     return _widened(mechanism, columns, _COLUMNS), wider
 
 
+def _lower_of(mechanism: Any) -> PublicArray | None:
+    """Return the lower bounds of columns: a mechanism's own, or those of one that it runs."""
+    lower = getattr(mechanism, "lower", None)
+    if isinstance(lower, PublicArray):
+        return lower
+    for field in fields(mechanism) if is_dataclass(mechanism) else ():
+        inner = getattr(mechanism, field.name)
+        for one in inner if isinstance(inner, tuple) else (inner,):
+            found = _lower_of(one) if isinstance(one, Mechanism) else None
+            if found is not None:
+                return found
+    return None
+
+
 def _widened(record: Any, columns: int, wanted: int) -> Any:
     """Return a record in which every array with an axis of that many columns has more of them."""
     if isinstance(record, PublicArray):
         values = record.values
-        for axis in range(values.ndim):
+        # Columns come last, as in the data.
+        for axis in reversed(range(values.ndim)):
             if values.shape[axis] == columns:
                 return PublicArray(np.take(values, np.arange(wanted) % columns, axis=axis))
         return record
