@@ -117,7 +117,7 @@ def least(plan: Plan, distance: Fraction) -> Figures:
         inner, _ = least(plan.plan, distance)
         return None if inner is None else (2 + plan.repeats.shape) * inner, 0.0
     if isinstance(plan, Accounted):
-        return _shown_by_one(plan, int(distance)), 0.0
+        return _shown_by_a_sum(plan, int(distance)), 0.0
     require(isinstance(plan, Within), f"there is no law for the price of {type(plan).__name__}")
     # Whatever fills the budget of a unit may fill it for each of them.
     budget: Loss = plan.budget  # type: ignore[attr-defined]
@@ -128,17 +128,23 @@ def least(plan: Plan, distance: Fraction) -> Figures:
     return epsilon, min(rho, epsilon * math.tanh(epsilon / 2))
 
 
-def _shown_by_one(plan: Accounted, units: int) -> float:
-    """Return the epsilon that one of several Gaussian draws shows by itself, at the delta of all of them.
+#: Up to this many chances of being sampled are multiplied out: larger powers are no floats.
+_MOST_CHANCES = 1000
 
-    Of the units that differ a sample holds a binomial number. Values above a limit are likelier by that much.
+
+def _shown_by_a_sum(plan: Accounted, units: int) -> float:
+    """Return the epsilon that the sum of like Gaussian draws shows, at the delta of all draws.
+
+    Of the units that differ the samples hold a binomial number. Values of the sum above a limit are likelier by that
+    much. Where draws are many, a part of them is summed.
     """
     found = 0.0
-    for (moved, rate), _ in plan.draws:
-        chance = float(rate)
-        caught = [math.comb(units, held) * chance**held * (1 - chance) ** (units - held) for held in range(units + 1)]
+    for (moved, rate), times in plan.draws:
+        draws, chance = max(1, min(times, _MOST_CHANCES // units)), float(rate)
+        most, shift = draws * units, float(moved) / math.sqrt(draws)
+        caught = [math.comb(most, held) * chance**held * (1 - chance) ** (most - held) for held in range(most + 1)]
         for limit in range(37):
-            likely = math.fsum(weight * _above(limit - held * float(moved)) for held, weight in enumerate(caught))
+            likely = math.fsum(weight * _above(limit - held * shift) for held, weight in enumerate(caught))
             if likely > plan.delta:
                 found = max(found, math.log((likely - float(plan.delta)) / _above(limit)))
     return found
@@ -193,6 +199,6 @@ def _reach(mechanism: Any) -> int:
     """Return the largest distance that there is between two values, where there is one below ``FAR``."""
     low, high = getattr(mechanism, "low", None), getattr(mechanism, "high", None)
     if isinstance(low, int) and isinstance(high, int):
-        return (high - low) * max(1, math.prod(mechanism.draw_shape))
+        return int((high - low) * max(1, math.prod(mechanism.draw_shape)))
     rows = getattr(mechanism, "rows", None)
     return rows if isinstance(rows, int) else FAR

@@ -128,7 +128,7 @@ def _is_found(kind: type) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def tells_itself(kind: type) -> bool:
+def tells_itself(kind: Any) -> bool:
     """Whether objects of a class may hold more than their attributes show."""
     return any(name in vars(one) for one in kind.__mro__ if one is not object for name in _TELLING)
 

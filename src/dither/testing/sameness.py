@@ -227,7 +227,7 @@ def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _of_object(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
-    kind = type(thing)
+    kind: Any = type(thing)
     text = f"{kind.__module__}.{kind.__qualname__}"
     parts = _own(thing)
     if hasattr(thing, "__dict__") and not corners.tells_itself(kind):
