@@ -66,17 +66,15 @@ def check_large(example: Example) -> None:
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         for pair in large_pairs(example):
-            if not _is_refused(mechanism, pair[0]):
-                _follow(mechanism, pair)
+            _follow_or_refuse(mechanism, pair)
 
 
 def check_crowded(example: Example) -> None:
     """Check that neighbours of thousands of rows, or of counts that reach a million, are treated like few."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
-        for here, there, apart in crowded_pairs(example):
-            if not _is_refused(mechanism, here, is_large=True):
-                _report(replayed(mechanism, here, there, d_in=apart, is_large=True))
+        for pair in crowded_pairs(example):
+            _follow_or_refuse(mechanism, pair, is_large=True)
 
 
 def check_wide(example: Example) -> None:
@@ -84,9 +82,8 @@ def check_wide(example: Example) -> None:
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
         for number, pair in enumerate(wide_pairs(wide)):
-            if not _is_refused(wide.mechanism, pair[0]):
-                # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
-                _follow(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
+            # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
+            _follow_or_refuse(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
 
 
 def check_again(example: Example) -> None:
@@ -156,13 +153,21 @@ def _course(mechanism: Planned, data: Any) -> Portrait:
 
 def _follow(mechanism: Planned, pair: Pair, runner: WildRunner | None = None) -> Replayed:
     here, there, apart = pair
-    return _report(replayed(mechanism, here, there, d_in=apart, runner=runner))
-
-
-def _report(found: Replayed) -> Replayed:
+    found = replayed(mechanism, here, there, d_in=apart, runner=runner)
     for violation in found.violations:
         raise ContractViolation(str(violation))
     return found
+
+
+def _follow_or_refuse(
+    mechanism: Planned, pair: Pair, runner: WildRunner | None = None, *, is_large: bool = False
+) -> None:
+    """Replay a pair, unless data of its size is refused, where that is public."""
+    here, there, apart = pair
+    found = replayed(mechanism, here, there, d_in=apart, runner=runner, is_large=is_large)
+    # Rarely needed: only now.
+    if found.violations and not _is_refused(mechanism, here, is_large=is_large):
+        raise ContractViolation(str(found.violations[0]))
 
 
 def _wild(mechanism: Planned, pair: Pair, turn: int) -> WildRunner:

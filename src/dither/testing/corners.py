@@ -21,6 +21,12 @@ Parts = list[tuple[str, Any]]
 
 #: They stand for what they refer to in all but their type.
 PROXIES: Final = frozenset(weakref.ProxyTypes)
+#: What ``described`` knows.
+RARE: Final = (
+    *(types.FunctionType, types.MethodType, functools.partial, types.CodeType, memoryview, weakref.ref, BaseException),
+    *(types.TracebackType, types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+    np.random.Generator,
+)
 #: A class with one of these has its own way of telling what it holds.
 _TELLING = ("__reduce__", "__reduce_ex__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 #: Of a class or module, and nothing that its maker chose; the order of some of it changes from run to run.

@@ -75,8 +75,9 @@ def outside(allowed: Sequence[Path] = ()) -> Iterator[list[str]]:
         yield watch.seen
     finally:
         _watches.remove(watch)
-        watch.seen += _changes(before, _settings(), watch.loaded)
-        _restore(before, watch.loaded)
+        after = _settings()
+        watch.seen += _changes(before, after, watch.loaded)
+        _restore(before, after, watch.loaded)
 
 
 def _hook(event: str, given: tuple[Any, ...]) -> None:
@@ -150,9 +151,8 @@ def _raw_environment() -> dict[Any, Any]:
 def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> list[str]:
     found = [
         f"environment: {name!r} is {after.environment.get(name)!r}"
-        for name in sorted(before.environment.keys() | after.environment.keys())
-        if before.environment.get(name) != after.environment.get(name)
-        and not (name in loaded and loaded[name] == after.environment.get(name))
+        for name in sorted({name for name, _ in before.environment.items() ^ after.environment.items()})
+        if not (name in loaded and loaded[name] == after.environment.get(name))
     ]
     if before.folder != after.folder:
         found.append(f"the working folder is {after.folder!r}")
@@ -164,14 +164,12 @@ def _changes(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | No
     return found
 
 
-def _restore(before: _Settings, loaded: dict[bytes, bytes | None]) -> None:
-    now = os.environb
-    for name in list(now):
-        if name not in before.environment and name not in loaded:
-            del now[name]
-    for name, value in before.environment.items():
-        if now.get(name) != value and name not in loaded:
-            now[name] = value
-    if before.folder and before.folder != os.getcwd():
+def _restore(before: _Settings, after: _Settings, loaded: dict[bytes, bytes | None]) -> None:
+    changed = {name for name, _ in before.environment.items() ^ after.environment.items()} - loaded.keys()
+    for name in changed & before.environment.keys():
+        os.environb[name] = before.environment[name]
+    for name in changed - before.environment.keys():
+        del os.environb[name]
+    if before.folder and before.folder != after.folder:
         os.chdir(before.folder)
     os.umask(before.mask)

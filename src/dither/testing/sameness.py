@@ -32,6 +32,11 @@ _BUILT_IN = (list, tuple, deque, set, frozenset, dict, types.MappingProxyType)
 #: Looked up before anything else, for speed.
 _COMMON = frozenset({*_PLAIN, float, complex, np.float64, np.int64, np.bool_})
 _COMPOSITE = frozenset({*_BUILT_IN, np.ndarray})
+_PLAIN_KINDS = frozenset(_PLAIN)
+_SCALARS = frozenset({np.float64, np.int64, np.bool_})
+_VALUES = (*_PLAIN, float, complex, np.generic, np.dtype, Enum, *_NAMED)
+#: Whatever is none of these is known by its attributes.
+_SPECIAL = (*_VALUES, *_BUILT_IN, np.ndarray, *corners.RARE)
 
 Portrait = list[tuple[str, str]]
 
@@ -144,7 +149,7 @@ def _is_plain(thing: Any) -> bool:
     kind = type(thing)
     if kind in _COMMON:
         return True
-    if kind in _COMPOSITE or kind in corners.PROXIES:
+    if kind in _COMPOSITE or kind in corners.PROXIES or not isinstance(thing, _VALUES):
         return False
     if isinstance(thing, (*_PLAIN, float, complex)):
         # Numbers and texts of a class of their own may have attributes.
@@ -158,16 +163,20 @@ def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Return what stands at a place, and the parts below it."""
     kind = type(thing)
     name = kind.__qualname__
-    if kind in _PLAIN:
+    if kind in _PLAIN_KINDS:
         return f"{name} {thing!r}", []
     if kind is float:
         return f"float {_BITS.pack(thing).hex()}", []
+    if kind in _SCALARS:
+        return f"{name} array-scalar {thing.tobytes()!r}", []
     if kind is np.ndarray:
         return _of_array(thing)
     if kind in _BUILT_IN:
         return _of_container(thing)
     if kind in corners.PROXIES:
         return name, [("referent", corners.behind_proxy(thing))]
+    if not isinstance(thing, _SPECIAL):
+        return _of_object(thing)
     if isinstance(thing, Enum):
         return f"{name} {thing.name}", []
     if isinstance(thing, np.generic):
