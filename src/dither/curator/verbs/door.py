@@ -48,6 +48,8 @@ class Door:
     ) -> None:
         self.curator = curator
         self.dataset = dataset
+        # What is public was declared once: a copy that nothing else holds, to compare with.
+        self._declared = copy.deepcopy(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
         self._engine: Engine | None = None
@@ -114,6 +116,9 @@ class Door:
 
     def _release(self, request: Request, loss: Loss, run: Any, key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
+        if self.dataset != self._declared:
+            # Prices follow from it. A frozen record can still be changed by force.
+            raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")
         if self._is_pricing:
             fits, left = self.curator.ledger.would_admit(self.account, loss), str(self.balance().left)
             raise Priced(Price(request.summary or request.verb, loss, str(self.dataset.unit), left, fits))
