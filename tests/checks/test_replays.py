@@ -15,7 +15,9 @@ from dither.checks.sampling import check_many_rows, check_poisson_sample, check_
 from dither.mechanisms import Composed, Example, Interactive, find, registered
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, ROW, ROW_REPLACED
-from dither.testing.sizes import far_pairs, large_pairs, wide_example
+from dither.testing.replay import run_watched
+from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, wide_example, wide_pairs
+from dither.testing.widened import NARROW, RULES
 from dither.testing.wild import TURNS, canned, other_value
 
 PLANNED = [name for name, entry in registered().items() if issubclass(entry.mechanism, Composed | Interactive)]
@@ -37,13 +39,44 @@ def first(name: str) -> Example:
     return next(iter(find(name).examples()))
 
 
-def test_most_classes_have_large_wide_and_far_instances() -> None:
+def is_refused(mechanism: Any, data: Any) -> bool:
+    return run_watched(mechanism, data, canned(mechanism.plan()), is_large=True).failure is not None
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_every_class_has_a_wide_instance_or_a_reason(name: str) -> None:
+    example = first(name)
+    wide = wide_example(example)
+    assert (wide is None) == (name in NARROW)
+    if wide is not None:
+        pairs = wide_pairs(wide)
+        assert [pair for pair in pairs if not is_refused(wide.mechanism, pair[0])]
+    elif name not in ("gaussian-process", "parent-child"):
+        # The reasons of these two hold for large data as well.
+        assert [pair for pair in large_pairs(example) if not is_refused(example.mechanism, pair[0])]
+
+
+def test_reasons_are_about_classes_that_there_are() -> None:
+    assert NARROW.keys() <= set(PLANNED)
+    assert RULES.keys() <= set(PLANNED)
+    assert not NARROW.keys() & RULES.keys()
+    assert all(reason for reason in NARROW.values())
+
+
+def test_most_classes_have_large_crowded_and_far_instances() -> None:
     large = [name for name in PLANNED if large_pairs(first(name))]
-    wide = [name for name in PLANNED if any(wide_example(one) for one in find(name).examples())]
+    crowded = [name for name in PLANNED if crowded_pairs(first(name))]
     far = [name for name in PLANNED if list(far_pairs(first(name)))]
-    assert len(large) >= 0.9 * len(PLANNED)
+    assert len(large) == len(crowded) >= 0.9 * len(PLANNED)
     assert len(far) >= 0.9 * len(PLANNED)
-    assert len(wide) >= 0.5 * len(PLANNED)
+
+
+def test_a_crowd_is_beyond_five_thousand() -> None:
+    ((here, there, _),) = crowded_pairs(first("noisy-moments"))
+    assert min(len(here), len(there)) >= 6000
+    ((counts, more, apart),) = crowded_pairs(first("identity-histogram"))
+    assert counts.sum() >= 10**6
+    assert L1.measure(counts, more) == apart == 1
 
 
 @pytest.mark.parametrize("name", ["noisy-moments", "block-clusters", "identity-histogram", "independent"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import subprocess
 import sys
@@ -521,3 +522,32 @@ def test_frames_of_no_table_are_refused(curator: Curator) -> None:
     """Else the rows that were added would answer in place of those that were given."""
     with pytest.raises(InvalidParameter, match="frames must be rows of one of visits"):
         curator.session("clinic", frames={"visit": []})
+
+
+def change_by_force(record: Any, name: str, value: Any) -> None:
+    object.__setattr__(record, name, value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda session: change_by_force(session.dataset, "rows", 1),
+        lambda session: change_by_force(session.dataset.tables[0].column("waited"), "upper", 1),
+        lambda session: change_by_force(session.dataset.unit, "detail", ""),
+        lambda session: setattr(session, "dataset", dataclasses.replace(session.dataset, rows=1)),
+    ],
+    ids=["rows of a person", "bounds of a column", "unit", "another data set"],
+)
+def test_a_data_set_that_was_changed_by_force_is_not_priced_or_asked(session: Session, change: Any) -> None:
+    verbs: list[Any] = [
+        lambda asked: asked.sql("SELECT SUM(waited) AS total FROM visits", epsilon=1),
+        lambda asked: asked.histogram("visits", "ward", epsilon=1),
+        lambda asked: asked.synthesize("visits", ["ward"], epsilon=1),
+    ]
+    change(session)
+    for verb in verbs:
+        with pytest.raises(InvalidParameter, match="dataset"):
+            verb(session)
+        with pytest.raises(InvalidParameter, match="dataset"):
+            session.price(verb)
+    assert session.balance().spent.is_zero

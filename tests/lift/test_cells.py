@@ -16,7 +16,10 @@ from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
 from dither.lift.axes import Axis, axis_of
 from dither.lift.cells import Cells, cells_of
+from dither.lift.lifted import Lifted
+from dither.mechanisms import Numerics
 from dither.privacy import ROW, ROW_REPLACED
+from dither.publish.histograms import IdentityHistogram
 
 AGE = Column("age", Kind.INTEGER, lower=0, upper=9)
 COST = Column("cost", Kind.REAL, lower=0, upper=1)
@@ -153,3 +156,13 @@ def test_odd_answers_of_an_engine_count_nothing() -> None:
     odd = Aggregated(((0,), (7,), ("x",), (None,), (True,)), ((3,), (4,), (5,), (6,), (7,)))
     assert cells.table(odd).tolist() == [3, 0]
     assert isinstance(cells, Cells)
+
+
+def test_a_lifted_method_is_as_exact_as_it_is_by_itself() -> None:
+    class Rounded(IdentityHistogram):
+        numerics = Numerics.BOUNDED
+
+    cells = cells_of(clinic(ROW), "visits", "site")
+    assert Lifted(source=cells, method=IdentityHistogram.calibrated(PureDP(1), shape=2)).numerics is Numerics.EXACT
+    assert Lifted(source=cells, method=Rounded.calibrated(PureDP(1), shape=2)).numerics is Numerics.BOUNDED
+    assert Lifted.numerics is Numerics.EXACT

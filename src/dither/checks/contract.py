@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.foreign import check_foreign_rows
 from dither.checks.law import check_law_by_branching, coverage_is_refuted
+from dither.checks.prices import check_far_prices, check_law_far
 from dither.checks.replays import (
     check_again,
+    check_crowded,
     check_distances,
     check_large,
     check_replay,
@@ -229,7 +232,16 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_sampling,
 )
 #: On the first example of a class alone: they are long, and what depends on size does so in every instance.
-CLASS_CHECKS: tuple[Check, ...] = (check_law_farther, check_wild_outputs, check_large, check_wide)
+CLASS_CHECKS: tuple[Check, ...] = (
+    check_far_prices,
+    check_law_farther,
+    check_law_far,
+    check_wild_outputs,
+    check_large,
+    check_crowded,
+    check_wide,
+    check_foreign_rows,
+)
 
 
 def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -21,7 +21,7 @@ from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.replay import Replayed, replayed, run_watched
 from dither.testing.sameness import Portrait, digest, portrait, unlike
-from dither.testing.sizes import far_pairs, large_pairs, wide_example, wide_pairs
+from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, wide_example, wide_pairs
 from dither.testing.state import Snapshot, changed, generators, in_child, snapshot
 from dither.testing.wild import TURNS, WildRunner, canned
 
@@ -66,8 +66,15 @@ def check_large(example: Example) -> None:
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         for pair in large_pairs(example):
-            if not _is_refused(mechanism, pair[0]):
-                _follow(mechanism, pair)
+            _follow_or_refuse(mechanism, pair)
+
+
+def check_crowded(example: Example) -> None:
+    """Check that neighbours of thousands of rows, or of counts that reach a million, are treated like few."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        for pair in crowded_pairs(example):
+            _follow_or_refuse(mechanism, pair, is_large=True)
 
 
 def check_wide(example: Example) -> None:
@@ -75,9 +82,8 @@ def check_wide(example: Example) -> None:
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
         for number, pair in enumerate(wide_pairs(wide)):
-            if not _is_refused(wide.mechanism, pair[0]):
-                # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
-                _follow(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
+            # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
+            _follow_or_refuse(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
 
 
 def check_again(example: Example) -> None:
@@ -153,6 +159,17 @@ def _follow(mechanism: Planned, pair: Pair, runner: WildRunner | None = None) ->
     return found
 
 
+def _follow_or_refuse(
+    mechanism: Planned, pair: Pair, runner: WildRunner | None = None, *, is_large: bool = False
+) -> None:
+    """Replay a pair, unless data of its size is refused, where that is public."""
+    here, there, apart = pair
+    found = replayed(mechanism, here, there, d_in=apart, runner=runner, is_large=is_large)
+    # Rarely needed: only now.
+    if found.violations and not _is_refused(mechanism, here, is_large=is_large):
+        raise ContractViolation(str(found.violations[0]))
+
+
 def _wild(mechanism: Planned, pair: Pair, turn: int) -> WildRunner:
     return WildRunner(mechanism.plan(), system_noise(), turn=turn, d_in=Fraction(pair[2]))
 
@@ -176,9 +193,10 @@ def _covers(price: Loss, walked: Loss, apart: Any) -> None:
         )
 
 
-def _is_refused(mechanism: Planned, data: Any) -> bool:
+def _is_refused(mechanism: Planned, data: Any, *, is_large: bool = False) -> bool:
     """Whether data is refused for its size, where that is public."""
-    return isinstance(run_watched(mechanism, data, canned(mechanism.plan())).failure, InvalidValue)
+    course = run_watched(mechanism, data, canned(mechanism.plan()), is_large=is_large)
+    return isinstance(course.failure, InvalidValue)
 
 
 def some(pairs: Sequence[Pair], count: int) -> list[Pair]:

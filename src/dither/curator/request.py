@@ -12,9 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dither.curator.ledger.interface import LONGEST_DESCRIPTION
+from dither.errors import InvalidParameter
 from dither.privacy import Loss
 
 _VERSION: Final = 1
+#: How much of a long description is kept.
+_HEAD: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Request:
         verb: what kind of release, such as "query".
         asked: the parameters, as plain JSON data.
         loss: what it may lose.
-        description: one line for people: the SQL text, if there is one.
+        description: for people: the SQL text, if there is one.
 
     """
 
@@ -36,10 +40,28 @@ class Request:
     loss: Loss
     description: str = field(default="", compare=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str):
+            raise InvalidParameter("description", self.description, "a text")
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         record = {"version": _VERSION, "dataset": self.dataset, "verb": self.verb}
         return {**record, "asked": dict(self.asked), "loss": self.loss.to_json()}
+
+    @property
+    def summary(self) -> str:
+        """The description as a ledger can keep it: a long one is its beginning, its length and its SHA-256.
+
+        >>> from dither.privacy import PureDP
+        >>> Request("visits", "query", {}, PureDP(1), "SELECT " + "1" * 30_000).summary[-90:-64]
+        '30007 characters, SHA-256 '
+        """
+        text = self.description.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+        if len(text) <= LONGEST_DESCRIPTION:
+            return text
+        whole = hashlib.sha256(self.description.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{text[:_HEAD]} ... {len(self.description)} characters, SHA-256 {whole}"
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ whatever fails after it keeps the debit and says one fixed text.
 from __future__ import annotations
 
 import contextlib
+import copy
 import uuid
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -24,6 +25,7 @@ from dither.data.schema import DataSet
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
@@ -73,6 +75,8 @@ class Session:
     ) -> None:
         self.curator = curator
         self.dataset = dataset
+        # What is public was declared once: a copy that nothing else holds, to compare with.
+        self._declared = copy.deepcopy(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
         self._engine: Engine | None = None
@@ -200,9 +204,10 @@ class Session:
             shares: of a query: how the loss is divided among the aggregates.
 
         """
+        self._check_declared()
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
-            return Price(what.words or what.verb, what.loss, str(self.dataset.unit), left, fits)
+            return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
 
@@ -270,11 +275,13 @@ class Session:
 
     def _charged(self, offer: Offer[Any]) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
+        self._check_declared()
+        checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:
             raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
-        request = Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
+        request = self._request(offer)
         for aggregation in offer.mechanism.aggregations():
             self._open().prepare(aggregation)
 
@@ -283,6 +290,14 @@ class Session:
 
         return self._release(request, offer.loss, run, offer.key)
 
+    def _request(self, offer: Offer[Any]) -> Request:
+        return Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
+
+    def _check_declared(self) -> None:
+        """Refuse a data set that was changed by force: prices follow from it."""
+        if self.dataset != self._declared:
+            raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")
+
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
         engine = self._open()
@@ -290,7 +305,7 @@ class Session:
         engine.check()
         name = uuid.uuid4().hex if key is None else key
         ledger = self.curator.ledger
-        held = ledger.reserve(self.account, name, request.digest, loss, description=request.description)
+        held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
             return held.receipt
         # One text for whatever fails, and the debit stays.

@@ -357,9 +357,17 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
         if expression.name not in columns:
             raise InvalidParameter("column", expression.name, f"one of {', '.join(sorted(columns)) or 'none'}")
         return columns[expression.name]
+    return kind_over(expression, [kind_of(child, columns) for child in expression.children()])
+
+
+def kind_over(expression: Expression, below: list[Kind]) -> Kind:
+    """Return what an expression gives that is no name, if the parts that it is made of give ``below``.
+
+    >>> kind_over(Call("length", (Name("note"),)), [Kind.TEXT])
+    <Kind.INTEGER: 'integer'>
+    """
     if isinstance(expression, Literal):
         return expression.kind
-    below = [kind_of(child, columns) for child in expression.children()]
     if isinstance(expression, Cast):
         return _castable(below[0], expression.kind)
     if isinstance(expression, Grid):

@@ -19,6 +19,7 @@ from dither.data.schema import Column, as_real, person_unit
 from dither.errors import InvalidParameter, MissingExtra
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.models import Model
+from dither.learn.trusted import trusted_estimator
 from dither.lift.cells import source_of
 from dither.lift.lifted import Lifted, example_of
 from dither.lift.rows import NUMBERS, Rows
@@ -71,8 +72,6 @@ def plan_fit(
 
     """
     try:
-        from sklearn.base import clone
-
         from dither.learn.base import PrivateEstimator
     except ImportError:
         raise MissingExtra("an estimator", "ml") from None
@@ -82,7 +81,7 @@ def plan_fit(
     persons = {one.person for one in dataset.tables if one.person is not None}
     names = _features(relation, declared, target, features, persons)
     wanted = declared(target)
-    copied: Any = clone(estimator)
+    copied: Any = trusted_estimator(estimator)
     known = copied.get_params(deep=False)
     if "bounds" in known and known["bounds"] is None:
         copied.set_params(bounds=[_bounds(declared(name)) for name in names])

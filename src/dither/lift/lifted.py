@@ -23,7 +23,7 @@ from dither.lift.cells import cells_of
 from dither.lift.over_data import OverData
 from dither.lift.source import Source
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
-from dither.mechanisms.core import Bound, Composed, Interval, Primitive
+from dither.mechanisms.core import Bound, Composed, Interval, NumericsOf, Primitive
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW_REPLACED, Derived, Loss, Plan, Unit
@@ -72,7 +72,7 @@ class Lifted(OverData[Any]):
 
     name: ClassVar[str] = "lifted"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
+    numerics: ClassVar[Numerics] = NumericsOf("method")  # type: ignore[assignment]
     no_error_because: ClassVar[str] = "the method states none"
     no_interval_because: ClassVar[str] = no_error_because
 

@@ -50,6 +50,5 @@ class Offer(Generic[T]):
 
     @property
     def is_idealised(self) -> bool:
-        """Whether the proof is over the reals only; what is lifted decides."""
-        method = getattr(self.mechanism, "method", self.mechanism)
-        return bool(method.numerics is Numerics.IDEALISED)
+        """Whether the proof is over the reals only."""
+        return self.mechanism.numerics is Numerics.IDEALISED

@@ -43,6 +43,26 @@ class Numerics(Enum):
     IDEALISED = "idealised"  # the proof is over the reals
 
 
+class NumericsOf:
+    """The numerics of a mechanism that wraps others: the weakest of its parts'. A class by itself is exact.
+
+    Args:
+        fields: that hold a mechanism, or several.
+
+    """
+
+    def __init__(self, *fields: str) -> None:
+        self._fields = fields
+
+    def __get__(self, instance: Any, owner: type) -> Numerics:
+        found = [Numerics.EXACT]
+        for field in self._fields if instance is not None else ():
+            content = getattr(instance, field)
+            found += [part.numerics for part in (content if isinstance(content, tuple) else (content,))]
+        # They are declared from the strongest to the weakest.
+        return max(found, key=list(Numerics).index)
+
+
 @dataclass(frozen=True)
 class Bound:
     """How far a release will be off, known before it is made.

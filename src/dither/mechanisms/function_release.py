@@ -24,6 +24,7 @@ from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import raw_entries, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 
 _LARGEST_COORDINATE = 2**26
@@ -146,11 +147,8 @@ class FunctionRelease(Composed[Any, Any]):
 
     def _record(self, row: Any, width: int) -> list[int]:
         nowhere = [2 * _LARGEST_COORDINATE] * width
-        try:
-            numbers = [float(number) for number in np.atleast_1d(row).tolist()]
-        except Exception:
-            # Whatever it is that is no row of numbers, it has one meaning.
-            return nowhere
+        entries = None if issubclass(type(row), (set, frozenset)) else raw_entries(row, width + 1)
+        numbers = [*map(_coordinate, [row] if entries is None else entries)]
         if len(numbers) != width or not all(map(math.isfinite, numbers)):
             return nowhere
         steps = [math.floor(Fraction(number) / self.grid) for number in numbers]
@@ -168,3 +166,12 @@ class FunctionRelease(Composed[Any, Any]):
         longest = np.maximum(np.array(lengths, dtype=np.int64), self.length)[:, None]
         shortened: NDArray[np.int64] = values * self.length // longest
         return shortened
+
+
+def _coordinate(cell: Any) -> float:
+    """Return the number that a raw cell is, or that its text spells; NaN for anything else."""
+    number = raw_number(cell)
+    try:
+        return float(raw_text(cell) or "nan" if number is None else number)
+    except (OverflowError, ValueError):
+        return math.nan

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Whole, non_negative
-from dither.mechanisms.core import Composed, Mechanism, Numerics, Primitive
+from dither.mechanisms.core import Composed, Mechanism, Numerics, NumericsOf, Primitive
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -99,7 +99,7 @@ class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
 
     name: ClassVar[str] = "one-run"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
+    numerics: ClassVar[Numerics] = NumericsOf("candidates")  # type: ignore[assignment]
 
     candidates: _Candidates = _Candidates()
 
@@ -154,7 +154,7 @@ class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
 
     name: ClassVar[str] = "repeat-and-select"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
+    numerics: ClassVar[Numerics] = NumericsOf("candidates")  # type: ignore[assignment]
     no_error_because: ClassVar[str] = "how good the best run is depends on the candidates and the data"
     no_interval_because: ClassVar[str] = "a result that was chosen because its score was high is no unbiased one"
 

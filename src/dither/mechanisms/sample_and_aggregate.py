@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import repeat
 from statistics import fmean
 from statistics import median as middle
 from typing import Any, ClassVar
@@ -36,6 +37,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
+from dither.mechanisms.values import raw_entries, raw_item, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 
 Statistic = Callable[[list[Any]], Any]
@@ -45,6 +47,8 @@ _statistics: dict[str, Statistic] = {}
 _MOST_STEPS = 2**40
 _MOST_CANDIDATES = 2**22
 _BEYOND = 2**1024
+_MOST_ENTRIES = 2**16
+_DEEPEST = 100
 _LEAST_SMOOTHNESS = Fraction(1, 2**30)
 
 
@@ -279,42 +283,65 @@ def plain(row: Any) -> Any:
     """Return the row as a plain number, text, bytes, None, or tuple of these; equal rows become the same. Never raises.
 
     A whole number is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
-    none of these becomes None.
+    none of these becomes None. So does a row nested more than 100 deep, or of more than 2^16 entries, those of lists in
+    lists counted, unless it is an array of numbers.
 
     >>> plain((True, 1.0, np.float32(0.5), Fraction(1, 2), -0.0, "a")), plain(np.array([[2, 3]])), plain({1})
     ((1, 1, 0.5, 0.5, 0, 'a'), ((2, 3),), None)
     """
     try:
-        return _plain(row)
-    except RecursionError:
+        return _plain(row, iter(range(_MOST_ENTRIES)), _DEEPEST)
+    except (RecursionError, _TooLong):
         return None
 
 
-def _plain(row: Any) -> Any:
-    if isinstance(row, np.ndarray):
-        row = row.tolist()
-    elif isinstance(row, np.generic):
-        row = row.item()
-    if isinstance(row, tuple | list):
-        return tuple(map(_plain, row))
-    if isinstance(row, int | float | Fraction):
-        return _plain_number(row)
-    if isinstance(row, str | bytes):
-        return str(row) if isinstance(row, str) else bytes(row)
-    return None
+class _TooLong(Exception):
+    """A row has more entries than are read."""
+
+
+def _plain(row: Any, room: Iterator[int], depth: int) -> Any:
+    """Return the plain row; every entry on the way takes one from ``room``, so that lists in lists end."""
+    if depth < 0 or next(room, None) is None:
+        raise _TooLong
+    row = raw_item(row)
+    number = raw_number(row)
+    if number is not None:
+        return _plain_number(number)
+    kind = type(row)
+    if issubclass(kind, str):
+        return raw_text(row)
+    if issubclass(kind, bytes):
+        return bytes.__getitem__(row, slice(None))
+    if issubclass(kind, np.ndarray):
+        # Numbers lie side by side in memory and share nothing; objects may.
+        room = room if np.ndarray.view(row, np.ndarray).dtype.hasobject else repeat(0)
+        entries = raw_entries(row)
+    else:
+        entries = raw_entries(row, _MOST_ENTRIES + 1) if issubclass(kind, (tuple, list)) else None
+    return None if entries is None else tuple(_plain(entry, room, depth - 1) for entry in entries)
 
 
 def _plain_number(number: int | float | Fraction) -> int | float | Fraction:
     if number != number:
         return math.nan
+    if isinstance(number, Fraction) and number.denominator >= _BEYOND:
+        # Too long to be written down. Its nearest float takes no longer to find than the number to read.
+        return _nearest(number)
     if number >= _BEYOND or number <= -_BEYOND:
         return math.inf if number > 0 else -math.inf
     if number == int(number):
         return int(number)
     nearest = float(number)
-    # A rational that no float equals stays one, unless it is too long to be written down.
-    is_float = nearest == number or (isinstance(number, Fraction) and number.denominator >= _BEYOND)
-    return nearest if is_float else number
+    # A rational that no float equals stays one.
+    return nearest if nearest == number else number
+
+
+def _nearest(number: Fraction) -> float:
+    """Return the nearest float, an infinity where the number is beyond all of them."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _depths(answers: NDArray[np.int64], candidates: int) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ from dither.mechanisms.core import Bound, Composed, Interval, Numerics, Primitiv
 from dither.mechanisms.propose_test_release import discrete_laplace_tail, threshold_for
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
+from dither.mechanisms.values import LARGEST_VALUE, Domain, raw_set, raw_text, saturating_sum
 from dither.noise import Noise
 from dither.noise.source import discrete_scale
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
@@ -278,13 +278,10 @@ def persons_of(rows: Iterable[Any], max_keys: int | None) -> Counter[str]:
 
 def _keys(row: Any) -> set[str]:
     """Return the different texts of a row; whatever else it holds is as if it were not there."""
-    if isinstance(row, str):
-        return {str(row)}
-    if isinstance(row, np.ndarray):
-        row = row.ravel().tolist()
-    if not isinstance(row, tuple | list | set | frozenset):
-        return set()
-    return {str(key) for key in row if isinstance(key, str)}
+    alone = raw_text(row)
+    if alone is not None:
+        return {alone}
+    return {text for text in map(raw_text, raw_set(row)) if text is not None}
 
 
 def _ranges(units: int) -> Iterator[tuple[int, int]]:

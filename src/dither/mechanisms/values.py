@@ -3,15 +3,21 @@
 A type or a shape is public and may be refused; the content never is. NaN means 0, infinities and numbers out of range
 mean the nearest number in range, a category out of range the nearest category. All these maps move two values no
 farther apart than they were, so no sensitivity grows.
+
+A raw row of a list may be any object. What is read of it (``raw_number``, ``raw_text``, ``raw_entries``) is read by the
+methods of Python's and NumPy's classes, never by its own, takes no longer than what it holds in memory, and never
+raises: a row that is none of these is nothing, by itself.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +33,8 @@ _REALS = (int, float, Fraction, np.integer, np.float32, np.float16)
 # Python counts a bool as an integer, and NumPy a duration.
 _NOT_NUMBERS = (bool, np.timedelta64)
 _PLAIN = frozenset({int, float, Fraction})
+_FEW_ENTRIES: Final = 2**12
+_COLLECTIONS: Final[tuple[Any, ...]] = (list, tuple, set, frozenset)
 
 
 class Domain(ABC):
@@ -169,3 +177,139 @@ def _rational(entry: Any) -> Fraction:
     if isinstance(entry, float | np.floating):
         entry = float(np.nan_to_num(float(entry), nan=0.0))
     return Fraction(entry)
+
+
+def raw_number(cell: Any) -> int | float | Fraction | None:
+    """Return the number of Python's own class that a raw cell is or extends, true and false included, or None.
+
+    >>> raw_number(np.float32(0.5)), raw_number(True), raw_number(np.array(3)), raw_number("3"), raw_number(1j)
+    (0.5, True, 3, None, None)
+    """
+    number: int | float | Fraction | None = _or_none(_as_number, cell)
+    return number
+
+
+def raw_item(cell: Any) -> Any:
+    """Return what NumPy's scalar or array without axes holds, as Python has it; another cell as it is.
+
+    >>> raw_item(np.array("a")), raw_item(np.float64(1)), raw_item([1])
+    ('a', 1.0, [1])
+    """
+    return _or_none(_as_item, cell)
+
+
+def raw_text(cell: Any) -> str | None:
+    """Return the text that a raw cell is or extends, or None.
+
+    >>> raw_text(np.str_("a")), raw_text(b"a")
+    ('a', None)
+    """
+    text: str | None = _or_none(_as_text, cell)
+    return text
+
+
+def raw_entries(row: Any, most: int | None = None) -> list[Any] | None:
+    """Return the entries of a raw row that is a list, a tuple, a set, a range or an array; None for anything else.
+
+    Entries of an array with several axes are lists again. A masked entry is None. An array that shows one place in
+    memory several times may be longer than memory, so without ``most`` it is nothing, and so is a range.
+
+    Args:
+        row: whatever it is.
+        most: how many entries are read at most, the first ones.
+
+    >>> raw_entries((1, "a")), raw_entries(np.array([[1, 2]])), raw_entries("ab"), raw_entries(range(10**30), 2)
+    ([1, 'a'], [[1, 2]], None, [0, 1])
+
+    """
+    entries: list[Any] | None = _or_none(lambda given: _as_entries(given, most), row)
+    return entries
+
+
+def raw_set(row: Any) -> list[Any]:
+    """Return what a raw row holds, each once or more and in any order: entries, or the cells of an array of any shape.
+
+    Nothing where it is no collection, and for a range.
+
+    >>> raw_set(np.broadcast_to(np.array(["a", "b"]), (10**9, 2))), raw_set("ab")
+    (['a', 'b'], [])
+    """
+    found: list[Any] | None = _or_none(_as_set, row)
+    return found or []
+
+
+def _or_none(read: Callable[[Any], Any], cell: Any) -> Any:
+    """Return what was read, or None where the cell is of a class that raises even so."""
+    try:
+        return read(cell)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words might show the cell
+        return None
+
+
+# What a thing says its class is (__class__) may be a lie or raise: its type is neither.
+
+
+def _as_number(cell: Any) -> Any:
+    if type(cell) in _PLAIN:
+        return cell
+    cell = _as_item(cell)
+    if type(cell) is bool:
+        return cell
+    return _number(cell) if issubclass(type(cell), (int, float, Fraction)) else None
+
+
+def _as_item(cell: Any) -> Any:
+    if issubclass(type(cell), np.ndarray):
+        array = _as_array(cell)
+        return array.tolist() if array.ndim == 0 else cell
+    return np.generic.item(cell) if issubclass(type(cell), np.generic) else cell
+
+
+def _as_text(cell: Any) -> str | None:
+    return str.__str__(cell) if issubclass(type(cell), str) else None
+
+
+def _as_entries(row: Any, most: int | None) -> list[Any] | None:
+    kind = type(row)
+    if kind is range:
+        return None if most is None else [*row[:most]]
+    if issubclass(kind, np.ndarray):
+        array = _as_array(row)
+        found: list[Any] | None = None
+        if array.ndim:
+            found = _held(array[:most])
+        return found
+    for base in _COLLECTIONS:
+        if issubclass(kind, base):
+            return [*base.__iter__(row)] if most is None else [*islice(base.__iter__(row), most)]
+    return None
+
+
+def _as_set(row: Any) -> list[Any] | None:
+    if not issubclass(type(row), np.ndarray):
+        return _as_entries(row, None)
+    array = _as_array(row)
+    # Along a stride of 0 an array shows the same cells again.
+    once = array[tuple(slice(1) if stride == 0 else slice(None) for stride in array.strides)]
+    return _held(once.reshape(-1)) if _is_held(once) else None
+
+
+def _as_array(row: Any) -> NDArray[Any]:
+    """Return the array that a row is or extends. A masked one stays masked: below it lies what it hides."""
+    kind = np.ma.MaskedArray if issubclass(type(row), np.ma.MaskedArray) else np.ndarray
+    return np.ndarray.view(row, kind)
+
+
+def _held(array: NDArray[Any]) -> list[Any] | None:
+    """Return the entries of an array; None where that would take more than memory holds."""
+    found: list[Any] | None = array.tolist() if _is_held(array) else None
+    return found
+
+
+def _is_held(array: NDArray[Any]) -> bool:
+    """Whether the entries of an array are few, or lie in different places of memory."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    spanned = sum((length - 1) * abs(stride) for length, stride in pairs) + array.itemsize
+    return array.size <= _FEW_ENTRIES or array.size * max(array.itemsize, 1) <= spanned

@@ -8,9 +8,10 @@ What it returns, raises, warns of, logs, prints or changes must then be the same
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from dither.exact import Number, positive
@@ -20,7 +21,13 @@ from dither.testing.replay import Course, RecordingRunner, ReplayRunner, Tape, V
 
 
 def replay_call(
-    call: Callable[[Any], Any], data: Any, neighbour: Any, *, d_in: Number = 1, is_owner: bool = False
+    call: Callable[[Any], Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    d_in: Number = 1,
+    is_owner: bool = False,
+    allowed: Sequence[Path] = (),
 ) -> list[Violation]:
     """Return every way in which a call on ``data`` and on ``neighbour`` can be told apart with its draws frozen.
 
@@ -30,6 +37,7 @@ def replay_call(
         neighbour: another, ``d_in`` units apart.
         d_in: how many units.
         is_owner: whether the caller may keep its input, as an owner does; else nothing released may hold it.
+        allowed: folders in which files may be written, such as that of a curator.
 
     >>> import numpy as np
     >>> from dither import ROW, Budget, Geometric, release
@@ -42,7 +50,7 @@ def replay_call(
 
     """
     distance, tape = positive("d_in", d_in), Tape()
-    one = _course(call, data, lambda number, plan, noise: _recording(number, plan, noise, tape, distance))
+    one = _course(call, data, lambda number, plan, noise: _recording(number, plan, noise, tape, distance), allowed)
     second = Tape(key=tape.key)
     other = _course(
         call,
@@ -50,6 +58,7 @@ def replay_call(
         lambda number, plan, noise: ReplayRunner(
             plan, noise, earlier=tape, tape=second, where=(f"release {number}",), d_in=distance
         ),
+        allowed,
     )
     inputs = (None, None) if is_owner else (data, neighbour)
     return compared(None, (tape, second), (one, other), inputs, distance)
@@ -59,8 +68,13 @@ def _recording(number: int, plan: Any, noise: Any, tape: Tape, distance: Fractio
     return RecordingRunner(plan, noise, tape=tape, where=(f"release {number}",), d_in=distance)
 
 
-def _course(call: Callable[[Any], Any], data: Any, make: Callable[[int, Any, Any], RecordingRunner]) -> Course:
-    with _through(make), watched(data) as effects:
+def _course(
+    call: Callable[[Any], Any],
+    data: Any,
+    make: Callable[[int, Any, Any], RecordingRunner],
+    allowed: Sequence[Path],
+) -> Course:
+    with _through(make), watched(data, allowed=allowed) as effects:
         try:
             out, failure = call(data), None
         except Exception as raised:  # every exception is an observable difference, whatever it is

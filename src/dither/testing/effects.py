@@ -1,4 +1,4 @@
-"""What a run does beside returning something: warnings, records of logs, texts on the terminal, changes of its input.
+"""What a run does beside returning something: warnings, logs, texts, files, processes, settings, changes of its input.
 
 Whoever runs a mechanism sees all of these, so none of them may depend on data; in this project none of them is there.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from dither.testing.outside import outside
 from dither.testing.sameness import portrait, unlike
 
 
@@ -35,8 +37,14 @@ class _Listener(logging.Handler):
 
 
 @contextmanager
-def watched(*given: Any) -> Iterator[Effects]:
-    """Watch what a block does; what it was ``given`` must be the same at the end."""
+def watched(*given: Any, allowed: Sequence[Path] = ()) -> Iterator[Effects]:
+    """Watch what a block does; what it was ``given`` must be the same at the end, files may be written if ``allowed``.
+
+    Args:
+        given: objects that must not be changed.
+        allowed: folders in which files may be written, such as the owner's own.
+
+    """
     effects, before = Effects(), [portrait(one) for one in given]
     listener, root = _Listener(), logging.getLogger()
     level = root.level
@@ -44,14 +52,19 @@ def watched(*given: Any) -> Iterator[Effects]:
     root.addHandler(listener)
     root.setLevel(logging.NOTSET)
     try:
-        with warnings.catch_warnings(record=True) as warned, redirect_stdout(out), redirect_stderr(err):
+        with (
+            outside(allowed) as done,
+            warnings.catch_warnings(record=True) as warned,
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             warnings.simplefilter("always")
             yield effects
     finally:
         root.setLevel(level)
         root.removeHandler(listener)
         effects.seen += [f"warning: {one.category.__name__}: {one.message}" for one in warned]
-        effects.seen += listener.records
+        effects.seen += [*listener.records, *done]
         effects.seen += [
             f"{name}: {text.getvalue()!r}" for name, text in (("stdout", out), ("stderr", err)) if text.tell()
         ]

@@ -103,6 +103,18 @@ def farther_pairs(part: Primitive[Any, Any], example: Any) -> Iterator[Pair]:
             yield example, moved, apart
 
 
+def distant_pairs(part: Primitive[Any, Any], example: Any, apart: int) -> Iterator[Pair]:
+    """Return one pair of values that far apart in the part's metric, along one entry."""
+    shape = getattr(part.domain, "shape", None)
+    if shape is None or not isinstance(part.distance, Metric):
+        return
+    moved: Any = example + apart if shape == () else np.array(example)
+    if shape != ():
+        moved.flat[0] += apart
+    if part.distance.measure(example, moved) == apart:
+        yield example, moved, apart
+
+
 def row_pairs(rows: Any, unit: Unit) -> Iterator[Pair]:
     """Return neighbours of a table given as a list or an array of rows: one row added, removed or replaced."""
     oddities = _odd_rows(rows)

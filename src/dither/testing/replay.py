@@ -24,11 +24,12 @@ from dither.errors import DitherError
 from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
 from dither.privacy import LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
 from dither.testing.effects import Effects, watched
-from dither.testing.sameness import difference, held
+from dither.testing.sameness import difference, digest, held
 
 AnyMechanism = Mechanism[Any, Any]
 AnyPlanned = Composed[Any, Any] | Interactive[Any, Any]
@@ -163,7 +164,7 @@ class RecordingRunner(Runner):
         seen: Counter[bytes] = Counter()
         hashes = []
         for row in data:
-            content = repr(np.asarray(row).tolist()).encode()
+            content = repr(plain(row)).encode("utf-8", "surrogatepass")
             seen[content] += 1
             text = f"{self.tape.key}:{seen[content]}:".encode() + content
             hashes.append(int.from_bytes(hashlib.sha256(text).digest(), "big"))
@@ -268,15 +269,19 @@ def replayed(
     *,
     d_in: Number = 1,
     runner: RecordingRunner | None = None,
+    is_large: bool = False,
 ) -> Replayed:
-    """Return what ``replay`` finds, with the tapes of both runs."""
+    """Return what ``replay`` finds, with the tapes of both runs.
+
+    Of ``is_large`` data it is not asked whether it was changed or is held: that is long, and smaller data tell it.
+    """
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
-    one = run_watched(mechanism, data, first)
+    one = run_watched(mechanism, data, first, is_large=is_large)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
-    other = run_watched(mechanism, neighbour, second)
+    other = run_watched(mechanism, neighbour, second, is_large=is_large)
     # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
-    found = compared(mechanism, (first.tape, second.tape), (one, other), (data, None), distance)
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_large else data, None), distance)
     return Replayed(found, first.tape, second.tape)
 
 
@@ -294,9 +299,8 @@ def compared(
 
     """
     found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]
-    for tape, course, given in zip(tapes, courses, data, strict=True):
-        found += _beside(public, tape, course, given)
-    return found
+    beside = [_beside(public, *one) for one in zip(tapes, courses, data, strict=True)]
+    return [*found, *beside[0], *beside[1]]
 
 
 def record(mechanism: AnyPlanned, data: Any) -> tuple[Any, Tape, bool]:
@@ -311,10 +315,10 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
     return data.lead(mechanism.open(data.data, runner))
 
 
-def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Course:
-    """Return how a run on ``data`` ended."""
+def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
+    """Return how a run on ``data`` ended; whether ``is_large`` data was changed is not asked."""
     # An engine may keep what it has computed; its tables must stay as they are.
-    with watched(getattr(data, "frames", data)) as effects:
+    with watched(*([] if is_large else [getattr(data, "frames", data)])) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
@@ -350,11 +354,11 @@ def _beside(public: Any, tape: Tape, course: Course, data: Any) -> list[Violatio
     return found
 
 
-def _raised(failure: BaseException | None) -> list[tuple[str, str]]:
-    """Return the types and messages of an exception and of all that it came from."""
-    chain: list[tuple[str, str]] = []
+def _raised(failure: BaseException | None) -> list[tuple[str, str, str]]:
+    """Return the types, messages, arguments, notes and attributes of an exception and of all that it came from."""
+    chain: list[tuple[str, str, str]] = []
     while failure is not None and len(chain) < _LONGEST_CHAIN:
-        chain.append((type(failure).__qualname__, str(failure)))
+        chain.append((type(failure).__qualname__, str(failure), digest([failure.args, vars(failure)])))
         failure = failure.__cause__ or failure.__context__
     return chain
 
@@ -432,9 +436,8 @@ def _sibling(where: Where, division: Where) -> str | None:
 
 def _walk(plan: Plan) -> list[Plan]:
     """Return the plan and, of a sequence, its parts in order."""
-    parts: Sequence[Plan] = getattr(plan, "plans", ())
-    inner = getattr(plan, "plan", None)
-    return [plan, *(found for part in parts for found in _walk(part)), *(_walk(inner) if inner is not None else [])]
+    inner = [*getattr(plan, "plans", ()), *([plan.plan] if hasattr(plan, "plan") else [])]
+    return [plan, *(found for part in inner for found in _walk(part))]
 
 
 def _place() -> str:

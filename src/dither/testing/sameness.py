@@ -2,7 +2,8 @@
 
 A portrait is a list of places and texts that goes through everything that can be reached from an object: types, the
 bits of floats and of arrays, the order of dictionaries, attributes in ``__dict__`` and in slots, the memory behind a
-view, what functions close over. Two objects are the same if their portraits are.
+view, the metadata of types of entries, what functions close over, weak references, notes and tracebacks of exceptions,
+classes that were made on the way. Two objects are the same if their portraits are. ``corners`` walks what is rare.
 """
 
 from __future__ import annotations
@@ -20,15 +21,22 @@ from typing import Any, cast
 
 import numpy as np
 
+from dither.testing import corners
+
 _MOST_SHOWN = 120
 _BITS = struct.Struct("<d")
 _PLAIN = (type(None), bool, int, str, bytes, Fraction, Decimal, type(Ellipsis), type(NotImplemented))
-_NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
+_NAMED = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc)
 _BUILT_IN = (list, tuple, deque, set, frozenset, dict, types.MappingProxyType)
 
 #: Looked up before anything else, for speed.
 _COMMON = frozenset({*_PLAIN, float, complex, np.float64, np.int64, np.bool_})
 _COMPOSITE = frozenset({*_BUILT_IN, np.ndarray})
+_PLAIN_KINDS = frozenset(_PLAIN)
+_SCALARS = frozenset({np.float64, np.int64, np.bool_})
+_VALUES = (*_PLAIN, float, complex, np.generic, np.dtype, Enum, *_NAMED)
+#: Whatever is none of these is known by its attributes.
+_SPECIAL = (*_VALUES, *_BUILT_IN, np.ndarray, *corners.RARE)
 
 Portrait = list[tuple[str, str]]
 
@@ -139,65 +147,77 @@ def _changes(thing: Any) -> bool:
 
 def _is_plain(thing: Any) -> bool:
     kind = type(thing)
-    return kind in _COMMON or (
-        kind not in _COMPOSITE and isinstance(thing, (*_PLAIN, float, complex, np.generic, Enum, *_NAMED))
-    )
+    if kind in _COMMON:
+        return True
+    if kind in _COMPOSITE or kind in corners.PROXIES or not isinstance(thing, _VALUES):
+        return False
+    if isinstance(thing, (*_PLAIN, float, complex)):
+        # Numbers and texts of a class of their own may have attributes.
+        return not _own(thing)
+    if isinstance(thing, np.generic | np.dtype):
+        return not corners.of_numpy(thing)
+    return isinstance(thing, Enum) or (isinstance(thing, _NAMED) and not corners.is_made(thing))
 
 
 def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
     """Return what stands at a place, and the parts below it."""
     kind = type(thing)
     name = kind.__qualname__
-    if kind in _PLAIN:
+    if kind in _PLAIN_KINDS:
         return f"{name} {thing!r}", []
     if kind is float:
         return f"float {_BITS.pack(thing).hex()}", []
+    if kind in _SCALARS:
+        return f"{name} array-scalar {thing.tobytes()!r}", []
     if kind is np.ndarray:
         return _of_array(thing)
     if kind in _BUILT_IN:
         return _of_container(thing)
+    if kind in corners.PROXIES:
+        return name, [("referent", corners.behind_proxy(thing))]
+    if not isinstance(thing, _SPECIAL):
+        return _of_object(thing)
     if isinstance(thing, Enum):
         return f"{name} {thing.name}", []
     if isinstance(thing, np.generic):
-        return f"{name} array-scalar {thing.tobytes()!r}", []
+        return f"{name} array-scalar {thing.tobytes()!r}", corners.of_numpy(thing)
+    if isinstance(thing, np.dtype):
+        return f"dtype {thing.str}", corners.of_numpy(thing)
     if isinstance(thing, _PLAIN):
-        return f"{name} {thing!r}", _own(thing)
+        return f"{name} {_value_of(thing)}", _own(thing)
     if isinstance(thing, float | complex):
         return f"{name} {np.array(thing).tobytes().hex()}", _own(thing)
     if isinstance(thing, _NAMED):
-        return f"{name} {getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', None) or thing!r}", []
+        title = f"{name} {getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', None) or thing!r}"
+        return title, corners.of_made(thing) if corners.is_made(thing) else []
     if isinstance(thing, np.ndarray):
         return _of_array(thing)
     if isinstance(thing, _BUILT_IN):
         return _of_container(thing)
-    if isinstance(thing, types.FunctionType):
-        cells = [(f"cell {number}", _content(cell)) for number, cell in enumerate(thing.__closure__ or ())]
-        defaults = [("defaults", thing.__defaults__), ("named defaults", thing.__kwdefaults__)]
-        return f"function {thing.__module__}.{thing.__qualname__}", [*cells, *defaults, ("attributes", thing.__dict__)]
-    if isinstance(thing, types.MethodType):
-        return f"method {thing.__func__.__qualname__}", [("self", thing.__self__)]
-    if isinstance(thing, functools.partial):
-        return "partial", [("function", thing.func), ("arguments", thing.args), ("named", thing.keywords)]
-    if isinstance(thing, types.GeneratorType):
-        frame = thing.gi_frame
-        return f"generator {thing.__qualname__}", [] if frame is None else [("locals", dict(frame.f_locals))]
-    if isinstance(thing, np.random.Generator):
-        return name, [("state", thing.bit_generator.state)]
+    found = corners.described(thing)
+    if found is not None:
+        return found[0], found[1] + _own(thing)
     return _of_object(thing)
+
+
+def _value_of(thing: Any) -> str:
+    """Return what stands behind a number or text whose class may print itself in its own way."""
+    for plain in _PLAIN:
+        if isinstance(thing, plain) and plain.__repr__ is not object.__repr__:
+            return cast(Any, plain).__repr__(thing)  # type: ignore[no-any-return]
+    return repr(thing)
 
 
 def _of_array(array: np.ndarray[Any, Any]) -> tuple[str, list[tuple[str, Any]]]:
     text = f"{type(array).__qualname__} {array.dtype.str} {array.shape} {array.strides} {array.flags.writeable}"
     parts: list[tuple[str, Any]] = []
+    # By the methods of arrays themselves: those of masked arrays leave out what the mask hides.
     if array.dtype.hasobject:
-        parts.append(("entries", array.ravel().tolist()))
+        parts.append(("entries", np.ndarray.tolist(array)))
     else:
-        content = array.tobytes()
+        content = np.ndarray.tobytes(array)
         text += f" {content.hex() if len(content) <= _MOST_SHOWN else hashlib.sha256(content).hexdigest()}"
-    if array.base is not None and not (isinstance(array.base, np.ndarray) and array.base.nbytes == array.nbytes):
-        # A view of all of it shows no more than it shows; a view of a part holds the rest as well.
-        parts.append(("base", array.base))
-    return text, parts + _own(array)
+    return text, [*parts, *corners.of_numpy(array.dtype), *corners.behind_view(array), *_own(array)]
 
 
 def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
@@ -216,23 +236,22 @@ def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _of_object(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
-    kind = type(thing)
+    kind: Any = type(thing)
     text = f"{kind.__module__}.{kind.__qualname__}"
     parts = _own(thing)
-    if parts or hasattr(thing, "__dict__"):
+    if hasattr(thing, "__dict__") and not corners.tells_itself(kind):
         return text, parts
-    try:
-        # What is made in another language tells itself in its own way.
-        return text, [("reduced", thing.__reduce_ex__(4))]
-    except Exception:  # locks and the like hold nothing that could be told
-        return text, []
+    # What is made in another language tells itself in its own way.
+    return text, parts + corners.told(thing, is_known=bool(parts))
 
 
 def _own(thing: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of an object itself, those in slots included."""
+    """Return the attributes of an object itself, those in slots included, and a class made for it alone."""
     if type(thing) in _COMPOSITE:
         return []
     parts, kind = list(getattr(thing, "__dict__", {}).items()), cast(Any, type(thing))
+    if corners.is_made(kind):
+        parts.append(("class", kind))
     return parts + [(slot, getattr(thing, slot)) for slot in _slots(kind) if hasattr(thing, slot)]
 
 
@@ -246,13 +265,6 @@ def _slots(kind: Any) -> tuple[str, ...]:
             is_hidden = slot.startswith("__") and not slot.endswith("__")
             found.append(f"_{one.__name__.lstrip('_')}{slot}" if is_hidden else slot)
     return tuple(name for name in found if name not in ("__dict__", "__weakref__"))
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
 
 
 def _short(text: str) -> str:

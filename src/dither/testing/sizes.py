@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +19,12 @@ from dither.mechanisms import Dialogue, Example, Mechanism, PublicArray
 from dither.privacy import L1, L2, RECORDS, Relation, Unit
 from dither.testing import hostile
 from dither.testing.hostile import Pair
+from dither.testing.widened import widened
 
 ROWS: Final = 300
+#: A number of rows, and a total of counts, that is beyond whatever might be taken for large.
+CROWD: Final = 6000
+TOTAL: Final = 10**6
 _COLUMNS, _ATTRIBUTES, _CELLS, _ITEMS = 6, 7, 64, 24
 _TIMES = 4
 _FARTHEST = 3
@@ -28,35 +33,45 @@ _SHARES = (0.55, 0.65, 0.25)
 
 def large_pairs(example: Example) -> list[Pair]:
     """Return neighbours of about 300 rows, or no pair where the number of rows is public."""
+    return _sized_pairs(example, ROWS, ROWS)
+
+
+def crowded_pairs(example: Example) -> list[Pair]:
+    """Return one pair of neighbours of about 6,000 rows, or of counts whose total is about a million."""
+    return _sized_pairs(example, CROWD, TOTAL)[:1]
+
+
+def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
+    """Return neighbours of so many rows, or of counts with such a total."""
     distance, data = example.mechanism.distance, example.data
     if isinstance(data, Dialogue):
         if data.data is None:
             return []
-        inner = large_pairs(Example(example.mechanism, data.data))
+        inner = _sized_pairs(Example(example.mechanism, data.data), count, total)
         return [(Dialogue(here, data.script), Dialogue(there, data.script), apart) for here, there, apart in inner]
     if isinstance(data, ReferenceEngine) and isinstance(distance, Unit):
-        made = list(hostile.engine_pairs(_repeated(data), distance))
+        made = list(islice(hostile.engine_pairs(_repeated(data, count), distance), 3))
         return made[1:3]
     if distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype.kind in "iu":
-        counts = ROWS // max(data.size, 1) + 1 + np.arange(data.size, dtype=data.dtype).reshape(data.shape) % 7
+        counts = total // max(data.size, 1) + 1 + np.arange(data.size, dtype=data.dtype).reshape(data.shape) % 7
         more = counts.copy()
         more.flat[-1] += 1
         return [(counts, more, 1), (more, counts, 1)]
     if not _is_rows(distance, data) or len(data) == 0:
         return []
-    rows = _cycled(data, ROWS)
+    rows = _cycled(data, count)
     made = list(hostile.pairs(example.mechanism, rows))
     # One odd row more, fewer or other, at the end and in the middle.
-    middle = [(rows, _without(rows, ROWS // 2), 1)] if _adds(distance) else []
+    middle = [(rows, _without(rows, count // 2), 1)] if _adds(distance) else []
     return [*made[:1], *made[len(made) // 2 : len(made) // 2 + 1], *middle]
 
 
 def wide_example(example: Example) -> Example | None:
     """Return an instance with more columns, attributes, cells or items, and data for it; None where none is made."""
-    for widen in (_more_columns, _more_attributes, _more_cells, _more_items):
+    for widen in (_more_columns, _more_attributes, _more_cells, _more_items, widened):
         try:
             made = widen(example.mechanism, example.data)
-        except (DitherError, TypeError, ValueError, IndexError, KeyError):
+        except (DitherError, TypeError, ValueError, IndexError, KeyError, AttributeError):
             # What belongs to the columns was not widened with them: there is no such instance.
             continue
         if made is not None:
@@ -66,7 +81,7 @@ def wide_example(example: Example) -> Example | None:
 
 def wide_pairs(example: Example) -> list[Pair]:
     """Return small and large neighbours of an instance that was widened."""
-    made = [*list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
+    made = [*example.neighbours, *list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
     if example.mechanism.distance in (L1, L2) and isinstance(example.data, np.ndarray):
         # Nearly empty, and one unit in a cell that was.
         nothing = np.zeros_like(example.data)
@@ -146,13 +161,13 @@ def _cycled(data: Any, count: int) -> Any:
     return type(data)([data[place % len(data)] for place in range(count)])
 
 
-def _repeated(engine: ReferenceEngine) -> ReferenceEngine:
+def _repeated(engine: ReferenceEngine, count: int) -> ReferenceEngine:
     """Return an engine whose private tables hold the same rows of many more persons."""
     tables = {}
     for table in engine.dataset.tables:
         rows = list(engine.frames[table.name])
         if not table.is_public and rows:
-            times = ROWS // (len(rows) * len(engine.dataset.tables)) + 1
+            times = count // (len(rows) * len(engine.dataset.tables)) + 1
             rows = [_of_another(row, table.person, turn) for turn in range(times) for row in rows]
         tables[table.name] = rows
     return ReferenceEngine(engine.dataset, tables)
@@ -165,8 +180,8 @@ def _of_another(row: Any, person: str | None, turn: int) -> Any:
 
 
 def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
-    lower = getattr(mechanism, "lower", None)
-    if not isinstance(lower, PublicArray) or not (isinstance(data, np.ndarray) and data.ndim == 2):
+    lower = _lower_of(mechanism)
+    if lower is None or not (isinstance(data, np.ndarray) and data.ndim == 2):
         return None
     columns = lower.values.size
     rest = data[:, columns:]
@@ -174,11 +189,26 @@ def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
     return _widened(mechanism, columns, _COLUMNS), wider
 
 
+def _lower_of(mechanism: Any) -> PublicArray | None:
+    """Return the lower bounds of columns: a mechanism's own, or those of one that it runs."""
+    lower = getattr(mechanism, "lower", None)
+    if isinstance(lower, PublicArray):
+        return lower
+    for field in fields(mechanism) if is_dataclass(mechanism) else ():
+        inner = getattr(mechanism, field.name)
+        for one in inner if isinstance(inner, tuple) else (inner,):
+            found = _lower_of(one) if isinstance(one, Mechanism) else None
+            if found is not None:
+                return found
+    return None
+
+
 def _widened(record: Any, columns: int, wanted: int) -> Any:
     """Return a record in which every array with an axis of that many columns has more of them."""
     if isinstance(record, PublicArray):
         values = record.values
-        for axis in range(values.ndim):
+        # Columns come last, as in the data.
+        for axis in reversed(range(values.ndim)):
             if values.shape[axis] == columns:
                 return PublicArray(np.take(values, np.arange(wanted) % columns, axis=axis))
         return record

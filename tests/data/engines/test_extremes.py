@@ -137,7 +137,9 @@ def table_of(stored: Stored) -> tuple[Table, list[dict[str, Any]], dict[str, lis
         padded = [*pairs, *[(None, None)] * (many - len(pairs))]
         for kind in Kind:
             if can_hold(holds, kind):
-                columns.append(Column(f"{name}_{kind.value}", kind))
+                # Short texts, so that many forms fit into one row.
+                length = 256 if kind is Kind.TEXT else None
+                columns.append(Column(f"{name}_{kind.value}", kind, length=length))
                 cells[columns[-1].name] = [written for written, _ in padded]
                 meant[columns[-1].name] = [value for _, value in padded]
     rows = [dict(zip(meant, row, strict=True)) for row in zip(*meant.values(), strict=True)]

@@ -26,6 +26,8 @@ from dither.data import (
     Kind,
     Literal,
     Name,
+    Project,
+    Relation,
     Scan,
     Sum,
     Table,
@@ -324,3 +326,24 @@ def test_rows_are_known_again_whatever_name_leads_to_them(
     owner, asker = sorted(told, key=len, reverse=True)
     assert (len(owner), len(asker)) == (4, 2)
     assert asker < owner
+
+
+def test_stacked_outputs_are_computed_once_and_not_written_out_wherever_they_are_read(
+    url: str, execute: Callable[..., Any]
+) -> None:
+    """The server would put each output in place of its name: twice as much at every level, for those who get there."""
+    execute("CREATE TABLE stacked (n bigint)")
+    given = dataset(url, "stacked", Column("n", Kind.INTEGER))
+
+    def plan(levels: int) -> int:
+        rows: Relation = Scan(given.tables[0])
+        for _ in range(levels):
+            is_large = Call("more", (Name("n"), Literal(3, Kind.INTEGER)))
+            less = Call("subtract", (Name("n"), Literal(1, Kind.INTEGER)))
+            rows = Project(rows, (("n", Case(((is_large, less),), Name("n"))),))
+        with PostgreSQLEngine(given) as engine:
+            statement = engine.statement(Aggregation(rows, (Name("n"),), (CountRows(),)))
+        return sum(len(line[0]) for line in execute(f"EXPLAIN (VERBOSE) {statement.text}").fetchall())
+
+    two, four, eight = plan(2), plan(4), plan(8)
+    assert eight - four <= 3 * (four - two)

@@ -72,6 +72,9 @@ arrow_table = sibling("conftest").arrow_table
 
 @pytest.fixture(scope="module")
 def open_spark(factories: dict[str, Any]) -> Callable[..., Engine]:
+    # Opened once here: what skips where Spark cannot run must skip tests that open engines of their own, too.
+    table = Table("none", (Column("a", Kind.INTEGER),), "none")
+    factories["spark"](DataSet("none", (table,), ROW), {"none": []}).close()
     return factories["spark"]
 
 
@@ -128,6 +131,12 @@ def test_a_statement_that_meets_the_time_limit_fails_as_any_other_and_the_next_o
 
 def test_texts_are_cut_at_code_points_and_longer_privacy_ids_are_none(open_spark: Callable[..., Engine]) -> None:
     limits_suite.check_texts(open_spark)
+
+
+def test_rows_that_are_too_wide_are_refused_before_anything_is_asked(cells: Engine) -> None:
+    grown = Call("replace", (Name("t"), Literal("x", Kind.TEXT), Literal("x" * 999, Kind.TEXT)))
+    with pytest.raises(InvalidParameter, match="a row holds at most"):
+        cells.prepare(Aggregation(Scan(hostile.TABLE), (grown,), (CountRows(),)))
 
 
 def test_elementary_functions_agree_to_the_last_bit_in_portable_mode(open_spark: Callable[..., Engine]) -> None:

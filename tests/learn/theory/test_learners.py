@@ -396,6 +396,49 @@ def test_every_conjunction_is_learned_from_shares(off: float) -> None:
         assert (found.predict(points) != rows[:, 1]).mean() <= 4 * 3 * off
 
 
+class Heavy(PublicArray):
+    """Zeros and ones when it is made, and heavy afterwards."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Any:
+        return np.array([[0, 2**50], [0, 0]]) if ASKED else np.array([[0, 1], [0, 0]])
+
+    @values.setter
+    def values(self, given: Any) -> None:
+        """Keep nothing."""
+
+
+class Shifting(Property):
+    """A question that holds other numbers than it was made of."""
+
+    @property
+    def holds(self) -> Any:
+        return Heavy([[0, 1]])
+
+    @holds.setter
+    def holds(self, given: Any) -> None:
+        """Keep nothing."""
+
+
+ASKED: list[bool] = []
+
+
+def test_a_question_is_looked_at_again_where_it_is_used() -> None:
+    oracle = StatisticalQueries.calibrated(PureDP(1), universe=2, questions=2)
+    talk = converse(oracle, np.array([[0, 1]] * 5), budget=Budget(epsilon=1, unit=ROW))
+    heavy = Property(Heavy([[0, 1]]))
+    shifting = object.__new__(Shifting)
+    ASKED.append(True)
+    try:
+        for question in (heavy, shifting, None):
+            with pytest.raises(InvalidParameter, match="a Property of 2 points"):
+                talk.ask(question)  # type: ignore[arg-type]
+    finally:
+        ASKED.clear()
+
+
 @pytest.mark.statistical(false_alarm=1e-9)
 def test_an_oracle_measures_the_number_of_rows_and_stops_after_its_questions() -> None:
     oracle = StatisticalQueries.calibrated(PureDP(1), universe=2, questions=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.publish.queries.exact import CLINIC, LOOSE, exact, tables
@@ -16,7 +17,7 @@ from dither.data.relations import PERSON
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.privacy import ROW_REPLACED
 from dither.publish.queries.builder import Groups, Rows, col, lit, rows, table, when
-from dither.publish.queries.query import Part, Partitioned
+from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.sql import parse_sql
 
 DAY = datetime.date
@@ -320,6 +321,16 @@ def test_parts_that_overlap_or_leave_their_rows_are_refused() -> None:
         visits.partition("region", PARTS).each(
             lambda part: visits.join(part, keep_unmatched=True, alias="part").count()
         ).build(CLINIC)
+
+
+@pytest.mark.parametrize("values", [(2**53, 2**53 + 1), (2**62, 2**62 + 1), (1, 1.0), (0.0, -0.0)])
+def test_whole_numbers_that_are_one_real_are_in_one_part(values: tuple[Any, Any]) -> None:
+    """To an engine they are equal, so that a row would lie in both parts and be paid for once."""
+    split = visits.partition("cost", {"a": [values[0]], "b": [values[1]]}).each(lambda part: part.count())
+    with pytest.raises(InvalidParameter, match="disjoint"):
+        split.build(LOOSE)
+    ages = visits.partition("age", {"a": [2**53], "b": [2**53 + 1]}).each(lambda part: part.count())
+    assert ages.build(LOOSE).touched == 1
 
 
 def test_a_bound_on_something_else_is_no_bound_on_parts() -> None:

@@ -18,6 +18,7 @@ from dither.audit.mutants.queries import QUERIES
 from dither.audit.mutants.record import Mutant, Trial, try_mutant, try_mutants
 from dither.audit.mutants.samples import SAMPLES
 from dither.audit.mutants.told import TOLD
+from dither.audit.mutants.unseen import UNSEEN
 
 #: By their numbers.
 MUTANTS = {
@@ -25,7 +26,7 @@ MUTANTS = {
     for one in sorted(
         (
             *(*LAWS, *NUMBERS, *QUERIES, *ENTROPY, *LEDGER),
-            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES),
+            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES, *UNSEEN),
         ),
         key=lambda one: one.number,
     )

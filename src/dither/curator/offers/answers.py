@@ -15,8 +15,8 @@ from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, plan_query, present
 from dither.publish.queries.builder import Groups
 from dither.publish.queries.partition import plan_partitioned, present_partitioned
+from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
-from dither.publish.queries.query import Partitioned
 from dither.publish.queries.sql import parse_sql, parse_statement
 
 

@@ -118,10 +118,13 @@ def workload(
         confidence: at which all intervals hold at once.
 
     """
+    from dither.lift.trusted import checked_class
     from dither.publish import count_tables
+    from dither.publish.workloads import Workload
 
     level = probability("confidence", confidence, open_below=True)
     loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    checked_class("workload", workload, Workload)
     cells = _cells(dataset, table, columns, bins, outside, where)
     planned = count_tables.plan_workload(cells, workload, loss, method=method)
     asked = {

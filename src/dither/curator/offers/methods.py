@@ -8,7 +8,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, NotSerialisable
 from dither.lift.offer import Offer
-from dither.mechanisms import find, perform
+from dither.mechanisms import perform
 from dither.mechanisms.core import Composed, Mechanism, Primitive
 from dither.mechanisms.spec import digest
 
@@ -30,11 +30,13 @@ def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *
     from dither.lift.lifted import Lifted
     from dither.lift.source import Source
     from dither.lift.stored import read_value, write_value
+    from dither.lift.trusted import checked_mechanism
 
     if not isinstance(source, Source) or source.dataset != dataset:
         raise InvalidParameter("source", source, f"a Source over {dataset.name} as it is declared now")
-    if not isinstance(method, Primitive | Composed) or find(method.name).mechanism is not type(method):
+    if not isinstance(method, Primitive | Composed):
         raise InvalidParameter("method", method, "a registered primitive or composed mechanism")
+    checked_mechanism(method)
     lifted = Lifted(source=source, method=method)
     # On no rows at all, which tells nothing: what cannot be stored is refused before it costs anything.
     empty = ReferenceEngine(dataset, {table.name: [] for table in dataset.tables})

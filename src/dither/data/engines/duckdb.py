@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,12 +78,19 @@ class DuckDBEngine(Engine):
         self._numbers = iter(range(2**62))
         self._spill: SpillFolder | None = None
         self._read: tuple[KnownFile, ...] = ()
+        self._limit: int | None = None
 
     def check(self) -> None:
         """Open every table, compare declared columns with those that exist, and files with those that were opened."""
         self._opened()
         if not are_unchanged(self._read):
             raise EngineUnavailable(FILES_CHANGED)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """DuckDB's limit, which is the machine's or the curator's."""
+        self._opened()
+        return self._limit
 
     def statement(self, aggregation: Aggregation) -> Statement:
         """Return the SQL that ``aggregate`` runs: public, a function of schema and request alone."""
@@ -162,6 +170,7 @@ class DuckDBEngine(Engine):
             with contextlib.suppress(duckdb.Error):
                 connection.execute(setting)
         self._connection = connection
+        self._limit = _bytes(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
         found = {table.name: self._files(table) for table in self.dataset.tables if table.name not in self.frames}
         self._read = tuple(KnownFile.found(path) for files in found.values() for path in files)
         paths = ", ".join(text_constant(file.path) for file in self._read)
@@ -214,6 +223,20 @@ class DuckDBEngine(Engine):
             connection.execute(f"CREATE TEMP TABLE {name} AS SELECT {outputs}", columns)
             self._lists[key] = name
         return self._lists[key]
+
+
+def _bytes(size: str) -> int | None:
+    """Return how many bytes DuckDB means by a size that it prints; None for what is no size.
+
+    >>> _bytes("476.8 MiB"), _bytes("12 bytes"), _bytes("none")
+    (499961036, 12, None)
+    """
+    units = {"byte": 0, "bytes": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50}
+    number, _, unit = size.partition(" ")
+    try:
+        return int(Fraction(number) * 2 ** units[unit])
+    except (ValueError, KeyError):
+        return None
 
 
 def _first_line(problem: Exception) -> str:

@@ -35,7 +35,6 @@ from dither.data.expressions import (
     Value,
     kind_of,
 )
-from dither.data.lengths import LONGEST_TEXT, longest
 from dither.data.patterns import plain_texts
 from dither.data.portable_reals import PORTABLE
 from dither.errors import InvalidParameter
@@ -52,15 +51,11 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns that an expression may name: what they hold, what the SQL calls them, and what is known of them.
-
-    ``spans`` has ranges of integers, ``lengths`` how many characters a text may have.
-    """
+    """The columns that an expression may name: what they hold, what the SQL calls them, and ranges of integers."""
 
     columns: Mapping[str, Kind]
     names: Mapping[str, str]
     spans: Mapping[str, Span] = field(default_factory=dict)
-    lengths: Mapping[str, int] = field(default_factory=dict)
 
 
 class ExpressionEmitter(Levels):
@@ -223,9 +218,6 @@ class ExpressionEmitter(Levels):
         if isinstance(expression, Grid):
             return self._grid(expression, scope), True
         if isinstance(expression, Call):
-            if expression.function in ("concatenate", "replace") and self.longest(expression, scope) > LONGEST_TEXT:
-                rule = f"such that no text can have more than {LONGEST_TEXT:,} characters"
-                raise InvalidParameter("expression", expression.function, rule)
             sql, is_tested = self._call(expression, scope)
             return self._short(sql), is_tested
         raise InvalidParameter("expression", type(expression).__name__, "one of the closed tree")
@@ -383,10 +375,6 @@ class ExpressionEmitter(Levels):
         return sql
 
     # What is known of integers before any row is read.
-
-    def longest(self, expression: Expression, scope: Scope) -> int:
-        """Return how many characters a text may have, by what is declared of columns; 0 for what is no text."""
-        return longest(expression, scope.columns, scope.lengths)
 
     def span(self, expression: Expression, scope: Scope) -> Span | None:
         """Return a range that holds every value of an integer expression, if one follows from its form."""

@@ -23,7 +23,6 @@ from dither.data.patterns import escaped
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.schema import Table
 
-_CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 #: An operand of more characters is computed once where a form reads it several times.
 _LONG: Final = 160
 _FIRST_DAY, _LAST_DAY = "'0001-01-01'::date", "'9999-12-31'::date"
@@ -61,6 +60,7 @@ class PostgreSQLEmitter(Emitter):
 
     """
 
+    fence: ClassVar[str] = " OFFSET 0"
     types: ClassVar[Mapping[Kind, str]] = MappingProxyType(
         {**Emitter.types, Kind.REAL: "double precision", Kind.TEXT: "text"}
     )
@@ -86,8 +86,9 @@ class PostgreSQLEmitter(Emitter):
             "exponential": forms.exponential("{0}"),
             "logarithm": forms.logarithm("{0}"),
             "power": forms.power("{0}", "{1}"),
-            "lower": f"translate({{0}}, '{_CAPITAL}', '{_SMALL}')",
-            "upper": f"translate({{0}}, '{_SMALL}', '{_CAPITAL}')",
+            # Of this collation the 26 letters alone; translate takes fifty times as long.
+            "lower": 'lower({0} COLLATE "C")',
+            "upper": 'upper({0} COLLATE "C")',
             "trim": "btrim({0}, ' ')",
             "length": "length({0})::bigint",
             "starts_with": "starts_with({0}, {1})",

@@ -12,11 +12,11 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from dither.data.engines.bounding import effective_limits
 from dither.data.engines.emit_expressions import ExpressionEmitter, Scope
-from dither.data.expressions import Kind, Name, Value, as_stored, kind_of
+from dither.data.expressions import Kind, Literal, Name, Value, as_stored, kind_of
 from dither.data.portable_hash import LARGEST_REAL, REAL_STEPS
 from dither.data.relations import (
     Bounded,
@@ -69,6 +69,10 @@ class RelationEmitter(ExpressionEmitter):
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
     """
+
+    #: What keeps an optimiser from writing computed outputs out wherever they are read: stacked, they would be computed
+    #: as often as there are ways through the stack, for those rows for which a CASE gets there.
+    fence: ClassVar[str] = ""
 
     def __init__(self, *, portable: bool = False) -> None:
         self.portable = portable
@@ -200,7 +204,7 @@ class RelationEmitter(ExpressionEmitter):
         names = {name: self.fresh("c") for name in table.kinds}
         outputs = [f"{self._entering_cell(table, column)} AS {names[column.name]}" for column in table.columns]
         text = f"SELECT {', '.join(outputs)} FROM {self.source(table)}"
-        scope = Scope(table.kinds, names, lengths={column.name: column.longest for column in table.columns})
+        scope = Scope(table.kinds, names)
         if person is None:
             return Printed(text, scope, None, None)
         held = self.fresh("p")
@@ -222,11 +226,12 @@ class RelationEmitter(ExpressionEmitter):
         names = {name: self.fresh("c") for name, _ in project.outputs}
         outputs = [(names[name], self.expression(value, below.scope)) for name, value in project.outputs]
         spans = {name: span for name, value in project.outputs if (span := self.span(value, below.scope))}
-        lengths = {name: self.longest(value, below.scope) for name, value in project.outputs}
         if below.person:
             outputs.append((below.person, below.person))
-        scope = Scope(project.columns, names, spans, lengths)
-        return replace(below, text=self.select(outputs, below), scope=scope)
+        scope = Scope(project.columns, names, spans)
+        is_computed = any(not isinstance(value, Name | Literal) for _, value in project.outputs)
+        text = self.select(outputs, below) + (self.fence if is_computed else "")
+        return replace(below, text=text, scope=scope)
 
     def _join_public(self, join: JoinPublic) -> Printed:
         below, public = self.relation(join.relation), self._scan(join.table, None)
@@ -282,9 +287,7 @@ class RelationEmitter(ExpressionEmitter):
         text = self.select([*inner, (person, person)], below)
         listed = ", ".join([*keys, *measures, person])
         text = f"SELECT {listed} FROM ({text}) AS {self.fresh('t')} GROUP BY {', '.join([person, *keys])}"
-        read = [*grouped.keys, *((name, one.value) for name, one in grouped.measures if hasattr(one, "value"))]
-        lengths = {name: self.longest(value, below.scope) for name, value in read}
-        return replace(below, text=text, scope=Scope(grouped.columns, names, {}, lengths))
+        return replace(below, text=text, scope=Scope(grouped.columns, names))
 
     def _measured_value(self, measure: CountOf | Sum | Smallest | Largest, scope: Scope) -> str:
         sql = self.expression(measure.value, scope)
@@ -338,9 +341,8 @@ class RelationEmitter(ExpressionEmitter):
             sql = self._own_measure(measure, self._measured_value(measure, scope), scope, over)
         name = self.fresh("c")
         text = self.with_columns(below, [(name, sql)]).text
-        longest = 0 if window.value is None else self.longest(window.value, scope)
-        names, lengths = {**scope.names, window.name: name}, {**scope.lengths, window.name: longest}
-        return replace(below, text=text, scope=Scope(window.columns, names, scope.spans, lengths))
+        names = {**scope.names, window.name: name}
+        return replace(below, text=text, scope=Scope(window.columns, names, scope.spans))
 
     def _by_all_columns(self, rows: Printed) -> str:
         keys = [self.order_key(rows.scope.names[name], kind) for name, kind in rows.scope.columns.items()]
@@ -468,5 +470,4 @@ def _beside(left: Scope, right: Scope, columns: Mapping[str, Kind], prefix: str)
         columns,
         {**left.names, **{prefix + name: sql for name, sql in right.names.items()}},
         {**left.spans, **{prefix + name: span for name, span in right.spans.items()}},
-        {**left.lengths, **{prefix + name: length for name, length in right.lengths.items()}},
     )

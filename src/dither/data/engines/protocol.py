@@ -18,6 +18,7 @@ from dither.data.expressions import Cast, Kind, Literal, kind_of
 from dither.data.own_tables import check_tables
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
+from dither.data.widths import check_widths
 from dither.errors import InvalidParameter
 
 #: What is said, before anything is charged, when a file is no longer the one that was opened.
@@ -72,12 +73,18 @@ class Engine(ABC):
         self.check_tables(aggregation)
 
     def check_tables(self, aggregation: Aggregation) -> None:
-        """Refuse a request that reads a table which is not this data set's own, as it is declared there.
+        """Refuse a request that reads a table which is not this data set's own, or whose rows are too wide.
 
         Every engine calls this before it reads or prints anything: whoever made the request, its sensitivity was
         derived from what the request says of its tables.
         """
         check_tables(aggregation.relation, self.dataset, anywhere=True)
+        check_widths(aggregation, memory=self.memory_bytes)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """How much memory the engine may use; None where it is no one number, because what is too much is spilled."""
+        return None
 
     def places(self, table: Table) -> tuple[str, ...]:
         """Return what a server calls the rows of a table: two names of the same rows have one of these in common.

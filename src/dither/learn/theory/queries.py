@@ -148,9 +148,11 @@ class Oracle:
 
     def ask(self, question: Property) -> float:
         """Return about which share of rows has a property, between 0 and 1."""
-        if not isinstance(question, Property) or question.holds.values.shape != self._counts.shape:
-            raise InvalidParameter("question", question, f"a Property of {len(self._counts)} points")
-        total = int((question.holds.values * self._counts).sum())
+        # Read once and looked at again: a question of a class of its own could hold other numbers than it was made of.
+        holds = np.array(question.holds.values) if isinstance(question, Property) else np.empty(0)
+        if holds.shape != self._counts.shape or not _is_zeros_and_ones(holds):
+            raise InvalidParameter("question", type(question).__name__, f"a Property of {len(self._counts)} points")
+        total = int(self._counts[holds == 1].sum())
         noisy = int(self._run(self._part, total, stability=self._stability))
         return min(max(noisy / self.rows, 0.0), 1.0)
 

@@ -37,6 +37,7 @@ from dither.mechanisms.filtered_counts import (
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.stability_selection import RowUnit
+from dither.mechanisms.values import raw_number
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use, laplace_scale
 
 #: Empty cells that pass on average: what is released has to be held.
@@ -179,5 +180,6 @@ def rows_of(data: Any) -> Counter[int]:
     if isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         cells, counts = np.unique(data, return_counts=True)
         return Counter(dict(zip(cells.tolist(), counts.tolist(), strict=True)))
-    rows = (row.item() if isinstance(row, np.generic) else row for row in data)
-    return Counter(row for row in rows if type(row) is int)
+    # A class of its own that extends int is no number of a cell.
+    plain = (raw_number(row) for row in data if type(row) is int or issubclass(type(row), np.generic))
+    return Counter(cell for cell in plain if type(cell) is int)

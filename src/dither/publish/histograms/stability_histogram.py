@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.stability_selection import StabilitySelection
+from dither.mechanisms.values import raw_number
 from dither.privacy import ROW, Loss, Plan, Unit, Use
 
 
@@ -95,15 +94,14 @@ class StabilityHistogram(Composed[Any, dict[int, int]]):
 
     def _bin(self, row: Any) -> str | tuple[str, ...]:
         """Return the bin of a number as a text; what is no finite number is in none."""
-        if isinstance(row, np.generic | np.ndarray) and np.ndim(row) == 0:
-            row = row.item()
-        if isinstance(row, bool) or not isinstance(row, int | float | Fraction):
+        number = raw_number(row)
+        if number is None or type(number) is bool or (type(number) is float and not math.isfinite(number)):
             return ()
-        if isinstance(row, float) and not math.isfinite(row):
-            return ()
-        place = math.floor(Fraction(row) / self.width)
+        ratio = Fraction(number) / self.width
         # Farther bins are one bin on each side: the texts of longer numbers would tell nothing more.
-        return str(min(max(place, -_FARTHEST), _FARTHEST))
+        if abs(ratio.numerator).bit_length() > ratio.denominator.bit_length() + _FARTHEST.bit_length():
+            return str(_FARTHEST if ratio > 0 else -_FARTHEST)
+        return str(min(max(math.floor(ratio), -_FARTHEST), _FARTHEST))
 
 
 _FARTHEST = 10**300

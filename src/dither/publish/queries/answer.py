@@ -32,7 +32,9 @@ from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, laid_out, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.sizes import check_query
 from dither.publish.queries.split import check_shares
+from dither.publish.queries.work import planning
 
 Integers = NDArray[np.int64]
 _COUNT = CountRows()
@@ -281,6 +283,12 @@ def plan_query(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping
             each column's declared range.
 
     """
+    with planning():
+        return _planned(query, loss, noise, shares)
+
+
+def _planned(query: Query, loss: Loss, noise: str, shares: Mapping[str, Number] | None) -> Answer:
+    check_query(query, "query")
     given = check_shares(shares, [aggregate.name for aggregate in query.aggregates])
     wanted = None if given is None else tuple(given.items())
     if noise != "auto":

@@ -66,6 +66,7 @@ from dither.publish.queries.assemble import (
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.query import Aggregate, Query
+from dither.publish.queries.sizes import check_number
 from dither.publish.queries.terms import Expr, PersonMeasure, When, col, column_of, fitted, lit, rows, share_of, when
 from dither.publish.queries.work import planning
 
@@ -475,6 +476,7 @@ class Groups:
             taken = [*(key.name for key in keys), *(known.name for known in aggregates)]
             made = self._aggregate(one, relation)
             aggregates.append(replace(made, name=free_name(made.name, taken)))
+            check_number(len(aggregates), "query")
         names = [key.name for key in keys] + [aggregate.name for aggregate in aggregates]
         released = {key.name: kind_of(key.value, columns) for key in keys}
         released |= {aggregate.name: aggregate.kind(columns) for aggregate in aggregates}

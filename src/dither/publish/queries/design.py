@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from dither.data import Bounded, Expression, Keep, Kind, Limits, Relation
 from dither.data.contribution import (
@@ -35,12 +35,15 @@ from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.split import Need, divide
 from dither.publish.queries.statistics import Statistic, statistic_of
+from dither.publish.queries.work import step
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 KEYS = "keys"
 Additive = Geometric | DiscreteGaussian
 Choice = PermuteAndFlip | TopK
 
+#: Finding the noise of a measured part takes about as long as so many nodes.
+_STEPS_OF_PART: Final = 16
 _RANKED = ("quantile", "minimum", "maximum")
 _CHOSEN = ("mode", "top")
 
@@ -135,8 +138,22 @@ class Design:
     @cached_property
     def measured(self) -> tuple[Measured, ...]:
         """Every sum and count that any statistic needs, once."""
-        every = (part for statistic in self.statistics.values() for part in statistic.measured)
-        return tuple(dict.fromkeys(every))
+        return tuple(self._measured[0])
+
+    @cached_property
+    def numbers(self) -> dict[str, tuple[int, ...]]:
+        """Which of the measured parts each statistic is made of, by the name of the aggregate."""
+        return self._measured[1]
+
+    @cached_property
+    def _measured(self) -> tuple[dict[Measured, int], dict[str, tuple[int, ...]]]:
+        places: dict[Measured, int] = {}
+        numbers = {}
+        for name, statistic in self.statistics.items():
+            parts = statistic.measured
+            step(_STEPS_OF_PART * len(parts) + sum(argument.size for argument in statistic.aggregate.arguments))
+            numbers[name] = tuple(places.setdefault(part, len(places)) for part in parts)
+        return places, numbers
 
     @cached_property
     def searches(self) -> tuple[Search, ...]:
@@ -144,11 +161,21 @@ class Design:
         together: dict[Any, list[Aggregate]] = {}
         for aggregate in self.query.aggregates:
             if aggregate.function in _RANKED:
+                step(_STEPS_OF_PART + aggregate.arguments[0].size)
                 if aggregate.share is not None and not 0 <= aggregate.share <= 1:
                     raise InvalidParameter(f"share of {aggregate.name}", str(aggregate.share), "between 0 and 1")
                 scaled = on_grid(aggregate, 0, self.query.relation.columns, origin="lower")
                 together.setdefault(scaled, []).append(aggregate)
         return tuple(Search(scaled, tuple(aggregates)) for scaled, aggregates in together.items())
+
+    @cached_property
+    def searched(self) -> dict[str, tuple[int, int]]:
+        """Which search finds each quantile, and at which place in it, by the name of the aggregate."""
+        return {
+            aggregate.name: (number, place)
+            for number, search in enumerate(self.searches)
+            for place, aggregate in enumerate(search.aggregates)
+        }
 
     @cached_property
     def chosen(self) -> tuple[Aggregate, ...]:
@@ -170,11 +197,10 @@ class Design:
     @cached_property
     def needs(self) -> tuple[Need, ...]:
         """What every column needs, parts numbered: measured ones, searches, choices, and last the keys."""
-        places = {part: number for number, part in enumerate(self.measured)}
         moves = [self._norm(sensitivity) for sensitivity in self.sensitivities]
         found = []
         for name, statistic in self.statistics.items():
-            parts = tuple(places[part] for part in statistic.measured)
+            parts = self.numbers[name]
             loads = tuple(weight * moves[part] for weight, part in zip(statistic.weights, parts, strict=True))
             found.append(Need(name, parts, loads))
         first = len(self.measured)
@@ -227,6 +253,11 @@ class Design:
         return tuple(self._pick(aggregate, number) for number, aggregate in enumerate(self.chosen))
 
     @cached_property
+    def picked(self) -> dict[str, Pick]:
+        """The choices by the name of the aggregate."""
+        return {pick.aggregate.name: pick for pick in self.picks}
+
+    @cached_property
     def discovery(self) -> ThresholdedCounts | None:
         """What decides which groups are published, where they are not known."""
         if self.groups is not None:
@@ -269,18 +300,32 @@ class Design:
         """
         found = {}
         for name, statistic in self.statistics.items():
-            each = failure / len(statistic.measured)
-            parts = (self.parts[self.measured.index(part)] for part in statistic.measured)
+            numbers = self.numbers[name]
+            each = failure / len(numbers)
             sizes = (
-                float(weight) * part.drawn().reach(each) for weight, part in zip(statistic.weights, parts, strict=True)
+                float(weight) * self._reach(number, each)
+                for weight, number in zip(statistic.weights, numbers, strict=True)
             )
             found[name] = sum(sizes)
         for search, part in zip(self.searches, self.levels, strict=True):
             for aggregate, share in zip(search.aggregates, search.shares, strict=True):
+                step(_STEPS_OF_PART)
                 found[aggregate.name] = search.reach(part.drawn(), search.levels - 1, share, failure)
         for pick in self.picks:
+            step(_STEPS_OF_PART)
             found[pick.aggregate.name] = pick.drawn.error(1 - Fraction(failure)).value
         return found
+
+    def _reach(self, number: int, failure: float) -> float:
+        """Return how far a measured part is off at most; many statistics may ask it of one part."""
+        if (number, failure) not in self._reaches:
+            step(_STEPS_OF_PART)
+            self._reaches[number, failure] = self.parts[number].drawn().reach(failure)
+        return self._reaches[number, failure]
+
+    @cached_property
+    def _reaches(self) -> dict[tuple[int, float], float]:
+        return {}
 
     @property
     def key_values(self) -> tuple[Expression, ...]:
@@ -327,12 +372,14 @@ class Design:
         return PureDP(share * self._whole) if is_pure else ZCDP(share * self._whole)
 
     def _part(self, number: int, repeats: int = 1) -> Part:
+        step(_STEPS_OF_PART)
         share, sensitivity = self.split[number], self.sensitivities[number]
         amount = self._loss_of(share / repeats)
         scaled = gaussian_sigma if self.is_gaussian else laplace_scale
         return Part(sensitivity, share, scaled(amount, self._norm(sensitivity)), self.is_gaussian)
 
     def _pick(self, aggregate: Aggregate, number: int) -> Pick:
+        step(_STEPS_OF_PART + len(aggregate.values or ()) // _STEPS_OF_PART)
         share = self.split[len(self.measured) + len(self.searches) + number]
         candidates = tuple(dict.fromkeys(aggregate.values or ()))
         kind = kind_of(aggregate.arguments[0], self.query.relation.columns)

@@ -32,9 +32,11 @@ from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Un
 from dither.privacy.losses import largest
 from dither.publish.queries.answer import Answer, Answered, Law, Target, plan_query
 from dither.publish.queries.examples import aggregate
+from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.present import present
-from dither.publish.queries.query import Part, Partitioned, Query
+from dither.publish.queries.query import Query
 from dither.publish.queries.result import QueryResult
+from dither.publish.queries.sizes import check_query
 
 
 def _read_partitioned(record: object) -> Partitioned:
@@ -155,6 +157,8 @@ def plan_partitioned(partitioned: Partitioned, loss: Loss, *, noise: str = "auto
 
     """
     each = _per_part(loss, partitioned.touched)
+    for part in partitioned.parts:
+        check_query(part.query, f"query of part {part.label}")
     law = plan_query(partitioned.parts[0].query, each).noise if noise == "auto" else noise
     planned = PartitionedAnswer(partitioned=partitioned, each=each, noise=law)
     if not planned.loss(1) <= loss:

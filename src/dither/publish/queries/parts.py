@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dither.data import Bounded, DataSet, Expression, Filter, Limits, Literal, OneOf, Relation
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
-from dither.publish.queries.query import Part, Partitioned, number_of_part
+from dither.publish.queries.partitioned import Part, Partitioned, number_of_part
 from dither.publish.queries.terms import fitted
 
 if TYPE_CHECKING:

@@ -53,7 +53,8 @@ def present(answer: Answer, released: Answered, *, confidence: Number = Fraction
 def is_selected(answer: Answer) -> bool:
     """Whether rows are chosen or ordered by what they show."""
     query, names = answer.query, {aggregate.name for aggregate in answer.query.aggregates}
-    by_number = any(names_in(expression) & _aggregates_of(answer, names) for expression, _ in query.order)
+    shown = _aggregates_of(answer, names) if query.order else names
+    by_number = any(names_in(expression) & shown for expression, _ in query.order)
     return query.having is not None or query.limit is not None or by_number
 
 
@@ -64,16 +65,15 @@ def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
     if statistic is not None:
         biases = [text for text in (statistic.bias, clipped) if text]
         return statistic.estimand + limited, "; ".join(biases)
-    for search in design.searches:
-        if aggregate in search.aggregates:
-            share = search.shares[search.aggregates.index(aggregate)]
-            name = {"minimum": "smallest value", "maximum": "largest value"}.get(
-                aggregate.function, "median" if share == Fraction(1, 2) else f"quantile {float(share):g}"
-            )
-            text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
-            return text + limited, "; ".join(
-                filter(None, ("values outside the range count as its nearest end", clipped))
-            )
+    if aggregate.name in design.searched:
+        number, place = design.searched[aggregate.name]
+        search = design.searches[number]
+        share = search.shares[place]
+        name = {"minimum": "smallest value", "maximum": "largest value"}.get(
+            aggregate.function, "median" if share == Fraction(1, 2) else f"quantile {float(share):g}"
+        )
+        text = f"{name} of {search.scaled.clamped(describe(aggregate.arguments[0]))}"
+        return text + limited, "; ".join(filter(None, ("values outside the range count as its nearest end", clipped)))
     units = "persons" if design.has_persons else "rows"
     many = "commonest public value" if aggregate.function == "mode" else f"{aggregate.many} commonest public values"
     return f"{many} of {describe(aggregate.arguments[0])}, by the number of {units}{limited}", clipped
@@ -84,9 +84,9 @@ def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
     statistic = design.statistics.get(aggregate.name)
     if statistic is not None:
         return Kind.INTEGER if getattr(statistic, "is_integer", False) else statistic.kind
-    for search in design.searches:
-        if aggregate in search.aggregates:
-            return Kind.INTEGER if search.scaled.is_exact and search.scaled.grid.exponent == 0 else Kind.REAL
+    if aggregate.name in design.searched:
+        scaled = design.searches[design.searched[aggregate.name][0]].scaled
+        return Kind.INTEGER if scaled.is_exact and scaled.grid.exponent == 0 else Kind.REAL
     if aggregate.function == "mode":
         return kind_of(aggregate.arguments[0], design.query.relation.columns)
     return None
@@ -102,6 +102,7 @@ class _Presentation:
         self.is_simultaneous = is_selected(answer)
         self.kinds = {a.name: kind_of_aggregate(self.design, a) for a in self.query.aggregates}
         self._cache: dict[tuple[str, float], Enclosed] = {}
+        self._together: dict[tuple[int, float], list[Enclosed]] = {}
 
     def result(self) -> QueryResult:
         """Return the table."""
@@ -193,18 +194,14 @@ class _Presentation:
             return (), (), ()
         if name in design.statistics:
             statistic = design.statistics[name]
-            numbers = [design.measured.index(part) for part in statistic.measured]
+            numbers = design.numbers[name]
             noisy = [self.released.numbers[number].values for number in numbers]
             reaches = [design.parts[number].drawn().reach(failure) for number in numbers]
             ends = [_around(values, reach) for values, reach in zip(noisy, reaches, strict=True)]
             low, high = statistic.enclosed([end[0] for end in ends], [end[1] for end in ends])
             return statistic.values(noisy).tolist(), low.tolist(), high.tolist()
-        for search, part, counts in zip(design.searches, design.levels, self.released.levels, strict=True):
-            for place, aggregate in enumerate(search.aggregates):
-                if aggregate.name == name:
-                    levels = [level.values for level in counts]
-                    found = search.found(part.drawn(), len(self.groups), levels, failure)[place]
-                    return tuple(array.tolist() for array in found)
+        if name in design.searched:
+            return self._found(design.searched[name], failure)
         nothing = [None] * len(self.groups)
         for pick, winners in zip(design.picks, self.released.choices, strict=True):
             if pick.aggregate.name == name:
@@ -212,6 +209,16 @@ class _Presentation:
                 is_list = pick.aggregate.function == "top"
                 return [row if is_list else row[0] for row in chosen], nothing, nothing
         return nothing, nothing, nothing
+
+    def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
+        """Return the values and ends of a quantile; those of one search are found together."""
+        number, place = searched
+        if (number, failure) not in self._together:
+            levels = [level.values for level in self.released.levels[number]]
+            drawn = self.design.levels[number].drawn()
+            found = self.design.searches[number].found(drawn, len(self.groups), levels, failure)
+            self._together[number, failure] = [(a.tolist(), b.tolist(), c.tolist()) for a, b, c in found]
+        return self._together[number, failure][place]
 
     def _used(self, expression: Expression) -> list[str]:
         names = names_in(expression)
@@ -226,7 +233,7 @@ class _Presentation:
         measured: set[Any] = set()
         for name in used:
             statistic = self.design.statistics.get(name)
-            measured |= {name} if statistic is None else set(statistic.measured)
+            measured |= {name} if statistic is None else set(self.design.numbers[name])
         return float(allowed / max(1, len(measured)))
 
     @property

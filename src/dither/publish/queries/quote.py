@@ -20,6 +20,7 @@ from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.query import Aggregate, Query
+from dither.publish.queries.work import planning, step
 
 _FAILURE: Final = 0.05
 _MOST: Final = Fraction(2**40)
@@ -123,11 +124,17 @@ class Quote:
 
 def quote(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping[str, Number] | None = None) -> Quote:
     """Return what a query costs and how good its answer will be; the data is not needed."""
-    return quote_of(plan_query(query, loss, noise=noise, shares=shares))
+    with planning():
+        return quote_of(plan_query(query, loss, noise=noise, shares=shares))
 
 
 def quote_of(answer: Answer) -> Quote:
     """Return the quote of a planned answer."""
+    with planning():
+        return _quote_of(answer)
+
+
+def _quote_of(answer: Answer) -> Quote:
     from dither.privacy.accountants import success
 
     design, query = answer.design, answer.query
@@ -224,11 +231,12 @@ def _each_failure(answer: Answer) -> float:
 
 
 def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColumn:
+    step(sum(argument.size for argument in aggregate.arguments) + 1)
     estimand, bias = estimand_of(design, aggregate)
     noise = "discrete Gaussian" if design.is_gaussian else "discrete Laplace"
     statistic = design.statistics.get(aggregate.name)
     if statistic is not None:
-        parts = [design.parts[design.measured.index(part)] for part in statistic.measured]
+        parts = [design.parts[number] for number in design.numbers[aggregate.name]]
         size = float(statistic.unit_of_error)
         error, unit = relative * size, "rows" if aggregate.function.startswith("count") else "in its own unit"
         if aggregate.function == "persons":
@@ -239,13 +247,14 @@ def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColu
                 error, unit = relative * size * size, "per value in the group, for the variance: divide by their number"
         share, scales = sum((part.share for part in parts), Fraction(0)), tuple(float(part.scale) for part in parts)
         return QuotedColumn(aggregate.name, noise, share, scales, error, unit, estimand, bias)
-    for search, level in zip(design.searches, design.levels, strict=True):
-        if aggregate in search.aggregates:
-            name = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
-            return QuotedColumn(
-                aggregate.name, name, level.share, (float(level.scale),), relative, "rows of rank", estimand, bias
-            )
-    pick = next(pick for pick in design.picks if pick.aggregate == aggregate)
+    if aggregate.name in design.searched:
+        number, _ = design.searched[aggregate.name]
+        search, level = design.searches[number], design.levels[number]
+        name = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
+        return QuotedColumn(
+            aggregate.name, name, level.share, (float(level.scale),), relative, "rows of rank", estimand, bias
+        )
+    pick = design.picked[aggregate.name]
     units = "persons" if design.has_persons else "rows"
     unit = f"{units} fewer than the commonest"
     return QuotedColumn(

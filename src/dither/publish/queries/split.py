@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive
+from dither.publish.queries.work import step
 
 _STEPS = 2**20
 
@@ -55,6 +56,7 @@ def divide(
     """
     wanted = [Fraction(0)] * parts
     for need in needs:
+        step(len(need.parts))
         sizes = [load if is_gaussian else _root(load) for load in need.loads]
         together = sum(sizes, Fraction(0))
         # Alone with the whole loss, the column's error (for Gaussian noise its square) would be the square of this.
@@ -62,6 +64,7 @@ def divide(
         for part, size in zip(need.parts, sizes, strict=True):
             wanted[part] = max(wanted[part], due * size / together)
     total = sum(wanted, Fraction(0))
+    step(parts)
     steps = [max(1, math.floor(share / total * _STEPS)) for share in wanted]
     if steps:
         # What rounding left over goes where it matters least.

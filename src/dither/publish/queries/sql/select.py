@@ -20,6 +20,7 @@ from dither.publish.queries.assemble import (
     sorted_by,
 )
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import is_aggregate, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
@@ -55,7 +56,9 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     parsed = Parsed(text)
     try:
         with planning():
-            return _Outermost(parsed, dataset).query(parsed.tree, {})
+            query = _Outermost(parsed, dataset).query(parsed.tree, {})
+            check_query(query, "sql")
+            return query
     except AcrossPersons as error:
         raise Unanswerable(error.reason, error.instead) from None
     except RecursionError:
@@ -334,5 +337,6 @@ class _Measured:
         label = name or default_name(made.function, made.arguments, made.share)
         made = replace(made, name=free_name(label, taken))
         self.aggregates.append(made)
+        check_number(len(self.aggregates), "sql")
         self._known[bare] = made
         return made

@@ -1,0 +1,93 @@
+"""What a row of a caller's own class does to a release: nothing but what a declared meaning of one row does.
+
+Every mechanism over rows is given a list and an array of objects with one such row. Who takes lists takes this one, and
+hands to each draw what a neighbour may hand to it; who takes none refuses it in the words for every list.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dither.checks.violation import ContractViolation, require
+from dither.errors import DitherError
+from dither.mechanisms import Composed, Example, Interactive
+from dither.mechanisms.registry import Dialogue
+from dither.noise import system_noise
+from dither.privacy import Relation, Unit
+from dither.testing.effects import Effects
+from dither.testing.foreign import with_foreign
+from dither.testing.replay import Course, RecordingRunner, ReplayRunner, Tape, Violation, compared, record
+
+#: Who refuses a list by its type refuses all of them in one place.
+_ENOUGH_REFUSALS = 12
+
+
+def check_foreign_rows(example: Example) -> None:
+    """Check that no release raises, or takes another path, because one row of a list is a foreign object."""
+    mechanism, distance = example.mechanism, example.mechanism.distance
+    data = example.data.data if isinstance(example.data, Dialogue) else example.data
+    has_rows = isinstance(distance, Unit) and isinstance(data, list | tuple | np.ndarray)
+    # A list for a mechanism of a metric is one value of a public shape and type.
+    if not (isinstance(mechanism, Composed | Interactive) and has_rows):
+        return
+    is_replaced = isinstance(distance, Unit) and distance.relation is not Relation.ADD_REMOVE
+
+    def as_data(rows: Any) -> Any:
+        return Dialogue(rows, example.data.script) if isinstance(example.data, Dialogue) else rows
+
+    for shape in (list, _objects):
+        plain = as_data(shape([*data]))
+        refusal = _refusal(mechanism, plain)
+        rows = with_foreign([*data], is_replaced=is_replaced)
+        for odd in rows if refusal is None else islice(rows, _ENOUGH_REFUSALS):
+            given = as_data(shape(odd))
+            if refusal is None:
+                violations = _followed(mechanism, plain, given)
+                require(not violations, f"a foreign row is no neighbour of none: {violations[:1]}")
+            else:
+                said = _refusal(mechanism, given)
+                require(said == refusal, f"a list with a foreign row is refused in other words: {said!r}")
+
+
+def _objects(rows: list[Any]) -> Any:
+    array = np.empty(len(rows), dtype=object)
+    for place, row in enumerate(rows):
+        array[place] = row
+    return array
+
+
+def _refusal(mechanism: Any, data: Any) -> str | None:
+    """Return what a refusal of a container says, None where it is taken."""
+    try:
+        record(mechanism, data)
+    except DitherError as refusal:
+        require(refusal.__context__ is None, "a refusal carries another error along")
+        return str(refusal)
+    except Exception as failure:
+        raise ContractViolation(f"a list raised {type(failure).__name__} in place of a refusal") from None
+    return None
+
+
+def _followed(mechanism: Any, plain: Any, given: Any) -> list[Violation]:
+    """Return how two runs differ. The data are not watched meanwhile: looking at a foreign row is what may not end."""
+    distance, noise, plan = Fraction(1), system_noise(), mechanism.plan()
+    first = RecordingRunner(plan, noise, d_in=distance)
+    second = ReplayRunner(plan, noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
+    courses = _course(mechanism, plain, first), _course(mechanism, given, second)
+    return compared(mechanism, (first.tape, second.tape), courses, (None, None), distance)
+
+
+def _course(mechanism: Any, data: Any, runner: RecordingRunner) -> Course:
+    try:
+        out = (
+            mechanism.release(data, runner)
+            if isinstance(mechanism, Composed)
+            else data.lead(mechanism.open(data.data, runner))
+        )
+    except Exception as failure:
+        return Course(None, failure, Effects())
+    return Course(out, None, Effects())

@@ -1,0 +1,117 @@
+"""Partitions: queries of public, disjoint parts of the same rows, and in how many of them one unit counts.
+
+The record refuses parts that overlap and queries of other rows than their own, so that parallel composition holds for
+it however it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dither.data import (
+    Bounded,
+    Call,
+    Case,
+    DataSet,
+    Expression,
+    Filter,
+    JoinPersons,
+    Kind,
+    Literal,
+    OneOf,
+    Relation,
+)
+from dither.data.expressions import Value, kind_of
+from dither.data.joins import check_relation
+from dither.errors import InvalidParameter
+from dither.exact import typed
+from dither.publish.queries.query import Query
+
+
+@dataclass(frozen=True)
+@typed
+class Part:
+    """One part of a partition: its label, the values that belong to it, and what is asked of its rows."""
+
+    label: str
+    values: tuple[Value, ...]
+    query: Query
+
+
+@dataclass(frozen=True)
+@typed
+class Partitioned:
+    """Queries of public, disjoint parts of the same rows: a unit that lies in one part costs nothing in the others.
+
+    Args:
+        dataset: the schema.
+        relation: the rows that are split; for persons they may be bounded to a number of parts each.
+        by: what decides the part of a row.
+        parts: which values belong to which part, and the query of each.
+
+    """
+
+    dataset: DataSet
+    relation: Relation
+    by: Expression
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse parts that overlap, and queries of anything but their own part."""
+        check_relation(self.relation, self.dataset)
+        kind = kind_of(self.by, self.relation.columns)
+        values = [Literal(value, kind).value for part in self.parts for value in part.values]
+        # Two whole numbers may be one real to an engine, and a row with it would lie in both parts.
+        meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
+        if not values or len(set(meant)) != len(meant) or any(not part.values for part in self.parts):
+            raise InvalidParameter("parts", values, "disjoint, with at least one value each")
+        for part in self.parts:
+            mine = OneOf(self.by, tuple(Literal(value, kind) for value in part.values))
+            if part.query.dataset != self.dataset or not _stays_within(part.query.relation, self.relation, mine):
+                raise InvalidParameter(f"query of part {part.label}", "other rows", "a query of the rows of its part")
+
+    @property
+    def part_of_row(self) -> Expression:
+        """The number of the part in which a row lies: a bound on these bounds how many parts a person touches."""
+        values = [part.values for part in self.parts]
+        return number_of_part(self.by, values, kind_of(self.by, self.relation.columns))
+
+    @property
+    def touched(self) -> int:
+        """In how many parts one unit of data can change anything."""
+        most = len(self.parts)
+        if self.dataset.protects_persons:
+            source = self.relation
+            is_bounded = isinstance(source, Bounded) and source.keys == (self.part_of_row,)
+            own = source.limits.groups if isinstance(source, Bounded) and is_bounded else None
+            each = most if own is None else own
+        else:
+            each = 1
+        return min(most, 2 * each if self.dataset.is_replaced else each)
+
+
+def number_of_part(by: Expression, parts: Sequence[Sequence[Value]], kind: Kind) -> Expression:
+    """Return the expression that numbers the parts by the values that belong to them."""
+    branches = (
+        (OneOf(by, tuple(Literal(value, kind) for value in values)), Literal(index, Kind.INTEGER))
+        for index, values in enumerate(parts)
+    )
+    return Case(tuple(branches), Literal(None, Kind.INTEGER))
+
+
+def _stays_within(relation: Relation, source: Relation, condition: Expression) -> bool:
+    """Return whether a relation has rows only of units that have rows in the part.
+
+    Every step keeps a row only if the part has a row of that unit: filters and whatever stands over one relation do,
+    and a join of private rows does on its left side.
+    """
+    while True:
+        if isinstance(relation, Filter) and relation.relation == source:
+            given = relation.condition
+            parts = given.arguments if isinstance(given, Call) and given.function == "and" else (given,)
+            return condition in parts
+        below = relation.left if isinstance(relation, JoinPersons) else getattr(relation, "relation", None)
+        if below is None:
+            return False
+        relation = below

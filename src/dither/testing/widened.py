@@ -1,0 +1,247 @@
+"""Wide instances of classes whose parameters hang together, and why some classes have none.
+
+What has many columns, cells or items by one parameter alone is widened by ``sizes``. Here each class has a rule of its
+own: its mechanism and its data, a few of each, become many. A class that is in neither place is named in ``NARROW``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from dither.mechanisms import Dialogue, PublicArray
+
+_CELLS, _ROWS, _POINTS, _STEPS, _SIDE = 16, 300, 64, 32, 8
+
+#: Classes of which no wide instance is made, and the reason.
+NARROW: Final = {
+    "gaussian-process": "neighbours are functions in the space of a kernel, which its examples compute point by point",
+    "parent-child": "its candidates are all small tables of parents and children: their number explodes with cells",
+    "query": "its groups are declared categories; what is computed from each is the same for two and for many",
+    "partitioned-query": "its parts are queries, one for each declared category",
+    "counted-families": "it lifts a method on parents and children, which has no wide instance either",
+    "perturbed-table": "it lifts the perturbation of rows, which is widened by itself",
+    "stability-histogram": "its cells are without number already: any that occurs may be released",
+    "point-learner": "its points are without number already: any that occurs may be released",
+    "stable-mode": "one key leaves, out of keys without number",
+}
+
+
+#: A mechanism and its data, and neighbours where they are not made as usual.
+Made = tuple[Any, ...]
+
+
+def widened(mechanism: Any, data: Any) -> Made | None:
+    """Return an instance with many of what an example has few of, or None where its class has no rule here."""
+    rule = RULES.get(type(mechanism).name)
+    return None if rule is None else rule(mechanism, data)
+
+
+def _workload(mechanism: Any, data: Any) -> Made:
+    """Return many ranges over many cells, measured cell by cell."""
+    from dither.publish.workloads.matrices import Identity
+    from dither.publish.workloads.workload import Strategy, Workload
+
+    wide = replace(mechanism, workload=Workload.all_ranges(_CELLS), strategy=Strategy(Identity(_CELLS)))
+    return (wide, np.resize(data, _CELLS))
+
+
+def _two_phases(mechanism: Any, data: Any) -> Made:
+    from dither.publish.workloads.workload import Workload
+
+    return (replace(mechanism, workload=Workload.matrix_of(np.eye(_CELLS, dtype=int))), np.resize(data, _CELLS))
+
+
+def _weighted_marginals(mechanism: Any, data: Any) -> Made:
+    from dither.publish.workloads.workload import Strategy, Workload
+
+    shape = (2,) * 5
+    workload = Workload.marginals(shape, [(one,) for one in range(5)])
+    strategy = Strategy(Workload.marginals(shape, [tuple(range(5))]).matrix)
+    return (replace(mechanism, workload=workload, strategy=strategy), data[:, np.arange(5) % data.shape[1]])
+
+
+def _most_likely(mechanism: Any, data: Any) -> Made:
+    tree = mechanism.tree
+    levels = (tree.levels[0],) * (_CELLS.bit_length())
+    wide = replace(mechanism, tree=replace(tree, cells=_CELLS, branching=2, levels=levels))
+    return (wide, np.resize(data, _CELLS))
+
+
+def _privelet(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, shape=(_POINTS,), axes=(type(mechanism.axes[0])(_POINTS),)), np.resize(data, _POINTS))
+
+
+def _priv_tree(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, tree=replace(mechanism.tree, side=_SIDE)), np.resize(data, (_SIDE, _SIDE)))
+
+
+def _naive_bayes(mechanism: Any, data: Any) -> Made:
+    columns = len(mechanism.sizes)
+    return (
+        replace(mechanism, sizes=mechanism.sizes * 3),
+        np.column_stack([*[data[:, :columns]] * 3, data[:, columns:]]),
+    )
+
+
+def _objective(mechanism: Any, data: Any) -> Made:
+    """Return six columns; noise on a finer grid, as more columns ask for."""
+    finer = replace(mechanism.part, grid=mechanism.part.grid / 16)
+    finish = None if mechanism.finish is None else replace(mechanism.finish, grid=mechanism.finish.grid / 16)
+    bounds = {side: PublicArray(np.tile(getattr(mechanism, side).values, 3)) for side in ("lower", "upper")}
+    wide = replace(mechanism, part=finer, finish=finish, **bounds)
+    return (wide, np.column_stack([*[data[:, :2]] * 3, data[:, 2:]]))
+
+
+def _diffgen(mechanism: Any, data: Any) -> Made:
+    """Return each attribute but the class three times."""
+    attributes = mechanism.attributes
+    others = [place for place, name in enumerate(attributes.names) if name != mechanism.class_attribute]
+    last = attributes.names.index(mechanism.class_attribute)
+    places = [*others * 3, last]
+    names = [f"{attributes.names[place]}{turn}" for turn in range(3) for place in others]
+    sizes = tuple(attributes.sizes[place] for place in places)
+    wide = type(attributes)((*names, mechanism.class_attribute), sizes)
+    return (replace(mechanism, attributes=wide, trees=mechanism.trees * 3), data[:, places])
+
+
+def _diffpart(mechanism: Any, data: Any) -> Made:
+    """Return a tree of four groups of four items."""
+    groups, items = [f"group {one}" for one in range(4)], [f"item {one}" for one in range(16)]
+    parents = (-1, *[0] * 4, *[1 + one // 4 for one in range(16)])
+    taxonomy = type(mechanism.taxonomy)(("Any", *groups, *items), parents)
+    return (replace(mechanism, taxonomy=taxonomy), data[:, np.arange(16) % data.shape[1]])
+
+
+def _fixed_size(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, kept=_ROWS // 3, of=_ROWS), np.resize(data, _ROWS))
+
+
+def _open_points(mechanism: Any, data: Any) -> Made:
+    """Return as many labels as there are open points."""
+    count = _ROWS if type(mechanism).name == "label-learner" else _POINTS
+    points = np.arange(count) % 4
+    rows = np.column_stack([points, np.arange(count) // 3 % 2])
+    other = rows.copy()
+    other[count // 2, 1] ^= 1
+    return (replace(mechanism, points=PublicArray(points)), rows, ((rows, other, 1),))
+
+
+def _functions(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, points=PublicArray(np.arange(-_SIDE, _SIDE).reshape(-1, 1))), data)
+
+
+def _concepts(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, concepts=replace(mechanism.concepts, size=_POINTS)), _labelled(data))
+
+
+def _thresholds(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, size=_POINTS), _labelled(data))
+
+
+def _labelled(data: Any) -> Any:
+    """Return more rows, all over the points."""
+    return np.vstack([data, np.column_stack([np.arange(0, _POINTS, 5), np.arange(0, _POINTS, 5) // 30])])
+
+
+def _blocks(mechanism: Any, data: Any) -> Made:
+    if hasattr(mechanism, "blocks"):
+        return (replace(mechanism, blocks=_CELLS), data)
+    return (replace(mechanism, part=replace(mechanism.part, blocks=_CELLS)), data)
+
+
+def _candidates(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, candidates=mechanism.candidates * _SIDE), data, ((0, 1, 1), (5, 4, 1)))
+
+
+def _keys(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, max_keys=_CELLS), [*data, tuple(f"key {one}" for one in range(2 * _CELLS))])
+
+
+def _sparse(mechanism: Any, data: Any) -> Made:
+    return (replace(mechanism, cells=1000), [*data, *range(0, 1000, 90)])
+
+
+def _projection(mechanism: Any, data: Any) -> Made:
+    """Return as many records as are projected, one of them another in its place."""
+    rows = np.resize(data, (_STEPS, data.shape[1]))
+    other = rows.copy()
+    other[_STEPS // 2] = -2.0
+    return (replace(mechanism, records=_STEPS), rows, ((rows, other, 1), (other, rows, 1)))
+
+
+def _steps(mechanism: Any, data: Any) -> Made:
+    """Return a long stream, and one with an event more."""
+    script = tuple(int(one) for one in np.resize(data.script, _STEPS))
+    more = (*script[:20], script[20] + 1, *script[21:])
+    here, there = Dialogue(None, script), Dialogue(None, more)
+    return (replace(mechanism, steps=_STEPS), here, ((here, there, 1), (there, here, 1)))
+
+
+def _batches(mechanism: Any, data: Any) -> Made:
+    """Return six columns and eight batches, and such of which one lacks a row."""
+    batches = [np.column_stack([*[batch[:, :2]] * 3, batch[:, 2:]]) for batch in data.script]
+    script = tuple(batches[number % len(batches)] for number in range(_SIDE))
+    fewer = (*script[:3], script[3][1:], *script[4:])
+    bounds = {side: PublicArray(np.tile(getattr(mechanism, side).values, 3)) for side in ("lower", "upper")}
+    here, there = Dialogue(None, script), Dialogue(None, fewer)
+    return (replace(mechanism, batches=_SIDE, **bounds), here, ((here, there, 1), (there, here, 1)))
+
+
+def _kept_table(mechanism: Any, data: Any) -> Made:
+    """Return five further attributes in groups of their own."""
+    attributes = mechanism.attributes
+    names = tuple(f"further{number}" for number in range(5))
+    wide = type(attributes)((*attributes.names, *names), (*attributes.sizes, *(3,) * 5))
+    rows = np.column_stack([data.data, *[data.data[:, :1]] * 5])
+    groups = (*mechanism.groups, names[:3], names[3:])
+    return (replace(mechanism, attributes=wide, groups=groups), Dialogue(rows, data.script))
+
+
+def _properties(mechanism: Any, data: Any) -> Made:
+    """Return questions about sixteen points."""
+    script = tuple(replace(one, holds=PublicArray(np.resize(one.holds.values, (_CELLS, 2)))) for one in data.script)
+    return (replace(mechanism, universe=_CELLS), Dialogue(data.data, script))
+
+
+def _lifted(mechanism: Any, data: Any) -> Made:
+    """Return one column in many cells."""
+    from dither.lift.cells import cells_of
+
+    dataset = mechanism.source.dataset
+    fine = cells_of(dataset, dataset.tables[0].name, ("age",), {"age": _POINTS})
+    return (replace(mechanism, source=fine, method=replace(mechanism.method, shape=fine.shape)), data)
+
+
+#: How classes are widened that have a rule of their own.
+RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
+    **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
+    **dict.fromkeys(("matrix-mechanism", "orthogonal-mechanism"), _workload),
+    **dict.fromkeys(("label-learner", "label-response"), _open_points),
+    **dict.fromkeys(("pac-learner", "semi-supervised-learner"), _concepts),
+    **dict.fromkeys(("threshold-learner", "threshold-descent"), _thresholds),
+    **dict.fromkeys(("poisson-sample", "sample-and-aggregate"), _blocks),
+    "lifted": _lifted,
+    "two-phase": _two_phases,
+    "weighted-marginals": _weighted_marginals,
+    "most-likely-histogram": _most_likely,
+    "privelet": _privelet,
+    "priv-tree": _priv_tree,
+    "categorical-naive-bayes": _naive_bayes,
+    "objective-perturbation": _objective,
+    "diffgen": _diffgen,
+    "diffpart": _diffpart,
+    "fixed-size-sample": _fixed_size,
+    "function-release": _functions,
+    "repeat-and-select": _candidates,
+    "stability-selection": _keys,
+    "sparse-histogram": _sparse,
+    "random-projection": _projection,
+    "prefix-counter": _steps,
+    "incremental-regression": _batches,
+    "kept-table": _kept_table,
+    "statistical-queries": _properties,
+}
