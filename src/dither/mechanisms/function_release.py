@@ -18,25 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, sqrt_up
+from dither.exact import Number, Positive, Whole, sqrt_up
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _LARGEST_COORDINATE = 2**26
 _RECORDS_AT_A_TIME = 1 << 18
-
-
-class _RowUnit(Field[Unit, Unit]):
-    """Rows added or removed, or replaced."""
-
-    def convert(self, name: str, value: Unit) -> Unit:
-        if value not in (ROW, ROW_REPLACED):
-            raise InvalidParameter(name, value, "ROW or ROW_REPLACED")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -85,7 +77,7 @@ class FunctionRelease(Composed[Any, Any]):
 
     points: PublicArray
     noise: DiscreteGaussian
-    unit: _RowUnit = _RowUnit()
+    unit: RowUnit = RowUnit()
     grid: Positive = Positive()
     radius: Whole = Whole(least=1, most=2**24)
     bits: Whole = Whole(least=1, most=14)

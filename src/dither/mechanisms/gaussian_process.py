@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, non_negative, probability, sqrt_up
+from dither.exact import Number, OneOf, Positive, non_negative, probability, sqrt_up
 from dither.exact.enclosure import exp_decimals
 from dither.mechanisms.accuracy import gaussian_reach, share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
@@ -41,15 +41,6 @@ _FEWEST_BITS, _MOST_BITS = 128, 1024
 _LARGEST_DEFECT = Fraction(1, 2**40)
 
 SQUARED_EXPONENTIAL, EXPONENTIAL = "squared-exponential", "exponential"
-
-
-class _Kernel(Field[str, str]):
-    """The name of a kernel."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in (SQUARED_EXPONENTIAL, EXPONENTIAL):
-            raise InvalidParameter(name, value, f"{SQUARED_EXPONENTIAL!r} or {EXPONENTIAL!r}")
-        return value
 
 
 @dataclass(frozen=True)
@@ -171,7 +162,7 @@ class GaussianProcess(Composed[Any, Any]):
 
     points: PublicArray
     noise: Gaussian
-    kernel: _Kernel = _Kernel()
+    kernel: OneOf = OneOf(SQUARED_EXPONENTIAL, EXPONENTIAL)
     grid: Positive = Positive()
     length: Positive = Positive()
 

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field
-
-_REQUIRED: Any = object()
+from dither.exact.parameters import REQUIRED
 
 
 class PublicArray:
@@ -90,10 +89,11 @@ class Array(Field[Any, PublicArray]):
         within: tuple[float, float] | None = None,
         where: Callable[[NDArray[Any]], bool] | None = None,
         rule: str,
-        default: Any = _REQUIRED,
+        default: Any = REQUIRED,
     ) -> None:
         super().__init__(default)
-        self._kinds, self._kept = ("iu", np.int64) if kind == "int" else ("iuf", np.float64)
+        self._kinds = "iu" if kind == "int" else "iuf"
+        self._kept: type[Any] = np.int64 if kind == "int" else np.float64
         self._axes, self._least, self._most, self._within, self._where = axes, least, most, within, where
         self._rule = rule
 

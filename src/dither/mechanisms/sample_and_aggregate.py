@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, exact, probability
+from dither.exact import Field, Number, Positive, Real, Text, Whole, probability
 from dither.mechanisms.centre_of_attention import centre_of_attention
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -89,21 +89,9 @@ class _Named(Field[str, str]):
             raise InvalidParameter(name, value, f"one of {', '.join(sorted(_statistics))} (see block_statistic)")
         return value
 
-
-class _Text(Field[str, str]):
-    """A public text."""
-
-    def convert(self, name: str, value: str) -> str:
-        if not isinstance(value, str):
-            raise InvalidParameter(name, value, "a text")
-        return value
-
-
-class _Real(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        return exact(name, value)
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not the name of a statistic."""
+        yield from ("no such statistic", "", 0, None, [], object())
 
 
 def _examples() -> Iterator[Example]:
@@ -168,11 +156,11 @@ class SampleAndAggregate(Composed[Any, float]):
     unit: Unit
     statistic: _Named = _Named()
     blocks: Whole = Whole(least=1, most=2**20)
-    lower: _Real = _Real()
-    upper: _Real = _Real()
-    otherwise: _Real = _Real()
+    lower: Real = Real()
+    upper: Real = Real()
+    otherwise: Real = Real()
     grid: Positive = Positive()
-    key: _Text = _Text("")
+    key: Text = Text("")
 
     def __post_init__(self) -> None:
         if self.unit not in (ROW, ROW_REPLACED):

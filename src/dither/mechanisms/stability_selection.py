@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
-from dither.exact import Field, Number, Whole, non_negative, probability
+from dither.exact import Maybe, Number, Whole, non_negative, probability
 from dither.exact.enclosure import round_down
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
@@ -31,10 +31,12 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
-from dither.noise.source import discrete_scale
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
+from dither.privacy.fields import RowUnit
 
 Counts = tuple[tuple[str, int], ...]
+#: What a row is where keys are counted.
+ALL_KEYS = "ROW or ROW_REPLACED, a row being all keys of one person"
 _MOST_THRESHOLD = 2**60
 # Groups up to this size have the exact delta; for larger ones it is bounded from above.
 _SINGLY = 256
@@ -68,13 +70,6 @@ class Touches(Metric):
         return Fraction(max([-(-sum(changes) // self.most), *changes]))
 
 
-class _OptionalScale(Field["Number | None", "Fraction | None"]):
-    """The scale of noise on the integers, or None."""
-
-    def convert(self, name: str, value: Number | None) -> Fraction | None:
-        return None if value is None else discrete_scale(name, value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ThresholdedCounts(Primitive[Any, dict[str, int]]):
     """Publish the keys whose noisy count reaches a threshold; ``value_scale`` is that of fresh noise for the count.
@@ -94,7 +89,7 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
     max_keys: Whole = Whole(least=1, most=2**20)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
-    value_scale: _OptionalScale = _OptionalScale(None)
+    value_scale: Maybe = Maybe(DiscreteScale())
 
     @property
     def distance(self) -> Metric:
@@ -151,16 +146,6 @@ def _examples() -> Iterator[Example]:
     yield Example(fresh, rows, swapped)
 
 
-class RowUnit(Field[Unit, Unit]):
-    """Rows added or removed, or replaced; a row is all that one person has."""
-
-    def convert(self, name: str, value: Unit) -> Unit:
-        """Return the unit."""
-        if value not in (ROW, ROW_REPLACED):
-            raise InvalidParameter(name, value, "ROW or ROW_REPLACED, a row being all keys of one person")
-        return value
-
-
 @register(
     examples=_examples,
     source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Differential Privacy and "
@@ -193,11 +178,11 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    unit: RowUnit = RowUnit()
+    unit: RowUnit = RowUnit(rule=ALL_KEYS)
     max_keys: Whole = Whole(least=1, most=2**20)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
-    value_scale: _OptionalScale = _OptionalScale(None)
+    value_scale: Maybe = Maybe(DiscreteScale())
 
     @classmethod
     def calibrated(cls, target: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:

@@ -10,7 +10,7 @@ exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, Number, Positive, non_negative, positive, whole
-from dither.mechanisms.additive import DiscreteScale
+from dither.exact import Number, Positive, non_negative, positive, whole
+from dither.mechanisms.additive import FallingScales
 from dither.mechanisms.core import Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
@@ -33,19 +33,6 @@ from dither.publish.workloads.workload import Workload
 _MOST_LEVELS = 64
 #: So that every entry is a float without rounding.
 _LARGEST_ROW = 2**50
-
-
-class _Scales(Field[Sequence[Number], tuple[Fraction, ...]]):
-    """Scales of noise on the integers, each less than the one before."""
-
-    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
-        rule = f"a tuple of 1 to {_MOST_LEVELS} scales, each less than the one before"
-        if not isinstance(value, tuple | list) or not 1 <= len(value) <= _MOST_LEVELS:
-            raise InvalidParameter(name, value, rule)
-        scales = tuple(DiscreteScale().convert(name, entry) for entry in value)
-        if not all(finer < coarser for coarser, finer in pairwise(scales)):
-            raise InvalidParameter(name, value, rule)
-        return scales
 
 
 def _examples() -> Iterator[Example]:
@@ -89,7 +76,7 @@ class IReduct(Primitive[Any, Any]):
     )
 
     workload: Workload
-    scales: _Scales = _Scales()
+    scales: FallingScales = FallingScales(most=_MOST_LEVELS)
     epsilon: Positive = Positive()
     floor: Positive = Positive()
 
