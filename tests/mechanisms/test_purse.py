@@ -35,6 +35,7 @@ def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: 
     node = purse.noise(l1=moved, l2=length)
     assert node.loss(moved if purse.is_pure else length) <= purse.loss
     assert purse.vector_noise(length).loss(length) <= purse.loss
+    assert purse.is_pure or purse.gaussian_noise(length).loss(length) <= purse.loss
     either = Exponential(candidates=3, scale=purse.choice(moved))
     one_way = Exponential(candidates=3, scale=purse.choice(moved, one_way=True), one_way=True)
     assert either.loss(moved) <= purse.loss
@@ -75,7 +76,9 @@ def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
         Purse.within(loss)
 
 
-def test_pure_amounts_refuse_what_has_no_epsilon() -> None:
+def test_pure_amounts_buy_nothing_that_has_no_epsilon() -> None:
+    with pytest.raises(NoGuarantee):
+        Purse.within(PureDP(1)).gaussian_noise(1)
     with pytest.raises(NoGuarantee):
         Purse.within(PureDP(1)).cost(Purse.within(ZCDP(1)).noise())
     assert Purse.within(ZCDP(1)).cost(DiscreteGaussian(sigma=2)) == Fraction(1, 8)

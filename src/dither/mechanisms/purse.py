@@ -141,6 +141,17 @@ class Purse:
             return GammaNorm(scale=round_up(positive("l2", l2) / self.amount, bits=_BITS))
         return DiscreteGaussian(sigma=self._sigma(l2))
 
+    def gaussian_noise(self, l2: Number) -> DiscreteGaussian:
+        """Return the Gaussian noise of one whole number that costs all of it; an epsilon buys none.
+
+        Args:
+            l2: how far all numbers that are drawn together move in L2.
+
+        """
+        if self.is_pure:
+            raise NoGuarantee(f"no Gaussian noise reaches {self.loss}: it needs a rho, or a delta, alone")
+        return DiscreteGaussian(sigma=self._sigma(l2))
+
     def choice(self, moved: Number = 1, *, one_way: bool = False) -> Fraction:
         """Return the scale of an exponential choice that costs all of it.
 

@@ -20,10 +20,11 @@ from dither.estimate.trees import block_sums
 from dither.exact import Flag
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, PureDP
-from dither.publish.histograms.common import Node, counts_of, neighbours, within
+from dither.publish.histograms.common import counts_of, neighbours, within
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 
 _MOST_CELLS = 2**13
@@ -109,5 +110,5 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
         return sparse.csr_matrix((np.ones(places[0].size), places), shape=(first, self.tree.cells))
 
 
-def _scale(node: Node) -> float:
+def _scale(node: CountNoise) -> float:
     return float(node.scale) if isinstance(node, Geometric) else float(node.sigma)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, spread
-from dither.exact import Number, Whole, exp_up, non_negative, round_up
+from dither.exact import Number, Of, Whole, exp_up, non_negative, round_up
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.geometric import Geometric
@@ -28,7 +28,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import MOST_CELLS, PureNodeField, counts_of, measured, neighbours, within
+from dither.publish.histograms.common import MOST_CELLS, counts_of, measured, neighbours, within
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -162,7 +162,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
 
     tree: QuarteringTree
-    node: PureNodeField = PureNodeField()
+    node: Of[Geometric] = Of(Geometric, shape=())
 
     def __post_init__(self) -> None:
         if not isinstance(self.tree, QuarteringTree):

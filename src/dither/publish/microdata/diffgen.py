@@ -19,18 +19,18 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Whole, probability
+from dither.exact import Field, Number, Of, Whole, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.histograms.common import Node, Share
+from dither.publish.histograms.common import Share
 from dither.publish.marginals.attributes import Attributes, Codes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.cuts import Counts, Cut, Gain, cut_of, majority, members_of
 from dither.publish.microdata.generalised import MOST_CELLS, GeneralisedTable
 from dither.publish.microdata.taxonomy import Hierarchy, OrderedCells, Taxonomy
@@ -119,7 +119,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how much finer than its groups a table is, depends on the records"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     trees: TreesField = TreesField()
     class_attribute: _Name = _Name()
     specialisations: Whole = Whole(least=1, most=2**12)
@@ -209,7 +209,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
         """Choose a step again and again, then count groups; how many groups there will be is open."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
-    def _node(self, amount: Fraction) -> Node:
+    def _node(self, amount: Fraction) -> CountNoise:
         return noise_for(amount, is_pure=self.budget.pure is not None)
 
     def interval(self, out: GeneralisedTable, confidence: Number) -> Interval:

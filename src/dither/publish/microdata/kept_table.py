@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, positive, typed, whole
+from dither.exact import Number, Of, positive, typed, whole
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.diffpart import PureField
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupsField
@@ -99,7 +98,7 @@ class KeptTable(Interactive[Any, "Conversation"]):
     no_error_because: ClassVar[str] = "it depends on what each question offers: see Geometric with scale 1 / epsilon"
     no_interval_because: ClassVar[str] = no_error_because
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     groups: GroupsField = GroupsField(())
     budget: PureField = PureField()
 

@@ -20,18 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Probability, Whole, sqrt_up
+from dither.exact import Field, Of, Probability, Whole, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import Node, NodeField, split, variance_of
+from dither.publish.histograms.common import variance_of
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped
 from dither.publish.synthetic.records import Records, counts_of, records_of
 
@@ -108,8 +108,8 @@ class MomentGrouping(Composed[Any, Grouping]):
     no_error_because: ClassVar[str] = "groups are right or wrong only with regard to what is done with them"
     no_interval_because: ClassVar[str] = "groups of attributes lie in no interval"
 
-    attributes: AttributesField = AttributesField()
-    node: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    node: OneCount = OneCount()
     rule: RuleField = RuleField(RULES[0])
     most_cells: Whole = Whole(2**10, least=1, most=MOST_CELLS)
     least: Probability = Probability(Fraction(1, 10))
@@ -132,8 +132,8 @@ class MomentGrouping(Composed[Any, Grouping]):
 
         """
         moments = moments_of(attributes)
-        (node,) = split(target, (Fraction(1),))
-        wider: Node
+        node = Purse.within(target).noise()
+        wider: CountNoise
         if isinstance(node, Geometric):
             wider = Geometric(scale=node.scale * moments)
         else:
@@ -151,7 +151,7 @@ class MomentGrouping(Composed[Any, Grouping]):
         return moments_of(self.attributes)
 
     @cached_property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all moments, on the grid: GRID^2 times as wide."""
         width = len(self.attributes.sizes)
         shape, unit = (1 + width + width * (width + 1) // 2,), GRID * GRID

@@ -18,16 +18,16 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.projections import non_negative_with_total
-from dither.exact import Field, Probability, Whole, sqrt_up
+from dither.exact import Field, Of, Probability, Whole, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.histograms.common import Floats, Node, Share
+from dither.publish.histograms.common import Floats, Share
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.grouping import RULES, Groups
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.moments import MomentGrouping, RuleField
@@ -96,7 +96,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how far groups are from independence depends on the records"
     no_interval_because: ClassVar[str] = "what different groups have in common is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     budget: SpendingField = SpendingField()
     groups: GroupsField = GroupsField(None)
     share: Share = Share(Fraction(1, 5))
@@ -151,7 +151,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
         number = Fraction(len(merged.groups))
         return sqrt_up(number) if self.budget.pure is None else number
 
-    def node(self, merged: MergedAttributes, amount: Fraction) -> Node:
+    def node(self, merged: MergedAttributes, amount: Fraction) -> CountNoise:
         """Return the noise of all histograms that costs this amount."""
         moved, shape = self.stability(merged), (sum(merged.merged.sizes),)
         if self.budget.pure is None:

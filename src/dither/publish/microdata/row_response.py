@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Number, Positive, Whole, non_negative, whole
+from dither.exact import Field, Number, Of, Positive, Whole, non_negative, whole
 from dither.mechanisms.core import Composed, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -30,7 +30,6 @@ from dither.mechanisms.values import IntegerArray
 from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Relation, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupsField
 
@@ -192,7 +191,7 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
     no_error_because: ClassVar[str] = "a row is told rightly or wrongly; see frequencies for what many of them say"
     no_interval_because: ClassVar[str] = "a row lies in no interval; see frequencies for what many of them say"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     groups: GroupsField = GroupsField(())
     rows: Whole = Whole(least=1, most=MOST_ROWS)
     epsilon: Positive = Positive()

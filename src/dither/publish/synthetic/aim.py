@@ -21,7 +21,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import FULL_STEPS
-from dither.exact import Whole
+from dither.exact import Of, Whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,7 +31,7 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -109,7 +109,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
     budget: SpendingField = SpendingField()
     rounds: Whole = Whole(least=1, most=2**16)

@@ -26,7 +26,7 @@ from dither.estimate.pair_shrinking import shrink_pairs
 from dither.estimate.projections import non_negative_with_total
 from dither.estimate.record_fitting import MOST_VALUES
 from dither.estimate.value_groups import group_values
-from dither.exact import Field, Whole, sqrt_up
+from dither.exact import Field, Of, Whole, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.registry import Example, register
@@ -35,7 +35,7 @@ from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
-from dither.publish.marginals.common import AttributesField, rounded_weights
+from dither.publish.marginals.common import rounded_weights
 from dither.publish.marginals.interactions import centred
 from dither.publish.marginals.residual_planner import whole_interaction
 from dither.publish.synthetic.measuring import Seen, spending_within
@@ -118,7 +118,7 @@ class AllPairs(Composed[Any, PairModel]):
     no_error_because: ClassVar[str] = "how much is lost by grouping and shrinking depends on the records"
     no_interval_because: ClassVar[str] = "shrunk estimates are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     single: GaussianField = GaussianField()
     pair: GaussianField = GaussianField()
     most_groups: Whole = Whole(32, least=2, most=256)

@@ -21,18 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.multiplicative_weights import learned_from_all
-from dither.exact import Positive, Whole, sqrt_up, whole
+from dither.exact import Of, Positive, Whole, sqrt_up, whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
-from dither.publish.histograms.common import Floats, NodeField
+from dither.publish.histograms.common import Floats
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import MOST_COUNT, CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within, spread_of
@@ -107,10 +108,10 @@ class BoostedQueries(Composed[Any, FullTable]):
     no_error_because: ClassVar[str] = "how well tables of few answers agree on the others depends on the records"
     no_interval_because: ClassVar[str] = "queries that were not sampled are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    total: NodeField = NodeField()
-    single: NodeField = NodeField()
+    total: OneCount = OneCount()
+    single: OneCount = OneCount()
     scale: Positive = Positive()
     tolerance: Whole = Whole(least=0, most=2**40)
     ramp: Whole = Whole(least=1, most=2**40)

@@ -25,18 +25,18 @@ from dither.estimate.gaussian_copula import cell_coefficients, latent_correlatio
 from dither.estimate.projections import non_negative_with_total
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.estimate.rounding import largest_remainder
-from dither.exact import sqrt_up
+from dither.exact import Of, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.privacy.plans import Sequence as Following
-from dither.publish.histograms.common import Floats, Node, NodeField, variance_of
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.records import records_of
@@ -191,9 +191,9 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     no_error_because: ClassVar[str] = "how far dependences are from those of a Gaussian copula depends on the records"
     no_interval_because: ClassVar[str] = "what attributes have in common beyond correlation is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
-    product: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
+    product: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         if len(self.attributes.names) > _MOST_ATTRIBUTES:
@@ -233,7 +233,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
         return tuple(combinations(range(len(self.attributes.names)), 2))
 
     @property
-    def products(self) -> Node:
+    def products(self) -> CountNoise:
         """The noise of all sums of products."""
         return _shaped(self.product, len(self.pairs))
 
@@ -300,14 +300,14 @@ def _total(noisy: Sequence[Floats]) -> float:
     return float(max((shares * sums).sum() / shares.sum(), 0.0))
 
 
-def _widened(node: Node, factor: int) -> Node:
+def _widened(node: CountNoise, factor: int) -> CountNoise:
     """Return noise that is so many times as wide."""
     if isinstance(node, Geometric):
         return Geometric(scale=node.scale * factor)
     return DiscreteGaussian(sigma=node.sigma * factor)
 
 
-def _shaped(node: Node, entries: int) -> Node:
+def _shaped(node: CountNoise, entries: int) -> CountNoise:
     """Return the same noise for so many numbers."""
     if isinstance(node, Geometric):
         return Geometric(scale=node.scale, shape=(entries,))

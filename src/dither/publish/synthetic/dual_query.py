@@ -21,18 +21,18 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.best_record import best_record
-from dither.exact import Positive, Whole, sqrt_up, whole
+from dither.exact import Of, Positive, Whole, sqrt_up, whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
-from dither.publish.histograms.common import NodeField
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, named_sets, rounded_total
 from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within
 from dither.publish.synthetic.records import records_of
@@ -91,9 +91,9 @@ class DualQuery(Composed[Any, WeightedRecords]):
     no_error_because: ClassVar[str] = "how well few records answer the queries depends on the records"
     no_interval_because: ClassVar[str] = "what the found records are off by was never measured"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    total: NodeField = NodeField()
+    total: OneCount = OneCount()
     scale: Positive = Positive()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     samples: Whole = Whole(least=1, most=_MOST_SAMPLES)

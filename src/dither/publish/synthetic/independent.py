@@ -13,15 +13,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither.exact import Of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import NodeField
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
 from dither.publish.synthetic.records import records_of
@@ -64,8 +64,8 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how far attributes are from independence depends on the records"
     no_interval_because: ClassVar[str] = "what attributes have in common is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
 
     @classmethod
     def calibrated(cls, target: Loss, *, attributes: Attributes) -> Self:

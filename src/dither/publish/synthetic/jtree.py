@@ -23,18 +23,17 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import junction_tree
-from dither.exact import Field, Positive, Whole, whole
+from dither.exact import Field, Of, Positive, Whole, whole
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Sequence, Use, Within
-from dither.publish.histograms.common import NodeField
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -124,8 +123,8 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well the clusters describe the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the clusters are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
     selector: SelectorField = SelectorField()
     clusters: SpendingField = SpendingField()
     useful: Positive = Positive(2)

@@ -27,6 +27,7 @@ from dither.exact import Field, Number, sqrt_up
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
@@ -34,7 +35,7 @@ from dither.privacy.calibration import check_target, laplace_scale
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 from dither.privacy.plans import Part
-from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging
@@ -88,7 +89,7 @@ def amount_of(budget: Loss) -> Fraction:
     return budget.rho if budget.pure is None else budget.pure
 
 
-def noise_for(amount: Fraction, *, is_pure: bool) -> Node:
+def noise_for(amount: Fraction, *, is_pure: bool) -> CountNoise:
     """Return the noise for a cell of a marginal that costs this amount: geometric or discrete Gaussian."""
     return Geometric(scale=1 / amount) if is_pure else DiscreteGaussian(sigma=sqrt_up(1 / (2 * amount)))
 
@@ -105,7 +106,7 @@ def cost_of(part: Part, stability: Number, *, is_pure: bool) -> Fraction:
     return loss.pure if is_pure and loss.pure is not None else loss.rho
 
 
-def spread_of(node: Node) -> float:
+def spread_of(node: CountNoise) -> float:
     """Return the mean absolute noise of a cell."""
     return float(node.scale) if isinstance(node, Geometric) else math.sqrt(2 / math.pi * variance_of(node))
 
@@ -145,7 +146,7 @@ class Seen:
             self._cells += table.size
         return table
 
-    def measure(self, run: Runner, node: Node, axes: Axes) -> NoisyMarginal:
+    def measure(self, run: Runner, node: CountNoise, axes: Axes) -> NoisyMarginal:
         """Return a noisy marginal; a record moves it by 1."""
         counts = self.count(axes)
         noisy = run(replace(node, shape=(counts.size,)), counts.ravel())
@@ -172,7 +173,7 @@ class Survey:
 
     """
 
-    def __init__(self, attributes: Attributes, node: Node) -> None:
+    def __init__(self, attributes: Attributes, node: CountNoise) -> None:
         self._attributes = attributes
         self.part = replace(node, shape=(sum(attributes.sizes),))
         width = len(attributes.sizes)

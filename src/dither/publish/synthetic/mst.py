@@ -19,17 +19,16 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
-from dither.exact import Positive, Whole
+from dither.exact import Of, Positive, Whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Sequence, Use, Within
-from dither.publish.histograms.common import NodeField
 from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     EXCLUDED,
@@ -98,10 +97,10 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well a tree of pairs describes the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the tree are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
     choice: Positive = Positive()
-    pair: NodeField = NodeField()
+    pair: OneCount = OneCount()
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
     def __post_init__(self) -> None:

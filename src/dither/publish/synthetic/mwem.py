@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.estimate.multiplicative_weights import learned_from_all
-from dither.exact import Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -28,7 +28,7 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.measuring import (
@@ -87,7 +87,7 @@ class Mwem(Composed[Any, FullTable]):
     no_error_because: ClassVar[str] = "how well few marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "cells that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
     budget: SpendingField = SpendingField()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)

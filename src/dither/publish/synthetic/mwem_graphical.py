@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.estimate.graphical_model import FULL_STEPS
-from dither.exact import Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -26,7 +26,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -93,7 +93,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well few marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
     budget: SpendingField = SpendingField()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)

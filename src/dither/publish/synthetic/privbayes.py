@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Positive, Whole
+from dither.exact import Field, Of, Positive, Whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,7 +31,6 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.bits import BinaryModel, BitRecords, Bits
 from dither.publish.synthetic.measuring import (
     STEPS,
@@ -119,7 +118,7 @@ class PrivBayes(Composed[Any, Model]):
     no_error_because: ClassVar[str] = "how well a network of few parents describes the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the network are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     budget: SpendingField = SpendingField()
     parents: Whole = Whole(4, least=1, most=_MOST_PARENTS)
     usefulness: Positive = Positive(4)
