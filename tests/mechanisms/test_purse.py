@@ -42,6 +42,14 @@ def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: 
     assert one_way.loss(moved) <= purse.loss
 
 
+@given(_LOSSES, st.lists(st.integers(1, 40), min_size=1, max_size=4), st.booleans())
+def test_several_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moves: list[int], one_way: bool) -> None:
+    purse = Purse.within(loss)
+    scale = purse.choice(sum(moves), sqrt_up(Fraction(sum(move**2 for move in moves))), one_way=one_way)
+    choice = Exponential(candidates=3, scale=scale, one_way=one_way)
+    assert sum(purse.cost(choice, move) for move in moves) <= purse.amount
+
+
 @given(_LOSSES, st.integers(2, 9))
 def test_parts_together_cost_at_most_the_whole(loss: Loss, parts: int) -> None:
     purse = Purse.within(loss)
@@ -55,6 +63,14 @@ def test_parts_together_cost_at_most_the_whole(loss: Loss, parts: int) -> None:
 def test_what_is_bought_for_one_is_enough_at_the_distance(loss: Loss, distance: int) -> None:
     purse = Purse.within(loss)
     assert purse.per(distance).noise().loss(distance) <= purse.loss
+
+
+def test_what_is_left_is_of_the_same_kind() -> None:
+    for loss in (PureDP("1/2"), ZCDP("1/2")):
+        purse = Purse.within(loss)
+        assert purse.taking(purse.amount / 3) == purse / 3
+        with pytest.raises(InvalidParameter):
+            purse.taking(0)
 
 
 def test_scales_are_the_least_where_they_are_short() -> None:

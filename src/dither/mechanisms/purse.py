@@ -51,6 +51,18 @@ class Spending(Field[Loss, Loss]):
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
 
 
+class PureSpending(Of[PureDP]):
+    """A budget in epsilon that is spent step by step."""
+
+    def __init__(self) -> None:
+        super().__init__(PureDP, where=lambda budget: not budget.is_zero, rule="PureDP above 0")
+
+    def offenders(self) -> Iterator[Any]:
+        """Return losses of other kinds, and what is not a loss."""
+        yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0))
+        yield from super().offenders()
+
+
 @dataclass(frozen=True)
 class Purse:
     """An amount of epsilon or of rho.
@@ -95,8 +107,8 @@ class Purse:
 
     @classmethod
     def of(cls, budget: Loss) -> Self:
-        """Return all of a budget that is pure or in rho alone."""
-        return cls(budget.rho, is_pure=False) if budget.pure is None else cls(budget.pure, is_pure=True)
+        """Return all of a budget that is pure or in rho alone; a rho that stands beside an epsilon is kept as well."""
+        return cls.within(budget)
 
     @property
     def loss(self) -> Loss:
@@ -110,6 +122,10 @@ class Purse:
     def __truediv__(self, parts: Number) -> Self:
         """Return one of so many equal parts."""
         return replace(self, amount=self.amount / positive("parts", parts))
+
+    def taking(self, amount: Number) -> Self:
+        """Return a purse of the same kind with that amount, of which the owner keeps account."""
+        return replace(self, amount=exact("amount", amount))
 
     def per(self, distance: Number) -> Self:
         """Return what may be spent on inputs 1 apart, so that inputs ``distance`` apart cost all of this.
@@ -149,19 +165,21 @@ class Purse:
 
         """
         if self.is_pure:
-            raise NoGuarantee(f"no Gaussian noise reaches {self.loss}: it needs a rho, or a delta, alone")
+            raise NoGuarantee("an epsilon alone buys no Gaussian noise: state a rho, or a delta beside the epsilon")
         return DiscreteGaussian(sigma=self._sigma(l2))
 
-    def choice(self, moved: Number = 1, *, one_way: bool = False) -> Fraction:
-        """Return the scale of an exponential choice that costs all of it.
+    def choice(self, moved: Number = 1, l2: Number | None = None, *, one_way: bool = False) -> Fraction:
+        """Return the scale of an exponential choice that costs all of it, or of several choices that do together.
 
         Args:
-            moved: how far a score moves.
-            one_way: whether all scores move the same way.
+            moved: how far a score moves; for several choices the sum of that.
+            l2: for several choices the root of the sum of its squares.
+            one_way: whether all scores of a choice move the same way.
 
         """
         # A choice of scale s loses epsilon = moved / s one way, 2 moved / s either way, and rho = epsilon^2 / 8.
-        far = positive("moved", moved) * (1 if one_way else 2)
+        both = positive("moved", moved), positive("l2", moved if l2 is None else l2)
+        far = both[0 if self.is_pure else 1] * (1 if one_way else 2)
         return round_up(far / self.amount if self.is_pure else far * sqrt_up(1 / (8 * self.amount)), bits=_BITS)
 
     def cost(self, part: Part, stability: Number = 1) -> Fraction:

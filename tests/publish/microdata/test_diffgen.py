@@ -13,6 +13,7 @@ import pytest
 from dither import Budget, release
 from dither.errors import InvalidParameter
 from dither.mechanisms import from_spec, to_spec
+from dither.mechanisms.purse import Purse
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
 from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import DiffGen, GeneralisedTable, OrderedCells, Taxonomy
@@ -142,14 +143,14 @@ def test_the_printed_gain_moves_as_far_as_it_reaches() -> None:
 
 
 def test_a_choice_costs_its_share_exactly() -> None:
-    one_way = diffgen().chooser(amount=PureDP(1).epsilon / 4, is_pure=True)
+    one_way = diffgen().chooser(Purse.within(PureDP("1/4")))
     assert one_way.loss(1) <= PureDP("1/4")
     assert one_way.loss(1).epsilon == PureDP("1/4").epsilon
     method = diffgen(score="gain", records=50)
-    both_ways = method.chooser(amount=PureDP(1).epsilon / 4, is_pure=True)
+    both_ways = method.chooser(Purse.within(PureDP("1/4")))
     assert both_ways.loss(method.stability).epsilon == PureDP("1/4").epsilon
     for chooser, moved in ((diffgen(), 1), (method, method.stability)):
-        assert chooser.chooser(amount=PureDP("1/8").epsilon, is_pure=False).loss(moved).rho <= PureDP("1/8").epsilon
+        assert chooser.chooser(Purse.within(ZCDP("1/8"))).loss(moved) <= ZCDP("1/8")
 
 
 def test_prices() -> None:

@@ -20,13 +20,13 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Of, positive, typed, whole
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import PureSpending
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
 from dither.publish.marginals.attributes import Attributes
-from dither.publish.microdata.diffpart import PureField
 from dither.publish.microdata.merged import MergedAttributes, merged_of
-from dither.publish.microdata.priv_fuzzy import GroupsField
+from dither.publish.microdata.priv_fuzzy import GroupNames
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,10 @@ class KeptTable(Interactive[Any, "Conversation"]):
     no_interval_because: ClassVar[str] = no_error_because
 
     attributes: Of[Attributes] = Of(Attributes)
-    groups: GroupsField = GroupsField(())
-    budget: PureField = PureField()
+    groups: GroupNames = GroupNames(())
+    budget: PureSpending = PureSpending()
 
     def __post_init__(self) -> None:
-        if self.groups is None:
-            raise InvalidParameter("groups", None, "public groups: nobody has paid for others")
         object.__setattr__(self, "groups", merged_of(self.attributes, self.groups).groups)
 
     @property

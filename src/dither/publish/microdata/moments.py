@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Of, Probability, Whole, sqrt_up
+from dither.exact import Of, OneOf, Probability, Whole, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -39,16 +39,6 @@ from dither.publish.synthetic.records import Records, counts_of, records_of
 GRID: Final = 16
 _MOST_ATTRIBUTES: Final = 512
 _STANDARD_DEVIATIONS: Final = 3.0
-
-
-class RuleField(Field[str, str]):
-    """How released moments become groups."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the rule."""
-        if value not in RULES:
-            raise InvalidParameter(name, value, f"one of {', '.join(RULES)}")
-        return value
 
 
 @dataclass(frozen=True)
@@ -110,7 +100,7 @@ class MomentGrouping(Composed[Any, Grouping]):
 
     attributes: Of[Attributes] = Of(Attributes)
     node: OneCount = OneCount()
-    rule: RuleField = RuleField(RULES[0])
+    rule: OneOf = OneOf(*RULES, default=RULES[0])
     most_cells: Whole = Whole(2**10, least=1, most=MOST_CELLS)
     least: Probability = Probability(Fraction(1, 10))
 
@@ -131,14 +121,8 @@ class MomentGrouping(Composed[Any, Grouping]):
             parameters: the other fields: ``rule``, ``most_cells``, ``least``.
 
         """
-        moments = moments_of(attributes)
-        node = Purse.within(target).noise()
-        wider: CountNoise
-        if isinstance(node, Geometric):
-            wider = Geometric(scale=node.scale * moments)
-        else:
-            wider = DiscreteGaussian(sigma=node.sigma * sqrt_up(Fraction(moments)))
-        return cls(attributes=attributes, node=wider, **parameters)
+        moments = Fraction(moments_of(attributes))
+        return cls(attributes=attributes, node=Purse.within(target).noise(moments, sqrt_up(moments)), **parameters)
 
     @property
     def distance(self) -> Metric:

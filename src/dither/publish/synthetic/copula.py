@@ -29,7 +29,7 @@ from dither.exact import Of, sqrt_up
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
@@ -37,7 +37,7 @@ from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.privacy.plans import Sequence as Following
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
-from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
+from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.records import records_of
 
@@ -208,13 +208,13 @@ class GaussianCopula(Composed[Any, CopulaModel]):
             attributes: names and sizes, the values of each in their order.
 
         """
-        budget, width = spending_within(target), len(attributes.names)
-        is_pure, pairs = budget.pure is not None, width * (width - 1) // 2
-        half = amount_of(budget) / (2 if pairs else 1)
+        width = len(attributes.names)
+        pairs = width * (width - 1) // 2
+        half = Purse.within(target) / (2 if pairs else 1)
         return cls(
             attributes=attributes,
-            single=noise_for(half / width, is_pure=is_pure),
-            product=_widened(noise_for(half / max(pairs, 1), is_pure=is_pure), GRID**2),
+            single=survey_noise(half, attributes),
+            product=half.noise(*_moved(max(pairs, 1))),
         )
 
     @property
@@ -240,8 +240,8 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     @property
     def stability(self) -> Fraction:
         """How far all sums of products move together per record."""
-        pairs = Fraction(len(self.pairs))
-        return GRID**2 * (pairs if isinstance(self.product, Geometric) else sqrt_up(pairs))
+        l1, l2 = _moved(len(self.pairs))
+        return l1 if isinstance(self.product, Geometric) else l2
 
     def plan(self) -> Plan:
         """One draw for all margins, one for all pairs."""
@@ -300,11 +300,9 @@ def _total(noisy: Sequence[Floats]) -> float:
     return float(max((shares * sums).sum() / shares.sum(), 0.0))
 
 
-def _widened(node: CountNoise, factor: int) -> CountNoise:
-    """Return noise that is so many times as wide."""
-    if isinstance(node, Geometric):
-        return Geometric(scale=node.scale * factor)
-    return DiscreteGaussian(sigma=node.sigma * factor)
+def _moved(pairs: int) -> tuple[Fraction, Fraction]:
+    """Return how far a record moves the sums of products of that many pairs, in L1 and L2."""
+    return GRID**2 * Fraction(pairs), GRID**2 * sqrt_up(Fraction(pairs))
 
 
 def _shaped(node: CountNoise, entries: int) -> CountNoise:

@@ -26,7 +26,7 @@ from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
@@ -34,7 +34,7 @@ from dither.privacy.plans import sequence
 from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, named_sets, rounded_total
-from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within
+from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.records import records_of
 from dither.publish.synthetic.weighted import WeightedRecords
 
@@ -124,19 +124,18 @@ class DualQuery(Composed[Any, WeightedRecords]):
             samples: how many queries a record is found by.
 
         """
-        budget = spending_within(target)
-        is_pure, amount = budget.pure is not None, amount_of(budget)
+        purse = Purse.within(target)
         times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
-        rest = amount * (1 - _FOR_TOTAL)
-        moved = sum(round_ if is_pure else round_**2 for round_ in range(1, times)) * each
-        # Pure: the sum of (t - 1) / scale; in rho: of ((t - 1) / scale)^2 / 8. One round samples nothing.
-        scale = Fraction(moved) / rest if is_pure else sqrt_up(Fraction(moved) / (8 * rest))
+        # All choices of a round move by the number of the rounds before it. One round samples nothing.
+        moves = range(1, times)
+        far = each * sum(moves), sqrt_up(Fraction(each * sum(move**2 for move in moves)))
+        scale = purse.share(1 - _FOR_TOTAL).choice(*far, one_way=True) if times > 1 else Fraction(1)
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
-            total=noise_for(amount * _FOR_TOTAL, is_pure=is_pure),
-            scale=scale if moved else Fraction(1),
+            total=purse.share(_FOR_TOTAL).noise(),
+            scale=scale,
             rounds=times,
             samples=each,
         )

@@ -17,13 +17,13 @@ from dither.exact import Of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.graphical import GraphicalModel
-from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
+from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.records import records_of
 
 
@@ -76,9 +76,7 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
             attributes: names and sizes.
 
         """
-        budget = spending_within(target)
-        amount = amount_of(budget) / len(attributes.names)
-        return cls(attributes=attributes, single=noise_for(amount, is_pure=budget.pure is not None))
+        return cls(attributes=attributes, single=survey_noise(Purse.within(target), attributes))
 
     @property
     def distance(self) -> Metric:

@@ -24,7 +24,7 @@ from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Sequence, Use, Within
@@ -38,12 +38,9 @@ from dither.publish.synthetic.measuring import (
     Candidates,
     Seen,
     Survey,
-    amount_of,
     merged_survey,
-    noise_for,
     picked,
-    scale_for,
-    spending_within,
+    survey_noise,
 )
 from dither.publish.synthetic.records import records_of
 
@@ -117,15 +114,13 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
             largest_model: how many cells the model may have.
 
         """
-        budget = spending_within(target)
-        is_pure, third = budget.pure is not None, amount_of(budget) / 3
-        width = len(attributes.names)
-        edges = max(width - 1, 1)
+        third = Purse.within(target) / 3
+        edge = third / max(len(attributes.names) - 1, 1)
         return cls(
             attributes=attributes,
-            single=noise_for(third / width, is_pure=is_pure),
-            choice=scale_for(third / edges, is_pure=is_pure),
-            pair=noise_for(third / edges, is_pure=is_pure),
+            single=survey_noise(third, attributes),
+            choice=edge.choice(STEPS),
+            pair=edge.noise(),
             largest_model=largest_model,
         )
 

@@ -22,6 +22,7 @@ from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
@@ -33,12 +34,7 @@ from dither.publish.synthetic.measuring import (
     USUAL_MODEL,
     Candidates,
     Seen,
-    SpendingField,
-    amount_of,
-    noise_for,
     picked,
-    scale_for,
-    spending_within,
     spread_of,
 )
 from dither.publish.synthetic.records import records_of
@@ -95,7 +91,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
 
     attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    budget: SpendingField = SpendingField()
+    budget: Spending = Spending()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
@@ -127,7 +123,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=spending_within(target),
+            budget=Purse.within(target).loss,
             rounds=width if rounds is None else whole("rounds", rounds, least=1, most=_MOST_ROUNDS),
             largest_model=largest_model,
         )
@@ -149,10 +145,9 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return the model of all measurements."""
-        is_pure = self.budget.pure is not None
-        each = amount_of(self.budget) / (2 * self.rounds + 1)
-        node, candidates = noise_for(each, is_pure=is_pure), self.candidates
-        chooser = Exponential(candidates=len(candidates.sets), scale=scale_for(each, is_pure=is_pure))
+        each = Purse.of(self.budget) / (2 * self.rounds + 1)
+        node, candidates = each.noise(), self.candidates
+        chooser = Exponential(candidates=len(candidates.sets), scale=each.choice(candidates.stability))
         inner, seen = run.within(), Seen(records_of(self.attributes, data))
         noisy = [seen.measure(inner, node, ())]
         model = GraphicalModel.fitted(self.attributes, noisy)
