@@ -89,6 +89,7 @@ class PrunedHistogram(Composed[Any, Floats]):
         total: the noise of the total.
         penalty: what a block that stands out among its siblings has to explain, in squared standard errors.
 
+    >>> from dither.privacy import PureDP
     >>> tree = PrunedHistogram.calibrated(PureDP("1/2"), cells=4096)
     >>> tree.loss(1).epsilon, tree.sizes
     (Fraction(1, 2), (4096, 256, 16, 1))

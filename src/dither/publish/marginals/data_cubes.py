@@ -70,6 +70,7 @@ class DataCubes(DrawnMarginals):
         cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
         node: the noise of one count.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> cubes = DataCubes.calibrated(PureDP(1), attributes=table, marginals=[[], ["sex"], ["age"], ["sex", "age"]])
     >>> cubes.cuboids, cubes.node.scale

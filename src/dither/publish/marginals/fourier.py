@@ -69,6 +69,7 @@ class FourierMarginals(MarginalRelease):
         non_negative: whether the marginals are those of the non-negative table nearest to the noisy coefficients, by a
             linear programme; for marginals on at most 10 attributes altogether.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes(tuple("abcd"), (2, 2, 2, 2))
     >>> fourier = FourierMarginals.calibrated(PureDP(1), attributes=table, marginals=table.every(2))
     >>> len(fourier.coefficients), fourier.node.scale

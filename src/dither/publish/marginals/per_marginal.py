@@ -70,6 +70,7 @@ class NoisyMarginals(DrawnMarginals):
         node: the noise of one count of weight 1.
         agreeing: whether overlapping marginals are made to agree by least squares.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> direct = NoisyMarginals.calibrated(PureDP(1), attributes=table, marginals=table.every(2))
     >>> direct.loss(1) <= PureDP(1), direct.sizes
