@@ -34,6 +34,7 @@ def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: 
     length = sqrt_up(Fraction(moved))
     node = purse.noise(l1=moved, l2=length)
     assert node.loss(moved if purse.is_pure else length) <= purse.loss
+    assert node.distance == purse.metric
     assert purse.vector_noise(length).loss(length) <= purse.loss
     assert purse.is_pure or purse.gaussian_noise(length).loss(length) <= purse.loss
     either = Exponential(candidates=3, scale=purse.choice(moved))
@@ -92,9 +93,11 @@ def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
         Purse.within(loss)
 
 
-def test_pure_amounts_buy_nothing_that_has_no_epsilon() -> None:
+def test_amounts_buy_nothing_of_the_other_kind() -> None:
     with pytest.raises(NoGuarantee):
         Purse.within(PureDP(1)).gaussian_noise(1)
+    with pytest.raises(NoGuarantee):
+        Purse.within(ZCDP(1)).geometric_noise(1)
     with pytest.raises(NoGuarantee):
         Purse.within(PureDP(1)).cost(Purse.within(ZCDP(1)).noise())
     assert Purse.within(ZCDP(1)).cost(DiscreteGaussian(sigma=2)) == Fraction(1, 8)

@@ -14,6 +14,10 @@ from dither.exact import Field
 from dither.exact.parameters import REQUIRED
 
 
+#: The largest integer of an array of integers.
+_LARGEST = 2**63 - 1
+
+
 class PublicArray:
     """An array that may be a field of a frozen record.
 
@@ -113,7 +117,7 @@ class Array(Field[Any, PublicArray]):
             return False
         if len(array) < self._least or (self._most is not None and len(array) > self._most):
             return False
-        if not np.isfinite(array).all():
+        if not np.isfinite(array).all() or (self._kinds == "iu" and int(array.max()) > _LARGEST):
             return False
         if self._within is not None and not (self._within[0] <= array.min() and array.max() <= self._within[1]):
             return False
@@ -123,6 +127,8 @@ class Array(Field[Any, PublicArray]):
         """Return arrays with other axes or entries, and what is not an array of numbers."""
         yield from (0, "x", None, (), [[]], object(), np.zeros((1,) * (self._axes + 1), dtype=np.int64))
         yield from (np.full((1,) * self._axes, entry) for entry in (np.nan, np.inf, 1j, "x"))
+        if self._kinds == "iu":
+            yield np.full((max(self._least, 1),) * self._axes, _LARGEST + 1, dtype=np.uint64)
         if self._within is not None:
             yield from (np.full((max(self._least, 1),) * self._axes, edge) for edge in self._beyond(self._within))
 

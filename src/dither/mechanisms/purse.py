@@ -18,7 +18,7 @@ from dither.exact import Field, Number, Of, exact, positive, round_up, sqrt_up
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy import L1, L2, ZCDP, ApproxDP, GaussianDP, Loss, Metric, PureDP
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
@@ -115,6 +115,11 @@ class Purse:
         """What spending all of it loses."""
         return PureDP(self.amount) if self.is_pure else ZCDP(self.amount)
 
+    @property
+    def metric(self) -> Metric:
+        """What the noise asks of numbers that are drawn together: how far they move in L1, or in L2."""
+        return L1 if self.is_pure else L2
+
     def share(self, part: Number) -> Self:
         """Return a part of it; shares that add up to at most 1 may be spent together."""
         return replace(self, amount=self.amount * positive("part", part))
@@ -147,15 +152,24 @@ class Purse:
             l2: how far they move in L2; as far as in L1 where left out.
 
         """
-        if self.is_pure:
-            return Geometric(scale=round_up(positive("l1", l1) / self.amount, bits=_BITS))
-        return DiscreteGaussian(sigma=self._sigma(l1 if l2 is None else l2))
+        return self.geometric_noise(l1) if self.is_pure else self.gaussian_noise(l1 if l2 is None else l2)
 
     def vector_noise(self, l2: Number) -> VectorNoise:
         """Return the noise that costs all of it for a vector that moves by ``l2``, in length alone."""
         if self.is_pure:
-            return GammaNorm(scale=round_up(positive("l2", l2) / self.amount, bits=_BITS))
-        return DiscreteGaussian(sigma=self._sigma(l2))
+            return GammaNorm(scale=self._scale(l2))
+        return self.gaussian_noise(l2)
+
+    def geometric_noise(self, l1: Number) -> Geometric:
+        """Return the geometric noise of one whole number that costs all of it; a rho buys none.
+
+        Args:
+            l1: how far all numbers that are drawn together move in L1.
+
+        """
+        if not self.is_pure:
+            raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
+        return Geometric(scale=self._scale(l1))
 
     def gaussian_noise(self, l2: Number) -> DiscreteGaussian:
         """Return the Gaussian noise of one whole number that costs all of it; an epsilon buys none.
@@ -166,7 +180,8 @@ class Purse:
         """
         if self.is_pure:
             raise NoGuarantee("an epsilon alone buys no Gaussian noise: state a rho, or a delta beside the epsilon")
-        return DiscreteGaussian(sigma=self._sigma(l2))
+        moved = positive("l2", l2)
+        return DiscreteGaussian(sigma=round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS))
 
     def choice(self, moved: Number = 1, l2: Number | None = None, *, one_way: bool = False) -> Fraction:
         """Return the scale of an exponential choice that costs all of it, or of several choices that do together.
@@ -191,9 +206,8 @@ class Purse:
             raise NoGuarantee(f"{loss} cannot be paid in epsilon")
         return loss.pure
 
-    def _sigma(self, l2: Number) -> Fraction:
-        moved = positive("l2", l2)
-        return round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS)
+    def _scale(self, moved: Number) -> Fraction:
+        return round_up(positive("moved", moved) / self.amount, bits=_BITS)
 
 
 def _above_zero(rho: Fraction, loss: Loss) -> Fraction:
