@@ -13,7 +13,6 @@ from dither.errors import InvalidParameter
 from dither.exact import Field
 from dither.exact.parameters import REQUIRED
 
-
 #: The largest integer of an array of integers.
 _LARGEST = 2**63 - 1
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
+from dither.errors import InvalidValue, NoGuarantee
 from dither.exact import Maybe, Number, Whole, non_negative, probability
 from dither.exact.enclosure import round_down
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
@@ -32,6 +32,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
+from dither.privacy.calibration import plain_approx
 from dither.privacy.fields import RowUnit
 
 Counts = tuple[tuple[str, int], ...]
@@ -187,10 +188,8 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
     @classmethod
     def calibrated(cls, target: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
         """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
-        if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
-            raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
-        draft = cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
-        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / target.epsilon
+        wanted, draft = plain_approx(target), cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
+        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / wanted.epsilon
 
         def built(threshold: int) -> StabilitySelection:
             value_scale = scale if fresh else None
@@ -198,7 +197,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
 
         # Enough for one key is not enough for all; more than enough for all at once is enough.
         low = 0
-        high = threshold_for(scale, target.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
+        high = threshold_for(scale, wanted.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
         while high - low > 1:
             between = (low + high) // 2
             low, high = (low, between) if built(between).loss(1) <= target else (between, high)

@@ -21,7 +21,7 @@ from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import Loss, PureDP
-from dither.privacy.calibration import calibrate, check_target, laplace_scale
+from dither.privacy.calibration import calibrate, laplace_scale
 from dither.privacy.plans import Part
 
 P = TypeVar("P", bound=Part)
@@ -134,9 +134,10 @@ def within(target: Loss, build: Callable[[Fraction], P]) -> P:
     For methods of pure parts. Under a target in rho these add up to less than their epsilons would, so the epsilon is
     searched for, to one part in a million.
     """
-    check_target(target)
+    # Refuses what no epsilon is within, before anything is searched for.
+    scale = laplace_scale(target, 1)
     if isinstance(target, PureDP):
-        return build(1 / laplace_scale(target, 1))
+        return build(1 / scale)
     return calibrate(lambda scale: build(1 / scale), target)
 
 
