@@ -36,6 +36,11 @@ class OneCount(Of[CountNoise]):
     def __init__(self) -> None:
         super().__init__(Geometric, DiscreteGaussian, shape=())
 
+    def offenders(self) -> Iterator[Any]:
+        """Return noise of several numbers, and what is not noise."""
+        yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)))
+        yield from super().offenders()
+
 
 class Spending(Field[Loss, Loss]):
     """A budget that is spent step by step: pure, or in rho alone."""

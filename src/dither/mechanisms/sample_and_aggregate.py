@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 from statistics import median as middle
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Real, Text, Whole, probability
+from dither.exact import Field, Number, Of, Positive, Real, Text, Whole, probability
 from dither.mechanisms.centre_of_attention import centre_of_attention
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -37,9 +37,11 @@ from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 Statistic = Callable[[list[Any]], Any]
 _Smooth = SmoothCauchy | SmoothLaplace | SmoothGaussian
+_PART = "noise for one number, or a choice among candidates"
 
 _statistics: dict[str, Statistic] = {}
 _MOST_STEPS = 2**40
@@ -152,8 +154,10 @@ class SampleAndAggregate(Composed[Any, float]):
     )
     no_interval_because: ClassVar[str] = "the statistic of all rows may lie far from that of a block"
 
-    part: Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth
-    unit: Unit
+    part: Of[Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth] = Of(
+        Geometric, DiscreteGaussian, Exponential, PermuteAndFlip, *get_args(_Smooth), rule=_PART
+    )
+    unit: RowUnit = RowUnit(rule="ROW or ROW_REPLACED: the rows of a user fall into many blocks")
     statistic: _Named = _Named()
     blocks: Whole = Whole(least=1, most=2**20)
     lower: Real = Real()
@@ -163,8 +167,6 @@ class SampleAndAggregate(Composed[Any, float]):
     key: Text = Text("")
 
     def __post_init__(self) -> None:
-        if self.unit not in (ROW, ROW_REPLACED):
-            raise InvalidParameter("unit", self.unit, "ROW or ROW_REPLACED: the rows of a user fall into many blocks")
         if not (self.lower + self.grid <= self.upper and self.steps <= _MOST_STEPS):
             raise InvalidParameter(
                 "grid", str(self.grid), "at most the range of the answers, and not below 2^-40 of it"
@@ -181,8 +183,8 @@ class SampleAndAggregate(Composed[Any, float]):
                 raise InvalidParameter("part", self.part, "noise for one number, of a smoothness of at least 2^-30")
             if not self.blocks > self.unit.touched:
                 raise InvalidParameter("blocks", self.blocks, f"above {self.unit.touched}, all that one unit may touch")
-        elif not isinstance(self.part, Geometric | DiscreteGaussian) or self.part.shape != ():
-            raise InvalidParameter("part", self.part, "noise for one number, or a choice among candidates")
+        elif self.part.shape != ():
+            raise InvalidParameter("part", self.part, _PART)
 
     @property
     def steps(self) -> int:

@@ -214,10 +214,7 @@ def test_mechanisms_survive_json() -> None:
         ({"class_attribute": "nobody"}, "class_attribute"),
         ({"trees": (JOBS,)}, "trees"),
         ({"trees": (JOBS, OrderedCells((1, 2)))}, "trees"),
-        ({"trees": ("x", "y")}, "trees"),
-        ({"score": "luck"}, "score"),
         ({"largest_table": 1}, "largest_table"),
-        ({"specialisations": 0}, "specialisations"),
     ],
     ids=str,
 )

@@ -14,10 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
 from dither.estimate.fitting import most_likely
 from dither.estimate.trees import block_sums
-from dither.exact import Flag
+from dither.exact import Flag, Of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise
@@ -62,13 +61,12 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "a solution of a linear programme has no known law"
     no_interval_because: ClassVar[str] = no_error_because
 
-    tree: HierarchicalHistogram
+    tree: Of[HierarchicalHistogram] = Of(
+        HierarchicalHistogram,
+        where=lambda tree: tree.cells <= _MOST_CELLS and isinstance(tree.levels[0], Geometric),
+        rule=f"a tree of geometric noise over at most {_MOST_CELLS} cells",
+    )
     non_negative: Flag = Flag(True)
-
-    def __post_init__(self) -> None:
-        is_tree = isinstance(self.tree, HierarchicalHistogram) and self.tree.cells <= _MOST_CELLS
-        if not is_tree or not isinstance(self.tree.levels[0], Geometric):
-            raise InvalidParameter("tree", self.tree, f"a tree of geometric noise over at most {_MOST_CELLS} cells")
 
     @classmethod
     def calibrated(cls, target: Loss, *, cells: int, branching: int | None = None) -> Self:

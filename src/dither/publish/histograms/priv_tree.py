@@ -161,12 +161,8 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
 
-    tree: QuarteringTree
+    tree: Of[QuarteringTree] = Of(QuarteringTree)
     node: Of[Geometric] = Of(Geometric, shape=())
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.tree, QuarteringTree):
-            raise InvalidParameter("tree", self.tree, "a QuarteringTree")
 
     @classmethod
     def calibrated(cls, target: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:
