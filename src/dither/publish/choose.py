@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, whole
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.release import perform
 from dither.privacy import Loss, PureDP, stated_loss
-from dither.publish.counted import per_count
 from dither.publish.histograms import HierarchicalHistogram, PrunedHistogram
 from dither.publish.histograms.common import MOST_CELLS, mean_prefix_variance, variance_of
 from dither.publish.methods import METHODS, Method, build_method
@@ -142,7 +142,7 @@ def choose(
             raise InvalidParameter("target_error", target_error, "given without epsilon, rho and loss")
         return _for_error(asked, shape, positive("target_error", target_error))
     stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
-    found = _candidates(asked, shape, per_count(stated, Fraction(1)), data_dependent=data_dependent, rows=total)
+    found = _candidates(asked, shape, Purse.within(stated).loss, data_dependent=data_dependent, rows=total)
     return _pruned_if_worth_it(found, asked)
 
 
