@@ -279,7 +279,7 @@ class HierarchyCovariance(Symmetric):
 
 
 #: A nominal tree: a leaf is the number 1, a node the tuple of what is below it; a number k is k leaves.
-CountNoise = Any
+Node = Any
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class NominalTree(Matrix):
     """
 
     kind: ClassVar[str] = "nominal tree"
-    tree: CountNoise
+    tree: Node
 
     def __post_init__(self) -> None:
         if isinstance(self.tree, int) and not isinstance(self.tree, bool):
@@ -353,7 +353,7 @@ class NominalTree(Matrix):
         return self._written.column_norms(power)
 
 
-def _leaves(node: CountNoise, depth: int) -> int:
+def _leaves(node: Node, depth: int) -> int:
     if isinstance(node, int) and not isinstance(node, bool):
         return cell_count("tree", node)
     if not isinstance(node, tuple) or len(node) < 2 or depth > 64:
@@ -361,7 +361,7 @@ def _leaves(node: CountNoise, depth: int) -> int:
     return sum(_leaves(child, depth + 1) for child in node)
 
 
-def _families(node: CountNoise, start: int, found: list[Any]) -> int:
+def _families(node: Node, start: int, found: list[Any]) -> int:
     """Add the families below a node that starts at leaf ``start``, and return the leaf where it ends."""
     if node == 1:
         return start + 1
