@@ -22,7 +22,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import junction_tree
-from dither.exact import Field, Of, Positive, Whole, whole
+from dither.exact import Of, Positive, Whole, whole
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -50,23 +50,23 @@ from dither.publish.synthetic.records import records_of
 Selector = TopK | AboveThreshold
 
 
-class SelectorField(Field[Selector, Selector]):
-    """The best pairs, or those above a threshold."""
+class _Selection(Of[Selector]):
+    """The best pairs, or those above a threshold, by whole scores that move either way."""
 
-    def convert(self, name: str, value: Selector) -> Selector:
-        """Return the selector, which must take whole scores that move either way."""
-        if not isinstance(value, TopK | AboveThreshold) or value.one_way:
-            raise InvalidParameter(name, value, "TopK or AboveThreshold, not one-way")
-        if isinstance(value, TopK) and value.grid is not None:
-            raise InvalidParameter(name, value, "a choice by whole scores")
-        return value
+    def __init__(self) -> None:
+        rule = "TopK or AboveThreshold by whole scores, not one-way"
+        super().__init__(TopK, AboveThreshold, where=_is_either_way, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
         """Return choices that are one-way or by fractions, and what is not a selector."""
         yield TopK(candidates=3, chosen=1, scale=1, one_way=True)
         yield TopK(candidates=3, chosen=1, scale=1, grid=1)
         yield AboveThreshold(threshold=0, threshold_scale=1, query_scale=1, positives=1, one_way=True)
-        yield from (0, "x", None, (), TopK, object())
+        yield from super().offenders()
+
+
+def _is_either_way(selector: Selector) -> bool:
+    return not selector.one_way and (isinstance(selector, AboveThreshold) or selector.grid is None)
 
 
 def _examples() -> Iterator[Example]:
@@ -127,7 +127,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
 
     attributes: Of[Attributes] = Of(Attributes)
     single: OneCount = OneCount()
-    selector: SelectorField = SelectorField()
+    selector: _Selection = _Selection()
     clusters: Spending = Spending()
     useful: Positive = Positive(2)
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.estimate.public_randomness import Generator, public_generator
-from dither.exact import Field, Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.mechanisms.core import Composed, Mechanism, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -195,17 +195,21 @@ def _turns(keys: Codes) -> Codes:
     return turns
 
 
-class _Method(Field[Any, Any]):
+class _Method(Of[Any]):
     """A mechanism on records that releases a model of them."""
 
-    def convert(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Mechanism) or value.distance is not RECORDS or not hasattr(value, "attributes"):
-            raise InvalidParameter(name, value, "a synthetic method, whose distance is counted in records")
-        return value
+    def __init__(self) -> None:
+        rule = "a synthetic method, whose distance is counted in records"
+        super().__init__(Mechanism, where=_is_on_records, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
         """Return mechanisms on other data, and what is not a mechanism."""
-        yield from (Geometric(scale=1), MaximumSpanningTree, 0, "mst", None, object())
+        yield from (Geometric(scale=1), MaximumSpanningTree)
+        yield from super().offenders()
+
+
+def _is_on_records(method: Any) -> bool:
+    return method.distance is RECORDS and hasattr(method, "attributes")
 
 
 def _examples() -> Iterator[Example]:
