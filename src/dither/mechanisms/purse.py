@@ -130,7 +130,7 @@ class Purse:
         return replace(self, amount=self.amount * positive("part", part))
 
     def __truediv__(self, parts: Number) -> Self:
-        """Return one of so many equal parts."""
+        """Return one of that many equal parts."""
         return replace(self, amount=self.amount / positive("parts", parts))
 
     def taking(self, amount: Number) -> Self:
