@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.bench import microdata
 from dither.bench.compared.data import Records
 from dither.privacy import PureDP
-from dither.publish.marginals.attributes import Attributes
 
 
 def test_every_method_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

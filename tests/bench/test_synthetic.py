@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.bench.compared.data import Records
 from dither.bench.synthetic import accuracy_of, measure, measure_counting
 from dither.privacy import ApproxDP
-from dither.publish.marginals.attributes import Attributes
 
 
 def small() -> Records:

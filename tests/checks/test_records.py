@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from dither.data.examples import some_visits
 
 from dither.checks import ContractViolation, check_records
 from dither.checks.records import records_in
@@ -20,7 +21,7 @@ from dither.learn.theory.queries import Property
 from dither.mechanisms import Composed, Example, Geometric, Numerics, PublicArray, find, registered
 from dither.privacy import ROW, Plan, PureDP, Unit, Use
 from dither.publish.queries.answer import Answer, plan_query
-from dither.publish.queries.examples import clinic_query, some_visits
+from dither.publish.queries.examples import clinic_query
 
 ALL = sorted(registered())
 
@@ -138,7 +139,7 @@ def test_tables_that_a_query_made_up_are_found_where_nothing_compares_them(monke
         for field in fields(record)
     }
     check_records(example, set(seen))
-    monkeypatch.setattr("dither.publish.queries.joins.check_tables", lambda *_, **__: None)
+    monkeypatch.setattr("dither.data.joins.check_tables", lambda *_, **__: None)
     with pytest.raises(ContractViolation, match="not the data set's own"):
         check_records(example, set(seen))
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from dither.lift.cells import cells_of
 
 from dither.curator.publishing import plan_histogram, plan_workload
 from dither.curator.session import Session
 from dither.errors import BudgetExceeded, DitherError, InvalidParameter, KeyReused, Unanswerable
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import QueryResult
-from dither.publish.tables import cells_of
 from dither.publish.workloads import Workload
 
 

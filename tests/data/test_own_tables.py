@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells, source_of
+from dither.lift.items import ItemTable
 
 import dither
 from dither.curator.folder import Curator
@@ -48,10 +51,8 @@ from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.mechanisms.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
-from dither.publish.microdata.item_table import ItemTable
 from dither.publish.queries import plan_query
 from dither.publish.queries.query import Aggregate, Part, Partitioned, Query
-from dither.publish.tables import Axis, Cells, source_of
 
 COLUMNS = (
     Column("id", Kind.INTEGER),

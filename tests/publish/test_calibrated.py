@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.mechanisms import PrefixSums, registered
@@ -16,7 +17,6 @@ from dither.mechanisms.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 from dither.publish import histograms, marginals, microdata, synthetic, workloads
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.workloads.matrices import Identity
 from dither.publish.workloads.workload import Strategy, Workload

@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.data.examples import clinic, neighbours_of
+from dither.lift.attributes import Attributes
+from dither.lift.blocks import merged
+from dither.lift.cells import cells_of
+from dither.lift.margins import Margins, packed
 
 from dither.curator.publishing import plan_marginals
 from dither.data import Aggregated, Column, DataSet, Kind, Table
@@ -19,11 +24,6 @@ from dither.privacy import L1, L2, ROW, ROW_REPLACED, ZCDP, Loss, PureDP
 from dither.publish import margins as margins_module
 from dither.publish.counted_marginals import CountedMarginals, attributes_of, best_method
 from dither.publish.marginals import NoisyMarginals
-from dither.publish.marginals.attributes import Attributes
-from dither.publish.marginals.covering import merged
-from dither.publish.margins import Margins, packed
-from dither.publish.queries.examples import clinic, neighbours_of
-from dither.publish.tables import cells_of
 from dither.testing import record
 
 PERSONS, SWAPPED = person_unit("person"), person_unit("person", replaced=True)

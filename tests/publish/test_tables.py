@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.data.examples import clinic, neighbours_of
+from dither.lift.axes import Axis, axis_of
+from dither.lift.cells import Cells, cells_of
 
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.reference import ReferenceEngine
@@ -14,8 +17,6 @@ from dither.data.schema import person_unit
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
 from dither.privacy import ROW, ROW_REPLACED
-from dither.publish.queries.examples import clinic, neighbours_of
-from dither.publish.tables import Axis, Cells, axis_of, cells_of
 
 AGE = Column("age", Kind.INTEGER, lower=0, upper=9)
 COST = Column("cost", Kind.REAL, lower=0, upper=1)

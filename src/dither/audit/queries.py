@@ -20,13 +20,14 @@ from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.data.reference import ReferenceEngine
 from dither.data.relations import Relation
+from dither.data.returned import Group
 from dither.data.schema import person_unit
 from dither.exact import sqrt_up
 from dither.noise import Noise, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Part, Pick
-from dither.publish.queries.groups import Group, laid_out, persons_by_text, positions
+from dither.publish.queries.groups import laid_out, persons_by_text, positions
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
 
 _SITES = ("a", "b", "c", None)

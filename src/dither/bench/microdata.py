@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from dither.bench.compared.data import Records
 from dither.bench.itemsets import baskets
 from dither.bench.synthetic import accuracy_of, pick, variation
+from dither.lift.attributes import Attributes
 from dither.mechanisms import perform
 from dither.privacy import ApproxDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import DiffGen, DiffPart, ItemSets, OrderedCells, PerturbedRows, PrivFuzzy, Taxonomy
 from dither.publish.synthetic import IndependentMarginals, MaximumSpanningTree
 

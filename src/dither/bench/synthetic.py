@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from dither.bench.compared.data import Records, tables
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.engines import connect
+from dither.lift.attributes import Attributes
 from dither.mechanisms import perform
 from dither.privacy import ROW, ApproxDP, Loss
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import METHODS, EngineRecords, codings_of
 from dither.publish.synthetic.synthesizer import chosen
 

@@ -73,7 +73,7 @@ def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_depende
 
 def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequence[str], method: str) -> None:
     """Publish the answers to many queries on the cells of one column or more."""
-    from dither.publish.tables import cells_of
+    from dither.lift.cells import cells_of
     from dither.publish.workloads import Workload
 
     with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
 from dither.data.engines.protocol import Engine
+from dither.lift.cells import Cells
 from dither.mechanisms import perform
 from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.columns import cells_for
@@ -20,7 +21,6 @@ from dither.publish.synthetic.counted_families import children_of, parents_of
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.quality import Quality, compare_with_real
 from dither.publish.synthetic.synthesizer import METHODS
-from dither.publish.tables import Cells
 
 
 def compare(

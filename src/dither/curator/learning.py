@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from dither.data import Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation
+from dither.data.cell_values import number_of
+from dither.data.contribution import contribution, effective_limits, within_structure
 from dither.data.engines.protocol import Engine
+from dither.data.returned import first_number
 from dither.data.schema import Column, as_real
 from dither.errors import InvalidParameter, MissingExtra
-from dither.learn.cells import number_of
+from dither.lift.cells import source_of
 from dither.mechanisms import perform
 from dither.privacy import ROW_REPLACED, Loss
-from dither.publish.queries.groups import first_number
-from dither.publish.queries.sensitivity import contribution, effective_limits, within_structure
-from dither.publish.tables import source_of
 
 _NUMBERS = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL)
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
 from dither.errors import InvalidParameter, NoGuarantee
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells, cells_of
 from dither.privacy import Loss, PureDP
 from dither.publish.choose import Choice, choose
 from dither.publish.counted import CountedCells, counted, per_count
@@ -25,7 +27,6 @@ from dither.publish.counted_sparse import CountedSparse
 from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
-from dither.publish.tables import Axis, Cells, cells_of
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 
 AUTO = "auto"

@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dither.data.cell_values import codes_of, sorted_classes
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
-from dither.learn.cells import codes_of, sorted_classes
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats

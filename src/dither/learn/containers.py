@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.data.cell_values import numbers_in
 from dither.errors import InvalidValue
-from dither.learn.cells import numbers_in
 
 Floats = NDArray[np.float64]
 _NUMERIC: Final = frozenset("biuf")

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, whole
+from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.release import perform
 from dither.privacy import Loss, PureDP, stated_loss
 from dither.publish.histograms import HierarchicalHistogram, PrunedHistogram
-from dither.publish.histograms.common import MOST_CELLS, mean_prefix_variance, variance_of
+from dither.publish.histograms.common import mean_prefix_variance, variance_of
 from dither.publish.methods import METHODS, Method, build_method
 from dither.publish.workloads import AllRanges, Hdmm, Identity, Kron, Prefixes, Privelet, Strategy, Workload
 from dither.publish.workloads.ranges import Ranges

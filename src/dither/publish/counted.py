@@ -17,6 +17,7 @@ from dither.data.engines.protocol import Engine
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field, Number
+from dither.lift.cells import Cells, cells_of
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
 from dither.mechanisms.core import Bound, Composed, Interval, Mechanism
 from dither.mechanisms.registry import Example
@@ -24,7 +25,6 @@ from dither.mechanisms.spec import Codec, register_codec
 from dither.privacy import L1, L2, ROW_REPLACED, ZCDP, ApproxDP, Loss, Plan, PureDP, Unit, Use, zcdp_rho
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 from dither.publish.histograms.identity import IdentityHistogram
-from dither.publish.tables import Cells, cells_of
 
 
 def _read(record: Any) -> Cells:
@@ -38,9 +38,9 @@ register_codec("cells", Codec(Cells, encode, _read))
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
 
     tree = HierarchicalHistogram(cells=3, branching=2, levels=(Geometric(scale=8), Geometric(scale=4)))
     plain = IdentityHistogram(shape=(2, 2), node=DiscreteGaussian(sigma=4))
@@ -86,7 +86,7 @@ class CountedCells(Composed[Engine, Any]):
         cells: which rows, and into which cell each falls; public.
         method: a mechanism on counts.
 
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> from dither.privacy import ROW
     >>> sites = cells_of(clinic(ROW), "visits", "site")
     >>> CountedCells(cells=sites, method=IdentityHistogram.calibrated(PureDP(1), shape=2)).loss(1)

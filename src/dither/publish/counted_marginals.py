@@ -20,20 +20,20 @@ from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.blocks import merged
+from dither.lift.cells import Cells, cells_of
+from dither.lift.margins import Margins
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, Plan, PureDP, Unit, Use
 from dither.publish.counted import CellsField
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.marginals.common import DrawnMarginals
-from dither.publish.marginals.covering import merged
 from dither.publish.marginals.data_cubes import DataCubes
 from dither.publish.marginals.per_marginal import NoisyMarginals
 from dither.publish.marginals.residual_planner import ResidualPlanner
-from dither.publish.margins import Margins
-from dither.publish.tables import Cells, cells_of
 
 #: Numbers of cells of the cuboids that are tried, and of their attributes: one has 2^10 parts then.
 _CUBOIDS = tuple(4**power for power in range(2, 8))
@@ -41,9 +41,9 @@ _WIDEST = 10
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
 
     asked = [["site", "age"], ["site"]]
     for unit, loss in ((person_unit("person"), ZCDP("1/8")), (ROW_REPLACED, PureDP(1))):
@@ -83,7 +83,7 @@ class CountedMarginals(Composed[Engine, Floats]):
         cells: the rows, and the cells of each column; any number of them together. Public.
         method: ``ResidualPlanner``, ``NoisyMarginals`` or ``DataCubes`` on the columns of ``cells``, with the unit ROW.
 
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> cells = cells_of(clinic(ROW), "visits", ("site", "drug", "age"), {"age": 2**12})
     >>> pairs = CountedMarginals.calibrated(ZCDP(1), cells=cells, marginals=[["site", "drug"], ["drug"]])
     >>> pairs.loss(1) <= ZCDP(1), pairs.method.sizes
@@ -168,7 +168,7 @@ def attributes_of(cells: Cells) -> Attributes:
 def best_method(target: Loss, attributes: Attributes, marginals: Sequence[Sequence[str]]) -> DrawnMarginals:
     """Return the method of the least mean variance within ``target`` for one row.
 
-    >>> from dither.publish.marginals.attributes import Attributes
+    >>> from dither.lift.attributes import Attributes
     >>> table = Attributes(tuple("abcdefgh"), (2,) * 8)
     >>> best_method(PureDP(1), table, table.every(2)).name, best_method(ZCDP(1), table, table.every(2)).name
     ('data-cubes', 'residual-planner')

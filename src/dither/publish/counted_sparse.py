@@ -20,19 +20,19 @@ from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field, Number
+from dither.lift.cells import Cells, cells_of
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.publish.counted import CellsField, per_count
 from dither.publish.histograms.sparse_filter import SparseHistogram
-from dither.publish.tables import Cells, cells_of
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
 
     for unit, columns, bins in ((person_unit("person"), ("site", "age"), {"age": 2}), (ROW_REPLACED, ("cost",), None)):
         cells = cells_of(clinic(unit), "visits", columns, bins)
@@ -68,7 +68,7 @@ class CountedSparse(Composed[Engine, dict[int, int]]):
         method: the noise and the filter, for as many cells and the unit ROW.
 
     >>> from dither.privacy import PureDP
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> cells = cells_of(clinic(ROW), "visits", ("cost", "age"), {"age": 2**12})
     >>> counted = CountedSparse.calibrated(PureDP(1), cells=cells)
     >>> counted.loss(1), counted.method.threshold

@@ -41,11 +41,12 @@ from dither.data import (
     Relation,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.returned import canonical, first_number
 from dither.exact import typed
-from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.marginals.covering import merged
-from dither.publish.queries.groups import canonical, first_number
-from dither.publish.tables import Axis, Cells, listed_rows
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.axes import Axis
+from dither.lift.blocks import merged
+from dither.lift.cells import Cells, listed_rows
 
 Codes = NDArray[np.int64]
 

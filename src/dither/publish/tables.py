@@ -42,14 +42,7 @@ from dither.data import (
     Relation,
     Scan,
 )
-from dither.data.expressions import Value, kind_of, names_in
-from dither.data.wire import register_records
-from dither.errors import InvalidParameter
-from dither.exact import typed, whole
-from dither.publish.histograms.common import MOST_CELLS
-from dither.publish.queries.groups import canonical, first_number
-from dither.publish.queries.joins import check_relation
-from dither.publish.queries.sensitivity import (
+from dither.data.contribution import (
     Contribution,
     Sensitivity,
     contribution,
@@ -57,6 +50,13 @@ from dither.publish.queries.sensitivity import (
     of_rows,
     within_structure,
 )
+from dither.data.expressions import Value, kind_of, names_in
+from dither.data.joins import check_relation
+from dither.data.returned import canonical, first_number
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
+from dither.exact import typed, whole
+from dither.lift.axes import MOST_CELLS
 
 ENDS, DROP = "ends", "drop"
 #: Bins with edges of their own; evenly spaced ones have no such limit.

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dither.data.joins import joined
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +41,6 @@ from dither.data.reference import aggregate
 from dither.data.schema import person_unit
 from dither.errors import EngineFailure, EngineUnavailable, InvalidParameter
 from dither.privacy import ROW
-from dither.publish.queries.joins import joined
 
 # Time.
 

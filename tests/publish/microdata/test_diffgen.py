@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
 from dither.mechanisms import from_spec, to_spec
 from dither.mechanisms.purse import Purse
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import DiffGen, GeneralisedTable, OrderedCells, Taxonomy
 from dither.publish.microdata.cuts import BIT, Gain, majority
 from dither.publish.microdata.diffgen import Steps

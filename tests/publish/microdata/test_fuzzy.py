@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import (
     EvenSteps,
     GaussianSet,

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither import Budget, converse, release
 from dither.checks.law import check_law_by_branching
@@ -18,11 +20,9 @@ from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import sqrt_up
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.microdata import KeptTable, MomentGrouping, PerturbedRows, PrivFuzzy, Question, RowResponse
 from dither.publish.microdata.grouping import correlations_of, grouped
 from dither.publish.microdata.moments import GRID, measured_moments, numbers_on_grid
-from dither.publish.synthetic.records import CodedRecords
 from dither.testing.replay import record
 
 TABLE = Attributes.of({"a": 2, "b": 3, "c": 1, "d": 5})

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.data.examples import clinic, some_visits, visit
+from dither.data.returned import canonical
 
 from dither.data import (
     Aggregated,
@@ -37,8 +39,7 @@ from dither.mechanisms.spec import Codec, register_codec
 from dither.noise import system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Use
 from dither.publish.queries import Aggregate, Answer, Answered, Key, Query, QueryResult, plan_query, present
-from dither.publish.queries.examples import answer_examples, clinic, clinic_query, some_visits, visit
-from dither.publish.queries.groups import canonical
+from dither.publish.queries.examples import answer_examples, clinic_query
 from dither.publish.queries.statistics import statistic_of
 from dither.testing import hostile
 

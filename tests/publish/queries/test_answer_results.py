@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.data.examples import visit
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ from dither.publish.queries import (
     present,
     present_partitioned,
 )
-from dither.publish.queries.examples import clinic_query, visit
+from dither.publish.queries.examples import clinic_query
 from dither.publish.queries.intervals import Range, enclose
 from dither.publish.queries.partition import clinic_halves
 

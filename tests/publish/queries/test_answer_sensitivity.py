@@ -6,6 +6,7 @@ import itertools
 from fractions import Fraction
 
 import pytest
+from dither.data.contribution import Contribution, contribution, effective_limits, of_persons, of_rows
 
 from dither.audit import queries as brute
 from dither.data import Column, DataSet, Kind, Limits, Table
@@ -13,7 +14,6 @@ from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.noise import system_noise
 from dither.privacy import ROW, ROW_REPLACED
-from dither.publish.queries.sensitivity import Contribution, contribution, effective_limits, of_persons, of_rows
 
 #: Five in six have all aggregates: 2,000 pairs for each.
 PAIRS = 2400

@@ -8,6 +8,7 @@ import itertools
 from typing import Any
 
 import pytest
+from dither.data.joins import MOST_TABLES, join_limit, joined
 
 from dither.audit import queries as brute
 from dither.data import Bounded, Column, DataSet, JoinPersons, Kind, Limits, Name, PerPerson, Relation, Scan, Table
@@ -19,7 +20,6 @@ from dither.noise import system_noise
 from dither.privacy import PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.builder import col, table
-from dither.publish.queries.joins import MOST_TABLES, join_limit, joined
 from dither.publish.queries.present import estimand_of
 from dither.publish.queries.quote import quote_of
 from dither.publish.queries.sql import parse_sql

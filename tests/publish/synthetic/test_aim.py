@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import AdaptiveIterative, GraphicalModel
 from dither.testing.replay import RecordingRunner
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.errors import InvalidParameter
 from dither.mechanisms import Exponential, Geometric, perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.boosting import BoostedQueries
 
 TABLE = Attributes.of({"a": 2, "b": 2})

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither.errors import InvalidParameter
 from dither.estimate.gaussian_copula import (
@@ -21,11 +23,9 @@ from dither.estimate.gaussian_copula import (
 from dither.estimate.public_randomness import public_generator
 from dither.mechanisms import Geometric, perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.copula import GRID, CopulaModel, GaussianCopula, product_sum, rank_scores
 from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.models import Model
-from dither.publish.synthetic.records import CodedRecords
 
 LAWS = (np.array([0.2, 0.5, 0.3]), np.array([0.05, 0.0, 0.6, 0.35]))
 

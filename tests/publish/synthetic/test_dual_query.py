@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither.errors import InvalidParameter
 from dither.estimate import best_record as search
@@ -16,10 +18,8 @@ from dither.estimate.best_record import best_record
 from dither.estimate.public_randomness import public_generator
 from dither.mechanisms import Exponential, Geometric, perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.measuring import Seen
-from dither.publish.synthetic.records import CodedRecords
 
 TABLE = Attributes.of({"a": 2, "b": 2})
 TOTAL = 3

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.public_randomness import public_generator
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, Model
 from dither.publish.synthetic.measuring import STEPS, Seen, closure
 from dither.publish.synthetic.merging import Merging
-from dither.publish.synthetic.records import CodedRecords
 
 TABLE = Attributes.of({"a": 3, "b": 4, "c": 2, "d": 5})
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither import Budget, release
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import IndependentMarginals
 
 TABLE = Attributes.of({"a": 3, "b": 2, "c": 4})

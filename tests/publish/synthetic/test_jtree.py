@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 from numpy.typing import NDArray
 
 from dither import Budget, release
@@ -11,7 +12,6 @@ from dither.errors import InvalidParameter
 from dither.mechanisms import AboveThreshold, Geometric, TopK
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, JunctionTreeSynthesis
 from dither.testing.replay import RecordingRunner
 

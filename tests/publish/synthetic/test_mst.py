@@ -6,12 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.mechanisms import Geometric
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, MaximumSpanningTree
 
 NAMES = Attributes.of({"a": 3, "b": 3, "c": 2, "d": 4, "e": 2})

@@ -8,19 +8,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither.errors import InvalidParameter
 from dither.estimate.multiplicative_weights import learned, learned_from_all
 from dither.estimate.public_randomness import public_generator
 from dither.mechanisms import perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.cell_queries import MOST_COUNT, CellQueries
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.mwem import Mwem
-from dither.publish.synthetic.records import CodedRecords
 
 TABLE = Attributes.of({"a": 2, "b": 3, "c": 2})
 ROWS = np.repeat(np.array(list(product(range(2), range(3), range(2)))), [9, 1, 0, 4, 7, 7, 2, 30, 5, 1, 0, 12], axis=0)

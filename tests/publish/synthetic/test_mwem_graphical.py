@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 from numpy.typing import NDArray
 
 from dither import Budget, release
 from dither.errors import InvalidParameter
 from dither.noise import system_noise
 from dither.privacy import ROW, ZCDP, Loss, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import GraphicalModel, GraphicalMwem
 from dither.testing.replay import RecordingRunner
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.estimate.public_randomness import public_generator
 from dither.mechanisms import perform
 from dither.privacy import RECORDS, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.parent_child import FAMILIES, NUMBER, Families, FamilyModel, ParentChild, matched
 from dither.publish.synthetic.privbayes import PrivBayes

@@ -9,19 +9,19 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
 from dither.mechanisms import perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import network
 from dither.publish.synthetic.bits import BinaryModel, BitRecords, Bits
 from dither.publish.synthetic.measuring import STEPS
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.network import Conditional, NetworkModel, conditional_of
 from dither.publish.synthetic.privbayes import SCORE_STABILITY, PrivBayes, half_distance
-from dither.publish.synthetic.records import CodedRecords
 
 #: So much that noise is 0 but for a chance below e^-1000.
 PLENTY = PureDP(10**7)

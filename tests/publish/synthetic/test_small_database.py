@@ -7,14 +7,14 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
+from dither.lift.records import CodedRecords
 
 from dither.errors import InvalidParameter
 from dither.mechanisms import Geometric, perform
 from dither.privacy import ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.cell_queries import CellQueries
 from dither.publish.synthetic.measuring import Seen
-from dither.publish.synthetic.records import CodedRecords
 from dither.publish.synthetic.small_database import SmallDatabase
 
 TABLE = Attributes.of({"a": 2, "b": 3})

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dither.lift.attributes import Attributes
 
 from dither.data import Column, Kind
 from dither.errors import DitherError, InvalidParameter, NotFitted
 from dither.privacy import ROW_REPLACED, ZCDP, ApproxDP, PureDP
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic import METHODS, Determined, Impossible, Synthesizer, SyntheticTable
 from dither.publish.synthetic.quality import compare_with_real, quality_of
 from dither.publish.synthetic.report import write_report

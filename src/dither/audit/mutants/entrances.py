@@ -15,6 +15,7 @@ from dither.audit.mutants.record import Mutant, both, mutated
 from dither.audit.queries import compare
 from dither.checks.violation import require
 from dither.data import Aggregation, Column, CountRows, DataSet, JoinPublic, Kind, Literal, Name, Relation, Scan, Table
+from dither.data.examples import some_visits, visit
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
@@ -22,7 +23,7 @@ from dither.mechanisms import Geometric, release
 from dither.mechanisms.release import Budget
 from dither.privacy import ROW, PureDP
 from dither.publish.queries.answer import plan_query
-from dither.publish.queries.examples import clinic_query, some_visits, visit
+from dither.publish.queries.examples import clinic_query
 from dither.testing.doors import replay_call
 
 _BASE = "dither.learn.base:PrivateEstimator"
@@ -207,7 +208,7 @@ ENTRANCES = (
         "who a row is about, and what is public, is the analyst's word",
         "sensitivity",
         lambda: both(
-            mutated("dither.publish.queries.joins:check_tables", _nothing),
+            mutated("dither.data.joins:check_tables", _nothing),
             mutated("dither.data.engines.protocol:check_tables", _nothing),
         ),
         _tables,

@@ -18,12 +18,12 @@ from typing import Any
 
 from dither.audit.mutants.record import Mutant, both, mutated
 from dither.checks.violation import require
+from dither.data.examples import clinic, some_visits
 from dither.data.importing.sources import FRAMES
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import DataSet
 from dither.errors import BudgetExceeded, DitherError, EngineFailure
 from dither.privacy import ROW, ApproxDP, Loss, PureDP
-from dither.publish.queries.examples import clinic, some_visits
 
 _SESSION = "dither.curator.session:Session"
 _BOOKS = "dither.curator.ledger.books:Books"

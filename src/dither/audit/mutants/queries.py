@@ -18,15 +18,16 @@ from dither.checks.contract import check_plan_walked
 from dither.checks.replays import check_replay
 from dither.checks.violation import require
 from dither.data import Bounded, Name, Sum
+from dither.data.contribution import Contribution, Sensitivity
+from dither.data.examples import neighbours_of, some_visits, visit
 from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter, PlanViolation
 from dither.mechanisms import Example, PublicArray
 from dither.privacy import ROW, ROW_REPLACED, PureDP, Unit
 from dither.publish.queries.answer import Answer, plan_query
-from dither.publish.queries.examples import clinic_query, neighbours_of, some_visits, visit
+from dither.publish.queries.examples import clinic_query
 from dither.publish.queries.query import Aggregate
-from dither.publish.queries.sensitivity import Contribution, Sensitivity
 
 _DESIGN = "dither.publish.queries.design"
 _ANSWER = "dither.publish.queries.answer:Answer"

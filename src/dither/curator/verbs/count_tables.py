@@ -16,7 +16,7 @@ from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
-    from dither.publish.tables import Cells
+    from dither.lift.cells import Cells
     from dither.publish.workloads import Workload
 
 
@@ -201,6 +201,6 @@ class CountTables(Door):
     def _cells(
         self, table: str, columns: str | Sequence[str], bins: Any, outside: str | None, where: str | None
     ) -> Cells:
-        from dither.publish.tables import cells_of
+        from dither.lift.cells import cells_of
 
         return cells_of(self.dataset, self._source(table, where), columns, bins, outside=outside)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dither.data.cell_values import codes_of, is_label
 from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.base import bounds_of, numbers_of, width_of
-from dither.learn.cells import codes_of, is_label
 from dither.learn.containers import is_named, rows_as_columns
 from dither.learn.rows import Floats
 from dither.learn.saved import Privacy, plain, read, write

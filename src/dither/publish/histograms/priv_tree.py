@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, spread
 from dither.exact import Number, Of, Whole, exp_up, non_negative, round_up
+from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.geometric import Geometric
@@ -28,7 +29,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import MOST_CELLS, counts_of, measured, neighbours, within
+from dither.publish.histograms.common import counts_of, measured, neighbours, within
 
 if TYPE_CHECKING:
     from dither.noise import Noise

@@ -20,6 +20,7 @@ from dither.errors import InvalidParameter
 from dither.estimate.isotonic import isotonic
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, mean_range_variance, spread
 from dither.exact import NonNegative, Number, Whole, probability, whole
+from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -30,7 +31,6 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.privacy import Sequence as InSequence
 from dither.publish.histograms.common import (
-    MOST_CELLS,
     LevelNoise,
     combination_reach,
     counts_of,

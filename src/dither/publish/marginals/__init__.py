@@ -5,7 +5,7 @@ marginals agree. Does not belong here: tables of one or two dimensions (``histog
 (``workloads``), synthetic records. The full table is written out by ``ContingencyTable`` alone.
 """
 
-from dither.publish.marginals.attributes import Attributes
+from dither.lift.attributes import Attributes
 from dither.publish.marginals.contingency_table import ContingencyTable
 from dither.publish.marginals.covering import covering_views
 from dither.publish.marginals.data_cubes import DataCubes, choose_cuboids

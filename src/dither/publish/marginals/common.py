@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Text, TupleOf, Whole, probability, sqrt_up
+from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.geometric import Geometric
@@ -23,7 +24,6 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 from dither.publish.histograms.common import Floats, combination_reach
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 
 #: Counts a marginal, all of whose attributes are in increasing order.
 Counter = Callable[[Axes], NDArray[np.int64]]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -23,7 +24,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.publish.marginals.common import MarginalRelease
 from dither.publish.marginals.measuring import Measurement, node_within
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 
 _MOST_GROUPS = 2**20
 

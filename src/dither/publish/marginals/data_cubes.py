@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -27,7 +28,6 @@ from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
+from dither.lift.attributes import Attributes, Axes, checked_sets
 
 Floats = NDArray[np.float64]
 

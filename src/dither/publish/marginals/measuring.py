@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
+from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import Loss, Plan, Unit, Use
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.marginals.common import Counter, stability_of
 
 

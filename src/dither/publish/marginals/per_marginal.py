@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Flag
+from dither.lift.attributes import Attributes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -24,7 +25,6 @@ from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights, rounded_weights, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within

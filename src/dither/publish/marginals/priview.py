@@ -21,6 +21,7 @@ from dither.errors import InvalidParameter
 from dither.estimate.fitting import proportional_fit
 from dither.estimate.projections import non_negative_with_total
 from dither.exact import Number
+from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -29,7 +30,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 from dither.publish.marginals.common import MarginalRelease
 from dither.publish.marginals.covering import covering_views
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads

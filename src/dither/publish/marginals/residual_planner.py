@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, positive, sqrt_up
+from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.purse import Purse
@@ -28,7 +29,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, Unit
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import Attributes, Axes, checked_sets
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights
 from dither.publish.marginals.interactions import Interactions, cell_variance, centred, centred_share, closure, subsets
 

@@ -6,6 +6,7 @@ are drawn from in general, which are in ``dither.publish.synthetic``, and anonym
 nothing that is said here.
 """
 
+from dither.lift.items import ItemTable
 from dither.publish.microdata.anonymised import AnonymisedTable
 from dither.publish.microdata.coded_rows import CodedRows
 from dither.publish.microdata.diffgen import DiffGen
@@ -25,7 +26,6 @@ from dither.publish.microdata.fuzzy import (
 )
 from dither.publish.microdata.generalised import GeneralisedTable
 from dither.publish.microdata.hierarchies import read_taxonomies
-from dither.publish.microdata.item_table import ItemTable
 from dither.publish.microdata.kept_table import Conversation, KeptTable, Question
 from dither.publish.microdata.merged import MergedAttributes
 from dither.publish.microdata.moments import Grouping, MomentGrouping

@@ -19,6 +19,8 @@ from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field
+from dither.lift.cells import Cells
+from dither.lift.items import ItemTable
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Composed, Mechanism
 from dither.mechanisms.registry import Example
@@ -27,15 +29,13 @@ from dither.publish.counted import per_count
 from dither.publish.counted_marginals import attributes_of
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
-from dither.publish.microdata.item_table import ItemTable
 from dither.publish.microdata.taxonomy import OrderedCells, Taxonomy
-from dither.publish.tables import Cells
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
     from dither.publish.synthetic.columns import codings_of
 
     person, swapped = person_unit("person"), person_unit("person", replaced=True)
@@ -92,7 +92,7 @@ class CodedRows(Composed[Engine, Any]):
         method: a mechanism on such records.
 
     >>> from dither.privacy import ROW
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> from dither.publish.synthetic.columns import codings_of
     >>> cells, _ = codings_of(clinic(ROW), "visits", ("drug", "site"))
     >>> method = DiffGen.calibrated(

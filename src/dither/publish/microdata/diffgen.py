@@ -20,6 +20,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, OneOf, Text, TupleOf, Whole, probability
+from dither.lift.attributes import Attributes, Codes
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -30,7 +31,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share
-from dither.publish.marginals.attributes import Attributes, Codes
 from dither.publish.microdata.cuts import Counts, Cut, Gain, cut_of, majority, members_of
 from dither.publish.microdata.generalised import MOST_CELLS, GeneralisedTable
 from dither.publish.microdata.taxonomy import Hierarchy, OrderedCells, Taxonomy

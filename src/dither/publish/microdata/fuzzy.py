@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
-from dither.publish.marginals.attributes import Attributes
+from dither.lift.attributes import Attributes
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

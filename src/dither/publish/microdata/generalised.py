@@ -19,7 +19,7 @@ from dither.estimate.projections import non_negative_with_total
 from dither.estimate.public_randomness import Generator
 from dither.estimate.record_fitting import shared_out
 from dither.exact import whole
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 from dither.publish.microdata.cuts import members_of
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.publish.marginals.attributes import Attributes
+from dither.lift.attributes import Attributes
 
 Floats = NDArray[np.float64]
 Groups = tuple[tuple[str, ...], ...]

@@ -32,13 +32,13 @@ from dither.data import (
     Relation,
     Sum,
 )
+from dither.data.joins import check_relation
+from dither.data.returned import first_number
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
+from dither.lift.axes import Axis
 from dither.mechanisms.spec import Codec, register_codec
-from dither.publish.queries.groups import first_number
-from dither.publish.queries.joins import check_relation
-from dither.publish.tables import Axis
 
 #: Items of one whole number.
 _PACKED: Final = 48

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 
 Codes = NDArray[np.int64]
 #: Combinations of one group.

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Of, OneOf, Probability, Whole, sqrt_up
+from dither.lift.attributes import MOST_CELLS, Attributes
+from dither.lift.records import Records, counts_of, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -31,9 +33,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped
-from dither.publish.synthetic.records import Records, counts_of, records_of
 
 #: Whole numbers from -GRID to GRID stand for numbers from -1 to 1.
 GRID: Final = 16

@@ -35,9 +35,9 @@ Codes = NDArray[np.int64]
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
     from dither.publish.synthetic.columns import codings_of
 
     for unit, rows in ((person_unit("person"), 2), (person_unit("person", replaced=True), 4), (ROW_REPLACED, 3)):
@@ -66,7 +66,7 @@ class PerturbedTable(Composed[Engine, Codes]):
         epsilon: what one group of one row loses.
 
     >>> from dither.privacy import ROW, PureDP
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> from dither.publish.synthetic.columns import codings_of
     >>> cells, _ = codings_of(clinic(ROW), "visits", ("drug", "site"))
     >>> PerturbedTable.calibrated(PureDP(3), cells=cells, rows=100).epsilon

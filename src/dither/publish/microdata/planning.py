@@ -12,20 +12,20 @@ from typing import Any, Final
 from dither.data import DataSet, Kind, Relation
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter
+from dither.lift.cells import source_of
+from dither.lift.items import MOST_ITEMS, ItemTable
 from dither.privacy import Loss
 from dither.publish.microdata.anonymised import AnonymisedTable
 from dither.publish.microdata.coded_rows import rows_within
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
 from dither.publish.microdata.hierarchies import hierarchy_of, item_tree, ordered_values
-from dither.publish.microdata.item_table import MOST_ITEMS, ItemTable
 from dither.publish.microdata.perturbed_table import PerturbedTable
 from dither.publish.microdata.priv_fuzzy import PrivFuzzy
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.microdata.terms import Terms, coded_cells
 from dither.publish.synthetic.columns import Coding, attributes_of
 from dither.publish.synthetic.counted import synthesised
-from dither.publish.tables import source_of
 
 #: Every method that can be asked for by name, and the options that are about it alone.
 METHODS: Final[Mapping[str, frozenset[str]]] = {

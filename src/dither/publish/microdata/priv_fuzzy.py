@@ -20,6 +20,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.projections import non_negative_with_total
 from dither.exact import Maybe, Of, OneOf, Probability, Text, TupleOf, Whole, sqrt_up
 from dither.exact.parameters import REQUIRED
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import Records, counts_of, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -28,12 +30,10 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats, Share
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.microdata.grouping import RULES, Groups
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.moments import MomentGrouping
 from dither.publish.synthetic.graphical import GraphicalModel
-from dither.publish.synthetic.records import Records, counts_of, records_of
 
 _USUAL_CELLS: Final = 2**10
 #: Logarithms need shares above 0.

@@ -46,7 +46,7 @@ class Reproduction:
 def file_size_ratio(merged: MergedAttributes, rows: NDArray[np.int64]) -> Reproduction:
     """Return the size of rows written as merged texts, divided by that of the same rows written column by column.
 
-    >>> from dither.publish.marginals.attributes import Attributes
+    >>> from dither.lift.attributes import Attributes
     >>> table = MergedAttributes(Attributes.of({"a": 2, "b": 3}), (("a", "b"),))
     >>> print(file_size_ratio(table, np.array([[0, 1], [1, 2]])))  # doctest: +ELLIPSIS
     reproduction only: the ratio of file sizes is 1.25; file size is not utility: ...

@@ -17,9 +17,10 @@ from dither.data import Call, Case, Column, DataSet, Expression, Kind, Literal, 
 from dither.data.expressions import Value
 from dither.data.schema import as_real
 from dither.errors import InvalidParameter
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells, source_of
 from dither.publish.microdata.fuzzy import LinguisticVariable
 from dither.publish.synthetic.columns import Coding, codings_of
-from dither.publish.tables import Axis, Cells, source_of
 
 #: Points of the range at which is looked who wins where.
 _FINE: Final = 2**12

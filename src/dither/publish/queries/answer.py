@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dither.data import Aggregated, Aggregation, Call, CountRows, Expression, Keep, Kind, Literal, Relation
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value, kind_of
+from dither.data.returned import Group, canonical, first_number
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field, Number, Of, OneOf
@@ -27,15 +28,7 @@ from dither.mechanisms.spec import Codec, register_codec
 from dither.privacy import ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
 from dither.publish.queries.examples import answer_examples
-from dither.publish.queries.groups import (
-    Group,
-    canonical,
-    first_number,
-    from_texts,
-    laid_out,
-    persons_by_text,
-    positions,
-)
+from dither.publish.queries.groups import from_texts, laid_out, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.split import check_shares

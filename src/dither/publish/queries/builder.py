@@ -43,6 +43,7 @@ from dither.data import (
     Window,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.joins import joined
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.exact import whole
@@ -62,7 +63,6 @@ from dither.publish.queries.assemble import (
     projected,
     sorted_by,
 )
-from dither.publish.queries.joins import joined
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
 from dither.publish.queries.query import Aggregate, Query

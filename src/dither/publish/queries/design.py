@@ -13,17 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from dither.data import Bounded, Expression, Keep, Kind, Limits, Relation
-from dither.data.expressions import Value, kind_of, names_in
-from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
-from dither.mechanisms import DiscreteGaussian, Geometric, PermuteAndFlip, TopK
-from dither.mechanisms.propose_test_release import threshold_for
-from dither.mechanisms.stability_selection import ThresholdedCounts
-from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
-from dither.publish.queries.groups import Group, kept, key_kinds, public_groups
-from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
-from dither.publish.queries.quantiles import Search
-from dither.publish.queries.query import Aggregate, Query
-from dither.publish.queries.sensitivity import (
+from dither.data.contribution import (
     Contribution,
     Sensitivity,
     contribution,
@@ -32,6 +22,17 @@ from dither.publish.queries.sensitivity import (
     of_rows,
     within_structure,
 )
+from dither.data.expressions import Value, kind_of, names_in
+from dither.data.returned import Group
+from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
+from dither.mechanisms import DiscreteGaussian, Geometric, PermuteAndFlip, TopK
+from dither.mechanisms.propose_test_release import threshold_for
+from dither.mechanisms.stability_selection import ThresholdedCounts
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
+from dither.publish.queries.groups import kept, key_kinds, public_groups
+from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
+from dither.publish.queries.quantiles import Search
+from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.split import Need, divide
 from dither.publish.queries.statistics import Statistic, statistic_of
 

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from dither.data import Filter, Limits, Literal, Name, OneOf, Scan
 from dither.data.engines.protocol import Engine
+from dither.data.examples import clinic, neighbours_of, some_visits
 from dither.data.expressions import Kind
 from dither.data.schema import person_unit
 from dither.data.wire import decode, encode, register_records
@@ -29,7 +30,7 @@ from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Unit, Within
 from dither.privacy.losses import largest
 from dither.publish.queries.answer import Answer, Answered, Law, Target, plan_query
-from dither.publish.queries.examples import aggregate, clinic, neighbours_of, some_visits
+from dither.publish.queries.examples import aggregate
 from dither.publish.queries.present import present
 from dither.publish.queries.query import Part, Partitioned, Query
 from dither.publish.queries.result import QueryResult

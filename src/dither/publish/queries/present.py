@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from dither.data import Cast, Expression, Kind, Name
 from dither.data.evaluation import evaluator, sort_key
 from dither.data.expressions import Value, kind_of, names_in
+from dither.data.joins import join_limit
+from dither.data.returned import Group
 from dither.exact import Number, probability
 from dither.mechanisms.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.design import Design
-from dither.publish.queries.groups import Group
 from dither.publish.queries.intervals import Range, enclose
-from dither.publish.queries.joins import join_limit
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
 from dither.publish.queries.statistics import describe

@@ -27,9 +27,9 @@ from dither.data import (
     Relation,
 )
 from dither.data.expressions import Value, kind_of
+from dither.data.joins import check_relation
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.publish.queries.joins import check_relation
 
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
+from dither.data.joins import join_limit
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
-from dither.publish.queries.joins import join_limit
 from dither.publish.queries.present import estimand_of, is_selected
 from dither.publish.queries.query import Aggregate, Query
 

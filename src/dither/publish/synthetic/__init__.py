@@ -5,6 +5,7 @@ codes and back. Does not belong here: estimates from released numbers, which are
 its records through their marginals only, and pays for each one that it looks at.
 """
 
+from dither.lift.records import CodedRecords, Records, records_of
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
 from dither.publish.synthetic.bits import BinaryModel
@@ -28,7 +29,6 @@ from dither.publish.synthetic.network import NetworkModel
 from dither.publish.synthetic.pair_model import PairModel
 from dither.publish.synthetic.parent_child import FAMILIES, Families, FamilyModel, ParentChild
 from dither.publish.synthetic.privbayes import PrivBayes
-from dither.publish.synthetic.records import CodedRecords, Records, records_of
 from dither.publish.synthetic.result import Rows, SyntheticTable
 from dither.publish.synthetic.small_database import SmallDatabase
 from dither.publish.synthetic.synthesizer import METHODS, Synthesizer, plan_synthesis

@@ -22,6 +22,8 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import FULL_STEPS
 from dither.exact import Of, Whole
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,7 +33,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
@@ -46,7 +47,6 @@ from dither.publish.synthetic.measuring import (
     spread_of,
     survey_noise,
 )
-from dither.publish.synthetic.records import records_of
 
 #: The share of the budget for the single attributes, that of a round for the choice, and how many rounds the first
 #: noise would last for, by attribute. Noise is halved for twice the epsilon but four times the rho, hence two sets.

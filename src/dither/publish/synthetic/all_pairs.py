@@ -27,6 +27,8 @@ from dither.estimate.projections import non_negative_with_total
 from dither.estimate.record_fitting import MOST_VALUES
 from dither.estimate.value_groups import group_values
 from dither.exact import Of, Whole, sqrt_up
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.purse import Purse
@@ -35,14 +37,12 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.marginals.common import rounded_weights
 from dither.publish.marginals.interactions import centred
 from dither.publish.marginals.residual_planner import whole_interaction
 from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.pair_model import PairModel
-from dither.publish.synthetic.records import records_of
 
 #: How far all measurements of pairs move together per record: so large that weights are fine, and counts have room.
 REACH: Final = 2**24

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import Generator
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.records import Records, counts_of
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.synthetic.models import Model
-from dither.publish.synthetic.records import Records, counts_of
 
 
 class Bits:

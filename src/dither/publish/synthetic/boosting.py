@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from dither.estimate.multiplicative_weights import learned_from_all
 from dither.exact import Of, Positive, Whole, sqrt_up, whole
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -32,12 +34,10 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import MOST_COUNT, CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.measuring import Seen, spread_of
-from dither.publish.synthetic.records import records_of
 
 _MOST_CELLS: Final = 2**14
 _MOST_ROUNDS: Final = 2**8

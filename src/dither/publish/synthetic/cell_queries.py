@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.multiplicative_weights import summed
+from dither.lift.attributes import Attributes, Axes
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.synthetic.measuring import Seen
 
 #: Cells of a table that is held as a whole, unless a method says less.

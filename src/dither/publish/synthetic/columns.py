@@ -23,9 +23,10 @@ from dither.data.expressions import Value
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import Generator
-from dither.publish.marginals.attributes import Attributes
-from dither.publish.margins import number_of
-from dither.publish.tables import ENDS, Axis, Cells, axis_of, source_of
+from dither.lift.attributes import Attributes
+from dither.lift.axes import ENDS, Axis, axis_of
+from dither.lift.cells import Cells, source_of
+from dither.lift.margins import number_of
 
 #: Cells of a numeric column, unless told otherwise or there are fewer values.
 USUAL_BINS: Final = 32

@@ -26,6 +26,8 @@ from dither.estimate.projections import non_negative_with_total
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.estimate.rounding import largest_remainder
 from dither.exact import Of, sqrt_up
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -36,10 +38,8 @@ from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.privacy.plans import Sequence as Following
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
-from dither.publish.synthetic.records import records_of
 
 #: Scores are whole numbers from minus this to this.
 GRID: Final = 64

@@ -21,17 +21,17 @@ from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.cells import Cells
+from dither.lift.margins import Margins
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Composed, Mechanism
 from dither.mechanisms.registry import Example
 from dither.privacy import RECORDS, ROW_REPLACED, ZCDP, Loss, Plan, PureDP, Unit, Use
 from dither.publish.counted import CellsField, per_count
 from dither.publish.counted_marginals import attributes_of
-from dither.publish.marginals.attributes import Attributes, Axes
-from dither.publish.margins import Margins
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.models import Model
-from dither.publish.tables import Cells
 
 
 class EngineRecords:
@@ -64,9 +64,9 @@ def first_marginals(attributes: Attributes) -> tuple[Axes, ...]:
 
 
 def _examples() -> Iterator[Example]:
+    from dither.data.examples import clinic, neighbours_of, some_visits
     from dither.data.reference import ReferenceEngine
     from dither.data.schema import person_unit
-    from dither.publish.queries.examples import clinic, neighbours_of, some_visits
     from dither.publish.synthetic.columns import codings_of
 
     for unit, loss in ((person_unit("person"), PureDP(1)), (ROW_REPLACED, ZCDP("1/8"))):
@@ -105,7 +105,7 @@ class CountedRecords(Composed[Engine, Model]):
         method: a synthetic method on these columns.
 
     >>> from dither.privacy import ROW
-    >>> from dither.publish.queries.examples import clinic
+    >>> from dither.data.examples import clinic
     >>> from dither.publish.synthetic.columns import codings_of
     >>> cells, _ = codings_of(clinic(ROW), "visits", ("site", "drug"))
     >>> method = IndependentMarginals.calibrated(PureDP(1), attributes=attributes_of(cells))

@@ -32,19 +32,20 @@ from dither.data.engines.protocol import Engine
 from dither.data.expressions import Expression
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Whole, whole
+from dither.lift.attributes import Attributes
+from dither.lift.axes import Axis
+from dither.lift.cells import Cells
+from dither.lift.margins import Margins
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Composed
 from dither.mechanisms.registry import Example
 from dither.privacy import ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
 from dither.publish.counted import CellsField, per_count
 from dither.publish.counted_marginals import attributes_of
-from dither.publish.marginals.attributes import Attributes
-from dither.publish.margins import Margins
 from dither.publish.synthetic.counted import EngineRecords, SyntheticMethod, first_marginals
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.measuring import amount_of, spending_within
 from dither.publish.synthetic.parent_child import MOST_CHILDREN, NUMBER, FamilyModel
-from dither.publish.tables import Axis, Cells
 
 _PARENT, _CHILD, _MANY = "p", "c", "many"
 _NONE: Final = Literal(0, Kind.INTEGER)

@@ -22,6 +22,8 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.best_record import best_record
 from dither.exact import Of, Positive, Whole, sqrt_up, whole
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,11 +33,9 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, named_sets, rounded_total
 from dither.publish.synthetic.measuring import Seen
-from dither.publish.synthetic.records import records_of
 from dither.publish.synthetic.weighted import WeightedRecords
 
 _MOST_ROUNDS: Final = 2**10

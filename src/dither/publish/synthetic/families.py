@@ -21,8 +21,8 @@ from dither.data.expressions import Value
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import public_generator
+from dither.lift.attributes import Attributes
 from dither.privacy import Loss
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.columns import Coding, codings_of, objects_of
 from dither.publish.synthetic.counted_families import CountedFamilies, families_within
 from dither.publish.synthetic.parent_child import NUMBER, FamilyModel

@@ -13,8 +13,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.multiplicative_weights import summed
 from dither.estimate.public_randomness import Generator
 from dither.estimate.record_fitting import shared_out
+from dither.lift.attributes import Attributes, Axes
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.synthetic.cell_queries import check_table
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 

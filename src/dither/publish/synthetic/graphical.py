@@ -27,7 +27,7 @@ from dither.estimate.graphical_model import (
 )
 from dither.estimate.junction_tree import junction_tree
 from dither.estimate.public_randomness import Generator
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 from dither.publish.synthetic.drawing import assigned, dealt
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.models import MOST_RECORDS, Model

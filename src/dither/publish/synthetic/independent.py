@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.exact import Of
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -21,10 +23,8 @@ from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
-from dither.publish.synthetic.records import records_of
 
 
 def _examples() -> Iterator[Example]:

@@ -23,6 +23,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import junction_tree
 from dither.exact import Of, Positive, Whole, whole
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -32,7 +34,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Sequence, Use, Within
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -45,7 +46,6 @@ from dither.publish.synthetic.measuring import (
     spread_of,
     survey_noise,
 )
-from dither.publish.synthetic.records import records_of
 
 Selector = TopK | AboveThreshold
 

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import model_cells
 from dither.exact import sqrt_up
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
+from dither.lift.records import Records, counts_of
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, Purse
@@ -28,10 +30,8 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import Loss
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging
-from dither.publish.synthetic.records import Records, counts_of
 
 #: Steps of a score per record.
 STEPS: Final = 64

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.projections import non_negative_with_total
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 
 Floats = NDArray[np.float64]
 #: Values whose noisy count is below so many standard deviations are merged.

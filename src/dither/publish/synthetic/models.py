@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import whole
-from dither.publish.marginals.attributes import Attributes, Axes
+from dither.lift.attributes import Attributes, Axes
 
 #: Of the form in which models are written.
 VERSION: Final = 1

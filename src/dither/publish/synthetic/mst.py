@@ -20,6 +20,8 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.exact import Of, Positive, Whole
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -28,7 +30,6 @@ from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Sequence, Use, Within
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     EXCLUDED,
@@ -42,7 +43,6 @@ from dither.publish.synthetic.measuring import (
     picked,
     survey_noise,
 )
-from dither.publish.synthetic.records import records_of
 
 _MOST_ATTRIBUTES = 512
 

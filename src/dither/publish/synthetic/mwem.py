@@ -19,6 +19,8 @@ import numpy as np
 
 from dither.estimate.multiplicative_weights import learned_from_all
 from dither.exact import Of, Whole, whole
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -28,7 +30,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
@@ -36,7 +37,6 @@ from dither.publish.synthetic.measuring import (
     STEPS,
     Seen,
 )
-from dither.publish.synthetic.records import records_of
 
 _MOST_ROUNDS: Final = 2**12
 _USUAL_PASSES: Final = 10

@@ -18,6 +18,8 @@ import numpy as np
 
 from dither.estimate.graphical_model import FULL_STEPS
 from dither.exact import Of, Whole, whole
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -26,7 +28,6 @@ from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
@@ -37,7 +38,6 @@ from dither.publish.synthetic.measuring import (
     picked,
     spread_of,
 )
-from dither.publish.synthetic.records import records_of
 
 _STEPS_A_ROUND = 50
 _MOST_ROUNDS = 2**12

@@ -20,8 +20,8 @@ from dither.estimate.graphical_model import Calibrated
 from dither.estimate.junction_tree import junction_tree
 from dither.estimate.projections import non_negative_with_total
 from dither.estimate.public_randomness import Generator, public_generator
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.drawing import assigned
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 

@@ -20,8 +20,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.fitting import proportional_fit
 from dither.estimate.public_randomness import Generator
 from dither.estimate.record_fitting import MOST_VALUES, TOUCHING_UP, WantedPairs, fit_records, shared_out
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 

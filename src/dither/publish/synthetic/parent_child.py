@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter, InvalidValue
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Of, Whole, whole
+from dither.lift.attributes import Attributes
 from dither.mechanisms.core import Composed, Mechanism, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -28,7 +29,6 @@ from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.mst import MaximumSpanningTree

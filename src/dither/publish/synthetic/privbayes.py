@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Of, OneOf, Positive, Whole
+from dither.lift.attributes import Attributes, Axes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -31,7 +33,6 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import Attributes, Axes
 from dither.publish.synthetic.bits import BinaryModel, BitRecords, Bits
 from dither.publish.synthetic.measuring import (
     STEPS,
@@ -40,7 +41,6 @@ from dither.publish.synthetic.measuring import (
 )
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.network import Conditional, NetworkModel, conditional_of
-from dither.publish.synthetic.records import records_of
 
 #: How far a score moves per record, in steps: by less than two records.
 SCORE_STABILITY: Final = 2 * STEPS

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.public_randomness import Generator, public_generator
-from dither.publish.marginals.attributes import Attributes
+from dither.lift.attributes import Attributes
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.result import SyntheticTable
 

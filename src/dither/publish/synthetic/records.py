@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidValue
+from dither.lift.attributes import Attributes, Axes
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.publish.marginals.attributes import Attributes, Axes
 
 
 @runtime_checkable

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Of, Positive, Whole, whole
+from dither.lift.attributes import Attributes
+from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
@@ -30,11 +32,9 @@ from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.measuring import Seen
-from dither.publish.synthetic.records import records_of
 from dither.publish.synthetic.weighted import WeightedRecords
 
 #: Tables that are looked at, and answers of all of them that are held.

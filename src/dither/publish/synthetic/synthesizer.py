@@ -16,9 +16,9 @@ from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter, NotFitted
 from dither.exact import Number
+from dither.lift.attributes import Attributes
 from dither.mechanisms import perform
 from dither.privacy import ROW, Loss, Unit, stated_loss
-from dither.publish.marginals.attributes import Attributes
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
 from dither.publish.synthetic.boosting import BoostedQueries

@@ -17,8 +17,8 @@ from dither.errors import InvalidParameter
 from dither.estimate.isotonic import finite_vector
 from dither.estimate.public_randomness import Generator
 from dither.estimate.record_fitting import shared_out
+from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.attributes import MOST_CELLS, Attributes, Axes
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 
 _MOST_WEIGHTED: Final = 2**24

@@ -20,6 +20,7 @@ from dither.data import (
     Table,
 )
 from dither.data.expressions import names_in
+from dither.data.joins import joined
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import (
@@ -29,7 +30,6 @@ from dither.publish.queries.assemble import (
     free_name,
     free_prefix,
 )
-from dither.publish.queries.joins import joined
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.scope import Scope, Source, check_different, plain_alias
