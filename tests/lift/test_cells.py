@@ -18,7 +18,7 @@ from dither.lift.axes import Axis, axis_of
 from dither.lift.cells import Cells, cells_of
 from dither.lift.lifted import Lifted
 from dither.mechanisms import Numerics
-from dither.privacy import ROW, ROW_REPLACED
+from dither.privacy import ROW, ROW_REPLACED, PureDP
 from dither.publish.histograms import IdentityHistogram
 
 AGE = Column("age", Kind.INTEGER, lower=0, upper=9)

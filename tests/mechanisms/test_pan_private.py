@@ -239,10 +239,9 @@ def test_intervals_cover_all_reports_at_once() -> None:
     assert counter.error("0.9").value == float(interval.high[0] - reports[0])
 
 
-@pytest.mark.parametrize("changes", [{"steps": 0}, {"every": 0}, {"every": 5}, {"scale": 0}, {"announced": -1}])
-def test_bad_parameters_are_refused(changes: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParameter, match=next(iter(changes))):
-        PanPrivateCounter(**(PUBLIC | changes))
+def test_a_break_after_the_last_step_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="every"):
+        PanPrivateCounter(**(PUBLIC | {"every": 5}))
 
 
 def test_calibration_uses_its_budget() -> None:

@@ -41,11 +41,21 @@ def test_noise_and_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moved: 
     length = sqrt_up(Fraction(moved))
     node = purse.noise(l1=moved, l2=length)
     assert node.loss(moved if purse.is_pure else length) <= purse.loss
+    assert node.distance == purse.metric
     assert purse.vector_noise(length).loss(length) <= purse.loss
+    assert purse.is_pure or purse.gaussian_noise(length).loss(length) <= purse.loss
     either = Exponential(candidates=3, scale=purse.choice(moved))
     one_way = Exponential(candidates=3, scale=purse.choice(moved, one_way=True), one_way=True)
     assert either.loss(moved) <= purse.loss
     assert one_way.loss(moved) <= purse.loss
+
+
+@given(_LOSSES, st.lists(st.integers(1, 40), min_size=1, max_size=4), st.booleans())
+def test_several_choices_cost_at_most_what_is_in_the_purse(loss: Loss, moves: list[int], one_way: bool) -> None:
+    purse = Purse.within(loss)
+    scale = purse.choice(sum(moves), sqrt_up(Fraction(sum(move**2 for move in moves))), one_way=one_way)
+    choice = Exponential(candidates=3, scale=scale, one_way=one_way)
+    assert sum(purse.cost(choice, move) for move in moves) <= purse.amount
 
 
 @given(_LOSSES, st.integers(2, 9))
@@ -61,6 +71,14 @@ def test_parts_together_cost_at_most_the_whole(loss: Loss, parts: int) -> None:
 def test_what_is_bought_for_one_is_enough_at_the_distance(loss: Loss, distance: int) -> None:
     purse = Purse.within(loss)
     assert purse.per(distance).noise().loss(distance) <= purse.loss
+
+
+def test_what_is_left_is_of_the_same_kind() -> None:
+    for loss in (PureDP("1/2"), ZCDP("1/2")):
+        purse = Purse.within(loss)
+        assert purse.taking(purse.amount / 3) == purse / 3
+        with pytest.raises(InvalidParameter):
+            purse.taking(0)
 
 
 def test_scales_are_the_least_where_they_are_short() -> None:
@@ -84,7 +102,11 @@ def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
         Purse.pure_within(loss)
 
 
-def test_pure_amounts_refuse_what_has_no_epsilon() -> None:
+def test_amounts_buy_nothing_of_the_other_kind() -> None:
+    with pytest.raises(NoGuarantee):
+        Purse.within(PureDP(1)).gaussian_noise(1)
+    with pytest.raises(NoGuarantee):
+        Purse.within(ZCDP(1)).geometric_noise(1)
     with pytest.raises(NoGuarantee):
         Purse.within(PureDP(1)).cost(Purse.within(ZCDP(1)).noise())
     assert Purse.within(ZCDP(1)).cost(DiscreteGaussian(sigma=2)) == Fraction(1, 8)

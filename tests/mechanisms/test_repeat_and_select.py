@@ -171,9 +171,6 @@ def test_an_array_is_no_score() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"candidates": ()}, "candidates"),
-        ({"candidates": 5}, "candidates"),
-        ({"candidates": (Geometric(scale=1), "geometric")}, "candidates"),
         ({"candidates": (Gaussian(sigma=1),)}, "candidates"),
         ({"candidates": (Geometric(scale=1), Exponential(candidates=2, scale=1))}, "candidates"),
         ({"candidates": (Trial(limit=1), Trial(limit=1, unit=ROW_REPLACED))}, "candidates"),

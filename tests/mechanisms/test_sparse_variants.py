@@ -410,11 +410,6 @@ def test_intervals_of_gaps_cover(margin: int | None) -> None:
 def test_bad_parameters_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="query_scale must be at most 2\\^999"):
         GapSparse(threshold=0, threshold_scale=1, query_scale=2**1000, margin=1)
-    for bad in (-1, 1.5, True, "far", 2**61):
-        with pytest.raises(InvalidParameter, match="margin must be"):
-            GapSparse(threshold=0, threshold_scale=1, query_scale=1, margin=bad)  # type: ignore[arg-type]
     for bad in (0, 1, -1, "half", float("nan")):
         with pytest.raises(InvalidParameter, match="value_share must be"):
             NumericSparse.calibrated(PureDP(1), threshold=0, sensitivity=1, value_share=bad)
-    with pytest.raises(InvalidParameter, match="threshold must be a whole number"):
-        NumericSparse(threshold=0.5, threshold_scale=1, query_scale=1, value_scale=1)  # type: ignore[arg-type]

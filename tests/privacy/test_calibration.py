@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Positive
+from dither.mechanisms import DiscreteGaussian, Gaussian, Geometric, Laplace, ProposeTestRelease, StabilitySelection
 from dither.privacy import (
     L1,
+    ROW,
     ZCDP,
     ApproxDP,
     Distance,
+    GaussianDP,
     Loss,
     PureDP,
     calibrate,
@@ -24,6 +27,7 @@ from dither.privacy import (
     laplace_scale,
     pure_to_zcdp,
 )
+from dither.privacy.calibration import plain_approx
 
 LESS = 1 - Fraction(1, 10**6)
 sensitivities = st.builds(Fraction, st.integers(1, 10**6), st.integers(1, 1000))
@@ -154,3 +158,20 @@ def test_calibration_gives_up() -> None:
 def test_the_generic_rho_of_the_scale_found() -> None:
     scale = laplace_scale(ZCDP("1/2"), 1)
     assert pure_to_zcdp(1 / scale) <= Fraction(1, 2)
+
+
+def test_a_rho_that_is_stated_beside_a_delta_is_kept() -> None:
+    target = ApproxDP(1, "1e-6", rho="1/1000")
+    assert plain_approx(target) <= target
+    assert ProposeTestRelease.calibrated(target, bound=3).loss(1) <= target
+    assert StabilitySelection.calibrated(target, unit=ROW, max_keys=2, fresh=True).loss(1) <= target
+    assert plain_approx(ApproxDP(1, "1e-6")) == ApproxDP(1, "1e-6")
+    with pytest.raises(InvalidParameter):
+        plain_approx(PureDP(1))
+
+
+def test_what_is_not_gaussian_reaches_no_gaussian_loss() -> None:
+    for mechanism in (Geometric, Laplace, DiscreteGaussian):
+        with pytest.raises(NoGuarantee, match="GaussianDP"):
+            mechanism.calibrated(GaussianDP(1), sensitivity=1)
+    assert Gaussian.calibrated(GaussianDP(1), sensitivity=1).loss(1) <= GaussianDP(1)

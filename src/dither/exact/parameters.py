@@ -20,7 +20,8 @@ Given_contra = TypeVar("Given_contra", contravariant=True)
 Kept_co = TypeVar("Kept_co", covariant=True)
 _Self = TypeVar("_Self", bound="Field[Any, Any]")
 T = TypeVar("T")
-_REQUIRED: Any = object()
+#: The default of a field that has none.
+REQUIRED: Any = object()
 #: What is not a number, whatever it looks like.
 _NOT_NUMBERS: tuple[Any, ...] = (float("nan"), float("inf"), "many", True, None, 1j, [1], object())
 
@@ -31,7 +32,7 @@ class Field(Generic[Given_contra, Kept_co]):
     A data descriptor: a frozen dataclass stores through ``object.__setattr__``, which comes here.
     """
 
-    def __init__(self, default: Given_contra = _REQUIRED) -> None:
+    def __init__(self, default: Given_contra = REQUIRED) -> None:
         self._default = default
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -51,7 +52,7 @@ class Field(Generic[Given_contra, Kept_co]):
     def __get__(self, instance: object, owner: type) -> Kept_co: ...
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
-            if self._default is _REQUIRED:
+            if self._default is REQUIRED:
                 # What tells a dataclass that the field has no default.
                 raise AttributeError(self._name)
             return self._default
@@ -100,7 +101,7 @@ class Probability(Field[Number, Fraction]):
 class Whole(Field[int, int]):
     """A whole number between two public limits."""
 
-    def __init__(self, default: int = _REQUIRED, *, least: int = 0, most: int | None = None) -> None:
+    def __init__(self, default: int = REQUIRED, *, least: int = 0, most: int | None = None) -> None:
         super().__init__(default)
         self._least, self._most = least, most
 
@@ -163,7 +164,7 @@ class Text(Field[str, str]):
 
     """
 
-    def __init__(self, default: str = _REQUIRED, *, rule: str = "a text") -> None:
+    def __init__(self, default: str = REQUIRED, *, rule: str = "a text") -> None:
         super().__init__(default)
         self._rule = rule
 
@@ -188,7 +189,7 @@ class OneOf(Field[Any, Any]):
 
     """
 
-    def __init__(self, *choices: Any, default: Any = _REQUIRED, rule: str | None = None) -> None:
+    def __init__(self, *choices: Any, default: Any = REQUIRED, rule: str | None = None) -> None:
         super().__init__(default)
         self._choices = choices
         self._rule = rule or f"one of {', '.join(map(str, choices))}"
@@ -224,7 +225,7 @@ class Of(Field[T, T]):
         shape: tuple[int, ...] | None = None,
         where: Callable[[Any], bool] | None = None,
         rule: str | None = None,
-        default: T = _REQUIRED,
+        default: T = REQUIRED,
     ) -> None:
         super().__init__(default)
         self._types, self._shape, self._where = types, shape, where
@@ -281,7 +282,7 @@ class TupleOf(Field[Sequence[Any], tuple[Any, ...]]):
         most: int | None = None,
         where: Callable[[tuple[Any, ...]], bool] | None = None,
         rule: str,
-        default: Any = _REQUIRED,
+        default: Any = REQUIRED,
     ) -> None:
         super().__init__(default)
         self._field, self._least, self._most, self._where, self._rule = field, least, most, where, rule

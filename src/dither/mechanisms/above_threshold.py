@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.exact import Field, Flag, Number, Whole, non_negative, positive, probability, whole
+from dither.exact import Flag, Number, Whole, non_negative, positive, probability, whole
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, InteractivePrimitive, Numerics
@@ -32,13 +32,6 @@ def _examples() -> Iterator[Example]:
 
 
 _MOST_POSITIVES = 2**32
-
-
-class _Threshold(Field[int, int]):
-    """A whole number, also below zero."""
-
-    def convert(self, name: str, value: int) -> int:
-        return whole(name, value, least=-(2**60), most=2**60)
 
 
 @dataclass
@@ -75,7 +68,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "an answer is yes or no; it bounds the value on one side only (see error)"
 
-    threshold: _Threshold = _Threshold()
+    threshold: Whole = Whole(least=-(2**60), most=2**60)
     threshold_scale: DiscreteScale = DiscreteScale()
     query_scale: DiscreteScale = DiscreteScale()
     positives: Whole = Whole(1, least=1, most=_MOST_POSITIVES)

@@ -4,23 +4,52 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-from dither.exact import Field, Number, Shape, probability
+from dither.exact import Number, Positive, Shape, TupleOf, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Interval, Primitive
 from dither.mechanisms.values import LARGEST_SUM
 from dither.noise.source import discrete_scale
 
 
-class DiscreteScale(Field[Number, Fraction]):
+class DiscreteScale(Positive):
     """The scale of noise on the integers: a number between 2^-40 and 2^1000."""
 
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
         return discrete_scale(name, value)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return numbers beyond the limits, and what is not a number above zero."""
+        yield from (Fraction(1, 2**41), 2**1001)
+        yield from super().offenders()
+
+
+class FallingScales(TupleOf):
+    """Scales of noise on the integers, each less than the one before.
+
+    Args:
+        most: the largest number of scales.
+
+    """
+
+    def __init__(self, most: int) -> None:
+        rule = f"a tuple of 1 to {most} scales, each less than the one before"
+        super().__init__(DiscreteScale(), most=most, where=_fall, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return scales that do not fall, and what is not a tuple of scales."""
+        yield from ((1, 1), (1, 2), (3, 1, 2))
+        yield from super().offenders()
+
+
+def _fall(scales: tuple[Fraction, ...]) -> bool:
+    return all(finer < coarser for coarser, finer in pairwise(scales))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,21 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Flag, NonNegative, Number, Positive, Whole, non_negative, positive, probability
+from dither.exact import Flag, Maybe, NonNegative, Number, Positive, Whole, non_negative, positive, probability
 from dither.mechanisms.accuracy import laplace_reach, share_of_failure
 from dither.mechanisms.core import Bound, Primitive
 from dither.mechanisms.grid import Steps
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, RealArray
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, calibrate
 from dither.privacy.calibration import check_target
-
-
-class ScoreGrid(Field[Number | None, Fraction | None]):
-    """The step to which float scores are rounded; None for scores that are integers already."""
-
-    def convert(self, name: str, value: Number | None) -> Fraction | None:
-        """Return the exact step."""
-        return None if value is None else positive(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +45,7 @@ class Choice(Primitive[Any, Any]):
 
     candidates: Whole = Whole(least=1, most=2**32)
     scale: Positive = Positive()
-    grid: ScoreGrid = ScoreGrid(None)
+    grid: Maybe = Maybe(Positive())
     score_error: NonNegative = NonNegative(0)
     one_way: Flag = Flag(False)
 

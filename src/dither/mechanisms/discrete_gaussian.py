@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.errors import NoGuarantee
 from dither.exact import Number, non_negative
 from dither.mechanisms.accuracy import discrete_gaussian_reach
 from dither.mechanisms.additive import Additive, DiscreteScale
@@ -59,7 +60,10 @@ class DiscreteGaussian(Additive):
     @classmethod
     def calibrated(cls, target: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> DiscreteGaussian:
         """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(sigma=gaussian_sigma(target, sensitivity), shape=shape)
+        found = cls(sigma=gaussian_sigma(target, sensitivity), shape=shape)
+        if not found.loss(sensitivity) <= target:
+            raise NoGuarantee(f"no discrete Gaussian noise reaches {target!r}: only its rho is proved")
+        return found
 
     @property
     def distance(self) -> Metric:

@@ -17,27 +17,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, sqrt_up
+from dither.exact import Number, Of, Positive, Whole, sqrt_up
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import raw_entries, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _LARGEST_COORDINATE = 2**26
 _RECORDS_AT_A_TIME = 1 << 18
-
-
-class _RowUnit(Field[Unit, Unit]):
-    """Rows added or removed, or replaced."""
-
-    def convert(self, name: str, value: Unit) -> Unit:
-        if value not in (ROW, ROW_REPLACED):
-            raise InvalidParameter(name, value, "ROW or ROW_REPLACED")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -84,21 +75,20 @@ class FunctionRelease(Composed[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    points: PublicArray
-    noise: DiscreteGaussian
-    unit: _RowUnit = _RowUnit()
+    points: Array = Array(
+        "int",
+        axes=2,
+        most=2**16,
+        within=(-_LARGEST_COORDINATE, _LARGEST_COORDINATE),
+        where=lambda places: places.shape[1] <= 2**6,
+        rule="at most 65536 rows of at most 64 integers within 2^26",
+    )
+    noise: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
+    unit: RowUnit = RowUnit()
     grid: Positive = Positive()
     radius: Whole = Whole(least=1, most=2**24)
     bits: Whole = Whole(least=1, most=14)
     length: Whole = Whole(least=1, most=2**31)
-
-    def __post_init__(self) -> None:
-        places = self.points.values if isinstance(self.points, PublicArray) else np.empty(0)
-        is_table = places.ndim == 2 and places.dtype.kind == "i" and places.shape[1] <= 2**6 and len(places) <= 2**16
-        if not is_table or max(map(abs, places.ravel().tolist())) > _LARGEST_COORDINATE:
-            raise InvalidParameter("points", self.points, "a PublicArray of at most 65536 rows of integers within 2^26")
-        if not isinstance(self.noise, DiscreteGaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "DiscreteGaussian noise for one integer")
 
     @property
     def distance(self) -> Unit:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Flag, Number, Whole, non_negative, probability, whole
+from dither.exact import Flag, Maybe, Number, Whole, non_negative, probability
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
@@ -38,13 +38,6 @@ def _examples() -> Iterator[Example]:
 
 # What a yes costs, in halves of the price of a yes near the threshold.
 _NEAR, _FAR = 2, 1
-
-
-class _Margin(Field[int | None, int | None]):
-    """A whole number of at least 0, or None."""
-
-    def convert(self, name: str, value: int | None) -> int | None:
-        return None if value is None else whole(name, value, most=2**60)
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
     threshold_scale: DiscreteScale = DiscreteScale()
     query_scale: DiscreteScale = DiscreteScale()
     positives: Whole = Whole(1, least=1, most=2**32)
-    margin: _Margin = _Margin(None)
+    margin: Maybe = Maybe(Whole(most=2**60))
     one_way: Flag = Flag(False)
 
     def __post_init__(self) -> None:

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, non_negative, probability, sqrt_up
+from dither.exact import Number, Of, OneOf, Positive, non_negative, probability, sqrt_up
 from dither.exact.enclosure import exp_decimals
 from dither.mechanisms.accuracy import gaussian_reach, share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import RealArray
@@ -41,15 +41,6 @@ _FEWEST_BITS, _MOST_BITS = 128, 1024
 _LARGEST_DEFECT = Fraction(1, 2**40)
 
 SQUARED_EXPONENTIAL, EXPONENTIAL = "squared-exponential", "exponential"
-
-
-class _Kernel(Field[str, str]):
-    """The name of a kernel."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in (SQUARED_EXPONENTIAL, EXPONENTIAL):
-            raise InvalidParameter(name, value, f"{SQUARED_EXPONENTIAL!r} or {EXPONENTIAL!r}")
-        return value
 
 
 @dataclass(frozen=True)
@@ -169,23 +160,20 @@ class GaussianProcess(Composed[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    points: PublicArray
-    noise: Gaussian
-    kernel: _Kernel = _Kernel()
+    points: Array = Array(
+        "int",
+        axes=2,
+        most=_MOST_POINTS,
+        within=(-_LARGEST_COORDINATE, _LARGEST_COORDINATE),
+        where=lambda places: len(set(map(tuple, places.tolist()))) == len(places),
+        rule=f"at most {_MOST_POINTS} different rows of integers within 2^26",
+    )
+    noise: Of[Gaussian] = Of(Gaussian, shape=())
+    kernel: OneOf = OneOf(SQUARED_EXPONENTIAL, EXPONENTIAL)
     grid: Positive = Positive()
     length: Positive = Positive()
 
     def __post_init__(self) -> None:
-        places = self.points.values if isinstance(self.points, PublicArray) else np.empty(0)
-        is_table = places.ndim == 2 and places.dtype.kind == "i" and len(places) <= _MOST_POINTS
-        if not is_table or max(map(abs, places.ravel().tolist())) > _LARGEST_COORDINATE:
-            raise InvalidParameter(
-                "points", self.points, f"a PublicArray of at most {_MOST_POINTS} rows of integers within 2^26"
-            )
-        if len(set(map(tuple, places.tolist()))) < len(places):
-            raise InvalidParameter("points", self.points, "different from one another")
-        if not isinstance(self.noise, Gaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "Gaussian noise for one number")
         _ = self.factor  # refuses points that are too close
 
     @cached_property

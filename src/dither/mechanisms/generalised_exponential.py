@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
-from dither.exact import Field, NonNegative, Number, Positive, Whole, non_negative, positive, probability, to_float
+from dither.exact import NonNegative, Number, Positive, TupleOf, Whole, non_negative, probability, to_float
 from dither.mechanisms.accuracy import laplace_reach, share_of_failure
 from dither.mechanisms.core import Bound, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
@@ -43,15 +42,6 @@ def _examples() -> Iterator[Example]:
         np.array([0, 1]),
         neighbours=((np.array([0, 1]), np.array([2, -2]), 2),),
     )
-
-
-class _Sensitivities(Field[Sequence[Number], tuple[Fraction, ...]]):
-    """A number above zero for each candidate."""
-
-    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "a tuple of numbers above 0, one for each candidate")
-        return tuple(positive(name, entry) for entry in value)
 
 
 class RelativeChange(Metric):
@@ -108,7 +98,7 @@ class GeneralisedExponential(Primitive[Any, Any]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "the released candidate says nothing about where its score lies"
 
-    sensitivities: _Sensitivities = _Sensitivities()
+    sensitivities: TupleOf = TupleOf(Positive(), rule="a tuple of numbers above 0, one for each candidate")
     scale: Positive = Positive()
     penalty: NonNegative = NonNegative()
     steps: Whole = Whole(2**20, least=1, most=2**40)

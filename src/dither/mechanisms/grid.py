@@ -8,7 +8,7 @@ rounded again, which is the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, positive
+from dither.exact import Field, Number, Positive, positive
 from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, saturating_sum
 
 _STEPS_PER_SCALE = 1024
@@ -48,6 +48,11 @@ class Grid(Field[Number | None, Fraction]):
                 raise InvalidParameter(self._scale_field, str(scale), "one whose grid lies between 2^-1000 and 2^900")
             raise InvalidParameter(self._name, value, "between 2^-1000 and 2^900")
         instance.__dict__[self._name] = grid
+
+    def offenders(self) -> Iterator[Any]:
+        """Return steps that are too fine or too coarse for any scale, and what is not a number above zero."""
+        yield from (Fraction(1, 2**1001), 2**901)
+        yield from (value for value in Positive().offenders() if value is not None)
 
 
 def default_grid(scale: Fraction) -> Fraction:

@@ -8,7 +8,7 @@ the textbook's prose drops that factor, its formula has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, probability, whole
+from dither.exact import Number, TupleOf, Whole, probability
 from dither.mechanisms.candidates import Choice
 from dither.mechanisms.core import Bound, Numerics
 from dither.mechanisms.registry import Example, register
@@ -33,15 +33,6 @@ def _examples() -> Iterator[Example]:
     yield Example(
         GroupedExponential(candidates=2, scale="0.5", grid="0.125", multiplicities=(2, 1)), np.array([0.1, 0.3])
     )
-
-
-class _Multiplicities(Field[Sequence[int], tuple[int, ...]]):
-    """A whole number of at least 1 for each block."""
-
-    def convert(self, name: str, value: Sequence[int]) -> tuple[int, ...]:
-        if not isinstance(value, tuple | list):
-            raise InvalidParameter(name, value, "a tuple, with a whole number of at least 1 for each block")
-        return tuple(whole(name, entry, least=1, most=LARGEST_MULTIPLICITY) for entry in value)
 
 
 @register(
@@ -72,7 +63,9 @@ class GroupedExponential(Choice):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    multiplicities: _Multiplicities = _Multiplicities()
+    multiplicities: TupleOf = TupleOf(
+        Whole(least=1, most=LARGEST_MULTIPLICITY), rule="a tuple, with a whole number of at least 1 for each block"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

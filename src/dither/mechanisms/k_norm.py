@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, non_negative, probability
+from dither.exact import Number, Of, Positive, non_negative, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Interval, Numerics, Primitive
 from dither.mechanisms.grid import Grid
@@ -173,13 +173,11 @@ class KNorm(Primitive[Any, NDArray[Any]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    vertices: PublicArray
+    vertices: Of[PublicArray] = Of(PublicArray, rule="a PublicArray")
     scale: Positive = Positive()
     grid: Grid = Grid("scale")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.vertices, PublicArray):
-            raise InvalidParameter("vertices", self.vertices, "a PublicArray")
         facets(self.vertices)
 
     @classmethod

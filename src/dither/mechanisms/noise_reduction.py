@@ -8,20 +8,20 @@ depended on where one stops would depend on the answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, non_negative, positive, probability, whole
+from dither.exact import Number, non_negative, positive, probability, whole
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.additive import FallingScales
 from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_SUM, IntegerArray
 from dither.noise import Noise
-from dither.noise.source import discrete_scale
 from dither.privacy import LARGEST, Loss, Metric, PureDP, laplace_scale
 
 _MOST_LEVELS = 1000
@@ -31,19 +31,6 @@ def _examples() -> Iterator[Example]:
     yield Example(NoiseReduction(scales=(2, 1)), [3, 3, 3])
     yield Example(NoiseReduction(scales=("1/2",)), [0, 0])
     yield Example(NoiseReduction(scales=(40, 20, 10)), [7, 7, 7, 7])
-
-
-class _Scales(Field[Sequence[Number], tuple[Fraction, ...]]):
-    """Scales of noise on the integers, each less than the one before."""
-
-    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
-        rule = f"a tuple of 1 to {_MOST_LEVELS} scales, each less than the one before"
-        if not isinstance(value, tuple | list) or not 1 <= len(value) <= _MOST_LEVELS:
-            raise InvalidParameter(name, value, rule)
-        scales = tuple(discrete_scale(name, entry) for entry in value)
-        if not all(finer < coarser for coarser, finer in pairwise(scales)):
-            raise InvalidParameter(name, value, rule)
-        return scales
 
 
 @dataclass
@@ -83,7 +70,7 @@ class NoiseReduction(InteractivePrimitive[int, int]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "an answer alone does not say which call it answered: see interval_at"
 
-    scales: _Scales = _Scales()
+    scales: FallingScales = FallingScales(most=_MOST_LEVELS)
 
     @classmethod
     def calibrated(cls, target: Loss, *, sensitivity: Number, levels: int, factor: Number = 2) -> NoiseReduction:
@@ -133,7 +120,8 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return Interval(out - reach, out + reach, probability("confidence", confidence))
 
     def _scale(self, call: int) -> Fraction:
-        return self.scales[whole("call", call, most=len(self.scales) - 1)]
+        scale: Fraction = self.scales[whole("call", call, most=len(self.scales) - 1)]
+        return scale
 
     def begin(self, noise: Noise) -> _State:
         """Return the noise of every level: the finest, and what makes it coarser step by step."""

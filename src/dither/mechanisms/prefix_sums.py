@@ -18,16 +18,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import HandleMisuse, InvalidParameter
+from dither.errors import HandleMisuse
 from dither.exact import Flag, Number, Whole, positive, probability, sqrt_up, whole
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interactive, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray
-from dither.privacy import EVENT, L1, Loss, Metric, Parallel, Plan, PureDP, Sequence, Unit, Use
+from dither.privacy import EVENT, L1, Loss, Metric, Parallel, Plan, Sequence, Unit, Use
 
 _MOST_STEPS = 2**24
 # Widens bounds by far more than the error of the float functions that compute them.
@@ -50,13 +51,9 @@ def _examples() -> Iterator[Example]:
 class _Tree:
     """A tree over ``steps`` leaves in which each node is the sum of ``base`` nodes below; only whole nodes exist."""
 
-    node: Geometric | DiscreteGaussian
+    node: OneCount = OneCount()
     steps: Whole = Whole(least=1, most=_MOST_STEPS)
     base: Whole = Whole(2, least=2, most=2**10)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.node, Geometric | DiscreteGaussian) or self.node.shape != ():
-            raise InvalidParameter("node", self.node, "Geometric or DiscreteGaussian noise for one integer")
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -128,11 +125,9 @@ class PrefixSums(_Tree, Composed[Any, Any]):
             parameters: the other fields: ``base``, ``consistent``.
 
         """
-        node: Geometric | DiscreteGaussian
-        node = Geometric(scale=1) if isinstance(target, PureDP) else DiscreteGaussian(sigma=1)
-        draft = cls(steps=steps, node=node, **parameters)
-        reach = positive("sensitivity", sensitivity) * draft.stability
-        return replace(draft, node=type(node).calibrated(target, sensitivity=reach))
+        purse = Purse.within(target)
+        draft = cls(steps=steps, node=purse.noise(), **parameters)
+        return replace(draft, node=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
 
     @property
     def distance(self) -> Metric:
@@ -140,7 +135,7 @@ class PrefixSums(_Tree, Composed[Any, Any]):
         return L1
 
     @cached_property
-    def nodes(self) -> Geometric | DiscreteGaussian:
+    def nodes(self) -> CountNoise:
         """The noise of all nodes, level by level."""
         return replace(self.node, shape=(sum(self.sizes),))
 

@@ -26,6 +26,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_SUM, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ApproxDP, Loss, Metric, PureDP
+from dither.privacy.calibration import plain_approx
 
 _MOST_THRESHOLD = 2**60
 
@@ -134,15 +135,13 @@ class ProposeTestRelease(Primitive[Any, Any]):
     @classmethod
     def calibrated(cls, target: Loss, *, bound: int, test_share: Number = "1/2") -> ProposeTestRelease:
         """Return the mechanism whose loss for one unit is within ``target``, ``test_share`` of it for the test."""
-        share = probability("test_share", test_share, open_below=True)
-        if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
-            raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
-        scale = 1 / (share * target.epsilon)
+        share, wanted = probability("test_share", test_share, open_below=True), plain_approx(target)
+        scale = 1 / (share * wanted.epsilon)
         return cls(
             bound=bound,
             test_scale=scale,
-            threshold=threshold_for(scale, target.delta),
-            value_scale=whole("bound", bound, least=1) / ((1 - share) * target.epsilon),
+            threshold=threshold_for(scale, wanted.delta),
+            value_scale=whole("bound", bound, least=1) / ((1 - share) * wanted.epsilon),
         )
 
     @property

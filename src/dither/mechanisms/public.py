@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field
+from dither.exact.parameters import REQUIRED
 
-_REQUIRED: Any = object()
+#: The largest integer of an array of integers.
+_LARGEST = 2**63 - 1
 
 
 class PublicArray:
@@ -90,11 +92,11 @@ class Array(Field[Any, PublicArray]):
         within: tuple[float, float] | None = None,
         where: Callable[[NDArray[Any]], bool] | None = None,
         rule: str,
-        default: Any = _REQUIRED,
+        default: Any = REQUIRED,
     ) -> None:
         super().__init__(default)
         self._kinds = "iu" if kind == "int" else "iuf"
-        self._kept: type[np.int64 | np.float64] = np.int64 if kind == "int" else np.float64
+        self._kept: type[Any] = np.int64 if kind == "int" else np.float64
         self._axes, self._least, self._most, self._within, self._where = axes, least, most, within, where
         self._rule = rule
 
@@ -114,7 +116,7 @@ class Array(Field[Any, PublicArray]):
             return False
         if len(array) < self._least or (self._most is not None and len(array) > self._most):
             return False
-        if not np.isfinite(array).all():
+        if not np.isfinite(array).all() or (self._kinds == "iu" and int(array.max()) > _LARGEST):
             return False
         if self._within is not None and not (self._within[0] <= array.min() and array.max() <= self._within[1]):
             return False
@@ -124,6 +126,8 @@ class Array(Field[Any, PublicArray]):
         """Return arrays with other axes or entries, and what is not an array of numbers."""
         yield from (0, "x", None, (), [[]], object(), np.zeros((1,) * (self._axes + 1), dtype=np.int64))
         yield from (np.full((1,) * self._axes, entry) for entry in (np.nan, np.inf, 1j, "x"))
+        if self._kinds == "iu":
+            yield np.full((max(self._least, 1),) * self._axes, _LARGEST + 1, dtype=np.uint64)
         if self._within is not None:
             yield from (np.full((max(self._least, 1),) * self._axes, edge) for edge in self._beyond(self._within))
 

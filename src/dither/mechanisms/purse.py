@@ -18,7 +18,7 @@ from dither.exact import Field, Number, Of, exact, positive, round_up, sqrt_up
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
-from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
+from dither.privacy import L1, L2, ZCDP, ApproxDP, GaussianDP, Loss, Metric, PureDP
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
@@ -35,6 +35,11 @@ class OneCount(Of[CountNoise]):
 
     def __init__(self) -> None:
         super().__init__(Geometric, DiscreteGaussian, shape=())
+
+    def offenders(self) -> Iterator[Any]:
+        """Return noise of several numbers, and what is not noise."""
+        yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)))
+        yield from super().offenders()
 
 
 class OneEntry(Of[VectorNoise]):
@@ -56,6 +61,18 @@ class Spending(Field[Loss, Loss]):
     def offenders(self) -> Iterator[Any]:
         """Return losses of other kinds, and what is not a loss."""
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
+
+
+class PureSpending(Of[PureDP]):
+    """A budget in epsilon that is spent step by step."""
+
+    def __init__(self) -> None:
+        super().__init__(PureDP, where=lambda budget: not budget.is_zero, rule="PureDP above 0")
+
+    def offenders(self) -> Iterator[Any]:
+        """Return losses of other kinds, and what is not a loss."""
+        yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0))
+        yield from super().offenders()
 
 
 @dataclass(frozen=True)
@@ -102,8 +119,8 @@ class Purse:
 
     @classmethod
     def of(cls, budget: Loss) -> Self:
-        """Return all of a budget that is pure or in rho alone."""
-        return cls(budget.rho, is_pure=False) if budget.pure is None else cls(budget.pure, is_pure=True)
+        """Return all of a budget that is pure or in rho alone; a rho that stands beside an epsilon is kept as well."""
+        return cls.within(budget)
 
     @property
     def loss(self) -> Loss:
@@ -124,13 +141,22 @@ class Purse:
             raise NoGuarantee(f"nothing in epsilon alone is within {loss!r}: state it as ZCDP or PureDP")
         return found
 
+    @property
+    def metric(self) -> Metric:
+        """What the noise asks of numbers that are drawn together: how far they move in L1, or in L2."""
+        return L1 if self.is_pure else L2
+
     def share(self, part: Number) -> Self:
         """Return a part of it; shares that add up to at most 1 may be spent together."""
         return replace(self, amount=self.amount * positive("part", part))
 
     def __truediv__(self, parts: Number) -> Self:
-        """Return one of so many equal parts."""
+        """Return one of that many equal parts."""
         return replace(self, amount=self.amount / positive("parts", parts))
+
+    def taking(self, amount: Number) -> Self:
+        """Return a purse of the same kind with that amount, of which the owner keeps account."""
+        return replace(self, amount=exact("amount", amount))
 
     def per(self, distance: Number) -> Self:
         """Return what may be spent on inputs 1 apart, so that inputs ``distance`` apart cost all of this.
@@ -152,26 +178,49 @@ class Purse:
             l2: how far they move in L2; as far as in L1 where left out.
 
         """
-        if self.is_pure:
-            return Geometric(scale=round_up(positive("l1", l1) / self.amount, bits=_BITS))
-        return DiscreteGaussian(sigma=self._sigma(l1 if l2 is None else l2))
+        return self.geometric_noise(l1) if self.is_pure else self.gaussian_noise(l1 if l2 is None else l2)
 
     def vector_noise(self, l2: Number) -> VectorNoise:
         """Return the noise that costs all of it for a vector that moves by ``l2``, in length alone."""
         if self.is_pure:
-            return GammaNorm(scale=round_up(positive("l2", l2) / self.amount, bits=_BITS))
-        return DiscreteGaussian(sigma=self._sigma(l2))
+            return GammaNorm(scale=self._scale(l2))
+        return self.gaussian_noise(l2)
 
-    def choice(self, moved: Number = 1, *, one_way: bool = False) -> Fraction:
-        """Return the scale of an exponential choice that costs all of it.
+    def geometric_noise(self, l1: Number) -> Geometric:
+        """Return the geometric noise of one whole number that costs all of it; a rho buys none.
 
         Args:
-            moved: how far a score moves.
-            one_way: whether all scores move the same way.
+            l1: how far all numbers that are drawn together move in L1.
+
+        """
+        if not self.is_pure:
+            raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
+        return Geometric(scale=self._scale(l1))
+
+    def gaussian_noise(self, l2: Number) -> DiscreteGaussian:
+        """Return the Gaussian noise of one whole number that costs all of it; an epsilon buys none.
+
+        Args:
+            l2: how far all numbers that are drawn together move in L2.
+
+        """
+        if self.is_pure:
+            raise NoGuarantee("an epsilon alone buys no Gaussian noise: state a rho, or a delta beside the epsilon")
+        moved = positive("l2", l2)
+        return DiscreteGaussian(sigma=round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS))
+
+    def choice(self, moved: Number = 1, l2: Number | None = None, *, one_way: bool = False) -> Fraction:
+        """Return the scale of an exponential choice that costs all of it, or of several choices that do together.
+
+        Args:
+            moved: how far a score moves; for several choices the sum of that.
+            l2: for several choices the root of the sum of its squares.
+            one_way: whether all scores of a choice move the same way.
 
         """
         # A choice of scale s loses epsilon = moved / s one way, 2 moved / s either way, and rho = epsilon^2 / 8.
-        far = positive("moved", moved) * (1 if one_way else 2)
+        both = positive("moved", moved), positive("l2", moved if l2 is None else l2)
+        far = both[0 if self.is_pure else 1] * (1 if one_way else 2)
         return round_up(far / self.amount if self.is_pure else far * sqrt_up(1 / (8 * self.amount)), bits=_BITS)
 
     def cost(self, part: Part, stability: Number = 1) -> Fraction:
@@ -183,9 +232,8 @@ class Purse:
             raise NoGuarantee(f"{loss} cannot be paid in epsilon")
         return loss.pure
 
-    def _sigma(self, l2: Number) -> Fraction:
-        moved = positive("l2", l2)
-        return round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS)
+    def _scale(self, moved: Number) -> Fraction:
+        return round_up(positive("moved", moved) / self.amount, bits=_BITS)
 
 
 def _above_zero(rho: Fraction, loss: Loss) -> Fraction:

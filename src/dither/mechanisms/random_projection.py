@@ -23,7 +23,8 @@ from dither.exact import Number, Positive, Whole, shape_of
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.public import Array, PublicArray
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import RealArray
@@ -105,26 +106,23 @@ class RandomProjection(Composed[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    matrix: PublicArray
-    noise: Geometric | DiscreteGaussian
+    matrix: Array = Array(
+        "int", axes=2, most=_MOST_COORDINATES, rule=f"an array of integers with at most {_MOST_COORDINATES} rows"
+    )
+    noise: OneCount = OneCount()
     records: Whole = Whole(least=1, most=2**32)
     bound: Positive = Positive()
     grid: Positive = Positive()
     length: Whole = Whole(least=1, most=_LARGEST_LENGTH)
 
     def __post_init__(self) -> None:
-        signs = self.matrix.values if isinstance(self.matrix, PublicArray) else np.empty(0)
-        if signs.ndim != 2 or signs.dtype.kind != "i" or len(signs) > _MOST_COORDINATES:
-            raise InvalidParameter("matrix", self.matrix, "a PublicArray of integers with at most 4096 rows")
         if not (self.grid >= _SMALLEST and self.bound <= 1 / _SMALLEST):
             raise InvalidParameter("grid", str(self.grid), "at least 2^-900, and the bound at most 2^900")
-        farthest = self.steps * max(sum(map(abs, row)) for row in signs.tolist())
+        farthest = self.steps * max(sum(map(abs, row)) for row in self.matrix.values.tolist())
         if not farthest <= _LARGEST_COORDINATE:
             raise InvalidParameter(
                 "grid", str(self.grid), "so coarse that projected coordinates stay within 2^25 steps"
             )
-        if not isinstance(self.noise, Geometric | DiscreteGaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "Geometric or DiscreteGaussian noise for one integer")
 
     @property
     def steps(self) -> int:
@@ -137,7 +135,7 @@ class RandomProjection(Composed[Any, Any]):
         return RECORDS_IN_PLACE
 
     @property
-    def part(self) -> Geometric | DiscreteGaussian:
+    def part(self) -> CountNoise:
         """The noise of the whole table."""
         return replace(self.noise, shape=(self.records, len(self.matrix.values)))
 

@@ -50,6 +50,11 @@ class _Candidates(Field["tuple[AnyMechanism, ...]", "tuple[AnyMechanism, ...]"])
             raise InvalidParameter(name, value, "mechanisms with pure losses: selection is priced for no other")
         return listed
 
+    def offenders(self) -> Iterator[Any]:
+        """Return mechanisms that count different distances, and what is not a tuple of mechanisms."""
+        one = Geometric(scale=1)
+        yield from ((), (0,), (one, None), one, (one, Lottery(tickets=2)), None, object())
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lottery(Primitive[int, int]):

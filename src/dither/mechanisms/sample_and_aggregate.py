@@ -19,13 +19,13 @@ from fractions import Fraction
 from itertools import repeat
 from statistics import fmean
 from statistics import median as middle
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, exact, probability
+from dither.exact import Field, Number, Of, Positive, Real, Text, Whole, probability
 from dither.mechanisms.centre_of_attention import centre_of_attention
 from dither.mechanisms.core import Bound, Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -39,9 +39,11 @@ from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
 from dither.mechanisms.values import raw_entries, raw_item, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
+from dither.privacy.fields import RowUnit
 
 Statistic = Callable[[list[Any]], Any]
 _Smooth = SmoothCauchy | SmoothLaplace | SmoothGaussian
+_PART = "noise for one number, or a choice among candidates"
 
 _statistics: dict[str, Statistic] = {}
 _MOST_STEPS = 2**40
@@ -93,21 +95,9 @@ class _Named(Field[str, str]):
             raise InvalidParameter(name, value, f"one of {', '.join(sorted(_statistics))} (see block_statistic)")
         return value
 
-
-class _Text(Field[str, str]):
-    """A public text."""
-
-    def convert(self, name: str, value: str) -> str:
-        if not isinstance(value, str):
-            raise InvalidParameter(name, value, "a text")
-        return value
-
-
-class _Real(Field[Number, Fraction]):
-    """A finite number."""
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        return exact(name, value)
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not the name of a statistic."""
+        yield from ("no such statistic", "", 0, None, [], object())
 
 
 def _examples() -> Iterator[Example]:
@@ -168,19 +158,19 @@ class SampleAndAggregate(Composed[Any, float]):
     )
     no_interval_because: ClassVar[str] = "the statistic of all rows may lie far from that of a block"
 
-    part: Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth
-    unit: Unit
+    part: Of[Geometric | DiscreteGaussian | Exponential | PermuteAndFlip | _Smooth] = Of(
+        Geometric, DiscreteGaussian, Exponential, PermuteAndFlip, *get_args(_Smooth), rule=_PART
+    )
+    unit: RowUnit = RowUnit(rule="ROW or ROW_REPLACED: the rows of a user fall into many blocks")
     statistic: _Named = _Named()
     blocks: Whole = Whole(least=1, most=2**20)
-    lower: _Real = _Real()
-    upper: _Real = _Real()
-    otherwise: _Real = _Real()
+    lower: Real = Real()
+    upper: Real = Real()
+    otherwise: Real = Real()
     grid: Positive = Positive()
-    key: _Text = _Text("")
+    key: Text = Text("")
 
     def __post_init__(self) -> None:
-        if self.unit not in (ROW, ROW_REPLACED):
-            raise InvalidParameter("unit", self.unit, "ROW or ROW_REPLACED: the rows of a user fall into many blocks")
         if not (self.lower + self.grid <= self.upper and self.steps <= _MOST_STEPS):
             raise InvalidParameter(
                 "grid", str(self.grid), "at most the range of the answers, and not below 2^-40 of it"
@@ -197,8 +187,8 @@ class SampleAndAggregate(Composed[Any, float]):
                 raise InvalidParameter("part", self.part, "noise for one number, of a smoothness of at least 2^-30")
             if not self.blocks > self.unit.touched:
                 raise InvalidParameter("blocks", self.blocks, f"above {self.unit.touched}, all that one unit may touch")
-        elif not isinstance(self.part, Geometric | DiscreteGaussian) or self.part.shape != ():
-            raise InvalidParameter("part", self.part, "noise for one number, or a choice among candidates")
+        elif self.part.shape != ():
+            raise InvalidParameter("part", self.part, _PART)
 
     @property
     def steps(self) -> int:

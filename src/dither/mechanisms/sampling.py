@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.errors import InvalidParameter
-from dither.exact import Positive, Whole
+from dither.exact import Of, Positive, Whole
 from dither.mechanisms.core import Composed, Numerics, NumericsOf
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -64,12 +63,10 @@ class PoissonSample(Composed[Any, Any]):
     no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
     no_interval_because: ClassVar[str] = no_error_because
 
-    part: Composed[Any, Any]
+    part: Of[Composed[Any, Any]] = Of(Composed, rule="a composed mechanism on rows")
     rate: Positive = Positive()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.part, Composed):
-            raise InvalidParameter("part", self.part, "a composed mechanism on rows")
         self.plan().check(self.distance)
 
     @property
@@ -125,13 +122,11 @@ class FixedSizeSample(Composed[Any, Any]):
     no_error_because: ClassVar[str] = "how far a sample is off all rows depends on the rows"
     no_interval_because: ClassVar[str] = no_error_because
 
-    part: Composed[Any, Any]
+    part: Of[Composed[Any, Any]] = Of(Composed, rule="a composed mechanism on rows")
     kept: Whole = Whole(least=1)
     of: Whole = Whole(least=1, most=2**40)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.part, Composed):
-            raise InvalidParameter("part", self.part, "a composed mechanism on rows")
         self.plan().check(self.distance)
 
     @property

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
-from dither.exact import Field, Number, Whole, non_negative, probability
+from dither.errors import InvalidValue, NoGuarantee
+from dither.exact import Maybe, Number, Whole, non_negative, probability
 from dither.exact.enclosure import round_down
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
@@ -31,11 +31,13 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, Domain, raw_set, raw_text, saturating_sum
 from dither.noise import Noise
-from dither.noise.source import discrete_scale
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
-from dither.privacy.calibration import laplace_scale
+from dither.privacy.calibration import plain_approx
+from dither.privacy.fields import RowUnit
 
 Counts = tuple[tuple[str, int], ...]
+#: What a row is where keys are counted.
+ALL_KEYS = "ROW or ROW_REPLACED, a row being all keys of one person"
 _MOST_THRESHOLD = 2**60
 # Groups up to this size have the exact delta; for larger ones it is bounded from above.
 _SINGLY = 256
@@ -69,13 +71,6 @@ class Touches(Metric):
         return Fraction(max([-(-sum(changes) // self.most), *changes]))
 
 
-class _OptionalScale(Field["Number | None", "Fraction | None"]):
-    """The scale of noise on the integers, or None."""
-
-    def convert(self, name: str, value: Number | None) -> Fraction | None:
-        return None if value is None else discrete_scale(name, value)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ThresholdedCounts(Primitive[Any, dict[str, int]]):
     """Publish the keys whose noisy count reaches a threshold; ``value_scale`` is that of fresh noise for the count.
@@ -95,7 +90,7 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
     max_keys: Whole = Whole(least=1, most=2**20)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
-    value_scale: _OptionalScale = _OptionalScale(None)
+    value_scale: Maybe = Maybe(DiscreteScale())
 
     @property
     def distance(self) -> Metric:
@@ -152,16 +147,6 @@ def _examples() -> Iterator[Example]:
     yield Example(fresh, rows, swapped)
 
 
-class RowUnit(Field[Unit, Unit]):
-    """Rows added or removed, or replaced; a row is all that one person has."""
-
-    def convert(self, name: str, value: Unit) -> Unit:
-        """Return the unit."""
-        if value not in (ROW, ROW_REPLACED):
-            raise InvalidParameter(name, value, "ROW or ROW_REPLACED, a row being all keys of one person")
-        return value
-
-
 @register(
     examples=_examples,
     source="Releasing Search Queries and Clicks Privately (Korolova et al. 2009); Differential Privacy and "
@@ -194,19 +179,17 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    unit: RowUnit = RowUnit()
+    unit: RowUnit = RowUnit(rule=ALL_KEYS)
     max_keys: Whole = Whole(least=1, most=2**20)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
-    value_scale: _OptionalScale = _OptionalScale(None)
+    value_scale: Maybe = Maybe(DiscreteScale())
 
     @classmethod
     def calibrated(cls, target: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
         """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
-        if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
-            raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
-        draft = cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
-        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) * laplace_scale(target, 1)
+        wanted, draft = plain_approx(target), cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
+        scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / wanted.epsilon
 
         def built(threshold: int) -> StabilitySelection:
             value_scale = scale if fresh else None
@@ -214,7 +197,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
 
         # Enough for one key is not enough for all; more than enough for all at once is enough.
         low = 0
-        high = threshold_for(scale, target.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
+        high = threshold_for(scale, wanted.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
         while high - low > 1:
             between = (low + high) // 2
             low, high = (low, between) if built(between).loss(1) <= target else (between, high)

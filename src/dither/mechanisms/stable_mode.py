@@ -23,10 +23,11 @@ from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
 from dither.mechanisms.propose_test_release import passing_delta
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.stability_selection import RowUnit, persons_of
+from dither.mechanisms.stability_selection import ALL_KEYS, persons_of
 from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
+from dither.privacy.fields import RowUnit
 
 _MOST_THRESHOLD = 2**60
 
@@ -131,7 +132,7 @@ class StableMode(Composed[Any, "str | None"]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "a released key is the most common one but for an event of probability delta"
 
-    unit: RowUnit = RowUnit()
+    unit: RowUnit = RowUnit(rule=ALL_KEYS)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=_MOST_THRESHOLD)
 

@@ -30,9 +30,22 @@ def laplace_scale(target: Loss, sensitivity: Number) -> Fraction:
         return distance / target.pure
     # The rho decides: the largest epsilon whose generic rho fits.
     epsilon = _largest_epsilon(target.rho)
-    if epsilon == 0:
-        raise NoGuarantee(f"no Laplace noise reaches {target}")
+    if epsilon == 0 or not PureDP(epsilon) <= target:
+        raise NoGuarantee(f"no Laplace noise reaches {target!r}")
     return round_up(distance / epsilon, bits=64)
+
+
+def plain_approx(target: Loss) -> ApproxDP:
+    """Return the largest (epsilon, delta) within ``target`` that has no rho of its own: it follows from epsilon.
+
+    >>> plain_approx(ApproxDP(1, "1e-6", rho="1/50")).epsilon < 1
+    True
+    """
+    if not isinstance(target, ApproxDP) or not (target.epsilon and target.delta):
+        raise InvalidParameter("target", target, "ApproxDP with an epsilon and a delta above 0")
+    if not states_rho(target):
+        return target
+    return ApproxDP(1 / laplace_scale(PureDP(target.epsilon, rho=target.rho), 1), target.delta)
 
 
 def gaussian_sigma(target: Loss, sensitivity: Number) -> Fraction:

@@ -7,9 +7,8 @@ from typing import Any
 
 from dither.errors import InvalidParameter
 from dither.exact import Field
+from dither.exact.parameters import REQUIRED
 from dither.privacy.distances import EDGE, NODE, ROW, ROW_REPLACED, Relation, Unit, user
-
-_REQUIRED: Any = object()
 
 
 class RowUnit(Field[Unit, Unit]):
@@ -21,7 +20,7 @@ class RowUnit(Field[Unit, Unit]):
 
     """
 
-    def __init__(self, default: Unit = ROW, *, rule: str = "ROW or ROW_REPLACED") -> None:
+    def __init__(self, default: Unit = REQUIRED, *, rule: str = "ROW or ROW_REPLACED") -> None:
         super().__init__(default)
         self._rule = rule
 

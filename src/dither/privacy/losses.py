@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -146,6 +146,10 @@ class Concentrated(Field[Number | None, Fraction]):
         if rho == 0:
             # Two laws without any divergence are the same law: no epsilon is lost either.
             instance.__dict__["epsilon"] = Fraction(0)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return numbers below zero, and what is not a number."""
+        yield from (value for value in NonNegative().offenders() if value is not None)
 
 
 @dataclass(frozen=True)

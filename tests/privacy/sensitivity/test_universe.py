@@ -93,16 +93,8 @@ def test_counting_needs_no_listing() -> None:
 @pytest.mark.parametrize(
     ("build", "parameter"),
     [
-        (lambda: Universe((), range(3), relation=Relation.ADD_REMOVE), "values"),
-        (lambda: Universe((1, 1), range(3), relation=Relation.ADD_REMOVE), "values"),
-        (lambda: Universe(5, range(3), relation=Relation.ADD_REMOVE), "values"),  # type: ignore[arg-type]
-        (lambda: Universe((1,), range(0), relation=Relation.ADD_REMOVE), "sizes"),
-        (lambda: Universe((1,), range(0, 5, 2), relation=Relation.ADD_REMOVE), "sizes"),
-        (lambda: Universe((1,), range(-1, 3), relation=Relation.ADD_REMOVE), "sizes"),
         (lambda: Universe((1,), 2, relation=Relation.ADD_REMOVE), "sizes"),
-        (lambda: Universe((1,), 2.0, relation=Relation.REPLACE), "sizes"),  # type: ignore[arg-type]
         (lambda: Universe((1,), range(3), relation=Relation.METRIC), "relation"),
-        (lambda: Universe((1,), range(3), relation=Relation.ADD_REMOVE, rows="set"), "rows"),  # type: ignore[arg-type]
         (lambda: Universe(range(9), range(50), relation=Relation.ADD_REMOVE).graph, "universe"),
         (lambda: Universe(range(400), range(3), relation=Relation.ADD_REMOVE, rows=Rows.TUPLE).graph, "universe"),
         (lambda: Listed([], lambda _: []), "data_sets"),

@@ -244,22 +244,15 @@ def test_data_of_another_shape_is_refused(name: str, data: Any) -> None:
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: Dawa(cells=0, epsilon=1),
-        lambda: Dawa(cells=4, epsilon=1, share=1),
-        lambda: Dawa(cells=4, epsilon=0),
-        lambda: Dawa(cells=10**9, epsilon=1),
-        lambda: MergedHistogram(cells=10**9, node=Geometric(scale=1)),
         lambda: UniformGrid.calibrated(PureDP(1), shape=(4,)),  # type: ignore[arg-type]
         lambda: AdaptiveGrid.calibrated(PureDP(1), shape=(4, 4, 4)),  # type: ignore[arg-type]
         lambda: PrivTree.calibrated(PureDP(1), side=12),
         lambda: DpCube.calibrated(PureDP(1), shape=(2,) * 5),
         lambda: SortedHistogram(cells=2**20, node=Geometric(scale=1), top=2**20),
-        lambda: BisectedHistogram(cells=4, epsilon=1, depth=0),
         lambda: MedianTree(shape=(4, 4, 4), epsilon=1, depth=2),
         lambda: MostLikelyHistogram.calibrated(PureDP(1), cells=10**5),
         lambda: StructureFirst.calibrated(PureDP(1), cells=4, buckets=2, bound=2**30),
     ],
-    ids=range(14),
 )
 def test_what_makes_no_sense_is_refused(build: Any) -> None:
     with pytest.raises(InvalidParameter):

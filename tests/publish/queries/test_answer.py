@@ -288,6 +288,14 @@ def test_equal_errors_as_a_share_of_the_range() -> None:
         assert errors["count"] == pytest.approx(errors["sum"], rel=0.01)
 
 
+@pytest.mark.parametrize("groups", ["none", "discovered"])
+def test_a_rho_that_is_stated_beside_an_epsilon_is_kept(groups: str) -> None:
+    query = clinic_query("count", "sum") if groups == "none" else clinic_query("count", "sum", groups=groups)
+    target = ApproxDP(1, "1e-6", rho="1/1000")
+    for noise in ({}, {"noise": "laplace"}):
+        assert plan_query(query, target, **noise).loss(1) <= target
+
+
 def test_what_columns_share_is_measured_once() -> None:
     answer = plan_query(clinic_query("mean", "count_of", "variance"), PureDP(1))
     # Squares, sum and number of values: the mean and the count need nothing more.

@@ -111,9 +111,5 @@ def test_hardly_any_records(rows: int) -> None:
 
 
 def test_bad_parameters() -> None:
-    with pytest.raises(InvalidParameter, match="budget"):
-        AdaptiveIterative(attributes=TABLE, workload=TABLE.every(2), budget=ApproxDP(1, "1e-6"), rounds=1, survey="1/2")
-    with pytest.raises(InvalidParameter, match="survey"):
-        AdaptiveIterative(attributes=TABLE, workload=TABLE.every(2), budget=ZCDP(1), rounds=1, survey=1)
     with pytest.raises(InvalidParameter, match="marginals"):
         AdaptiveIterative.calibrated(PureDP(1), attributes=TABLE, workload=[["nobody"]])

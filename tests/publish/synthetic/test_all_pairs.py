@@ -63,7 +63,7 @@ def test_price_and_record() -> None:
         assert not method.loss(2) <= target
         assert from_spec(to_spec(method)) == method
     assert AllPairs.calibrated(ZCDP(1), attributes=attributes).loss(1).rho > ZCDP("999/1000").rho
-    with pytest.raises(NoGuarantee, match="rho or a delta"):
+    with pytest.raises(NoGuarantee, match="a rho, or a delta"):
         AllPairs.calibrated(PureDP(1), attributes=attributes)
     with pytest.raises(InvalidParameter, match="single"):
         AllPairs(attributes=attributes, single=STILL.shape, pair=STILL)

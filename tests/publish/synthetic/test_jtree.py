@@ -116,7 +116,5 @@ def test_bad_parameters() -> None:
         JunctionTreeSynthesis.calibrated(PureDP(1), attributes=Attributes.of({"a": 2}))
     with pytest.raises(InvalidParameter, match="selector"):
         sharp(TopK(candidates=9, chosen=2, scale=1))
-    with pytest.raises(InvalidParameter, match="selector"):
-        sharp(TopK(candidates=10, chosen=2, scale=1, one_way=True))
     with pytest.raises(InvalidParameter, match="chosen"):
         JunctionTreeSynthesis.calibrated(PureDP(1), attributes=TABLE, chosen=11)

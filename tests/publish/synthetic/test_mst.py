@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dither import Budget, release
-from dither.errors import InvalidParameter
 from dither.lift.attributes import Attributes
-from dither.mechanisms import DiscreteGaussian, Geometric
+from dither.mechanisms import Geometric
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.synthetic import GraphicalModel, MaximumSpanningTree
 
@@ -124,13 +123,3 @@ def test_pairs_too_large_to_be_counted_are_no_candidates() -> None:
     model = run(method, rows)
     assert (0, 1) not in model.potentials
     assert len(chosen_pairs(model)) == 3
-
-
-def test_bad_parameters() -> None:
-    with pytest.raises(InvalidParameter, match="attributes"):
-        MaximumSpanningTree(attributes="a", single=Geometric(scale=1), choice=1, pair=Geometric(scale=1))  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="largest_model"):
-        MaximumSpanningTree.calibrated(PureDP(1), attributes=NAMES, largest_model=0)
-    shaped = DiscreteGaussian(sigma=1, shape=(2,))
-    with pytest.raises(InvalidParameter, match="pair"):
-        MaximumSpanningTree(attributes=NAMES, single=DiscreteGaussian(sigma=1), choice=1, pair=shaped)

@@ -83,5 +83,3 @@ def run_in_rho(method: GraphicalMwem, data: NDArray[np.int64]) -> GraphicalModel
 def test_bad_parameters() -> None:
     with pytest.raises(InvalidParameter, match="rounds"):
         GraphicalMwem.calibrated(PureDP(1), attributes=TABLE, rounds=0)
-    with pytest.raises(InvalidParameter, match="workload"):
-        GraphicalMwem(attributes=TABLE, workload=[], budget=PureDP(1), rounds=1)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, exact, non_negative, positive, probability
+from dither.exact import Number, Positive, exact, non_negative, positive, probability
 
 #: Error bounds are widened by this share, far above the error of the functions that compute them.
 OUTWARDS = 1 + 1e-8
@@ -21,7 +22,7 @@ LEAST_FAILURE = Fraction(1, 10**290)
 _SMALLEST, _LARGEST = Fraction(1, 2**400), Fraction(2**400)
 
 
-class Scale(Field[Number, Fraction]):
+class Scale(Positive):
     """The scale of noise: a number between 2^-400 and 2^400, or a closer lower limit."""
 
     def __init__(self, least: Fraction = _SMALLEST) -> None:
@@ -35,6 +36,11 @@ class Scale(Field[Number, Fraction]):
             least = "2^-400" if self._least == _SMALLEST else str(self._least)
             raise InvalidParameter(name, value, f"a number between {least} and 2^400")
         return number
+
+    def offenders(self) -> Iterator[Any]:
+        """Return numbers beyond the limits, and what is not a number above zero."""
+        yield from (self._least / 2, 2 * _LARGEST)
+        yield from super().offenders()
 
 
 class Law(ABC):

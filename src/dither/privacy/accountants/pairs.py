@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from dither.errors import IncompatibleDistance, InvalidParameter
-from dither.exact import Field, Number, Positive, Probability, Whole, exact, log_up
+from dither.exact import Number, Of, Positive, Probability, Whole, exact, log_up
 from dither.privacy.accountants.grid import Cells, View, cells_of, deviation, reach
 from dither.privacy.accountants.laws import (
     AtomLaw,
@@ -100,19 +100,16 @@ def forget_cells() -> None:
     _deviation.cache_clear()
 
 
-class Related(Field[Relation, Relation]):
+class Related(Of[Relation]):
     """How neighbours differ; there is no default."""
 
-    def convert(self, name: str, value: Relation) -> Relation:
-        """Return the relation."""
-        return related(name, value)
+    def __init__(self) -> None:
+        super().__init__(Relation, rule="a Relation: ADD_REMOVE, REPLACE or METRIC")
 
 
 def related(name: str, value: Relation) -> Relation:
     """Return a relation, and nothing that merely reads like one."""
-    if not isinstance(value, Relation):
-        raise InvalidParameter(name, value, "a Relation: ADD_REMOVE, REPLACE or METRIC")
-    return value
+    return Related().convert(name, value)
 
 
 def moved(contribution: Fraction | int, relation: Relation) -> Fraction:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, whole
+from dither.exact import Field, OneOf, whole
 from dither.privacy.distances import Relation
 
 MOST_DATA_SETS = 250_000
@@ -66,6 +66,10 @@ class _Values(Field[Iterable[Hashable], tuple[Hashable, ...]]):
             raise InvalidParameter(name, value, "at least one value, each only once")
         return values
 
+    def offenders(self) -> Iterator[Any]:
+        """Return no values, repeated values, and what holds none."""
+        yield from ((), (1, 1), 1, None, object())
+
 
 class _Sizes(Field["int | range", range]):
     def convert(self, name: str, value: int | range) -> range:
@@ -74,19 +78,9 @@ class _Sizes(Field["int | range", range]):
             raise InvalidParameter(name, value, "a size, or a range of consecutive sizes of at least 0")
         return sizes
 
-
-class _Relation(Field[Relation, Relation]):
-    def convert(self, name: str, value: Relation) -> Relation:
-        if value not in (Relation.ADD_REMOVE, Relation.REPLACE):
-            raise InvalidParameter(name, value, "ADD_REMOVE or REPLACE")
-        return value
-
-
-class _Rows(Field[Rows, Rows]):
-    def convert(self, name: str, value: Rows) -> Rows:
-        if value not in tuple(Rows):
-            raise InvalidParameter(name, value, "MULTISET, SET or TUPLE")
-        return value
+    def offenders(self) -> Iterator[Any]:
+        """Return ranges that are empty, step, or begin below 0, and what is not a size."""
+        yield from (-1, range(0), range(-1, 2), range(0, 4, 2), 0.5, "3", True, None, object())
 
 
 @dataclass(frozen=True)
@@ -113,8 +107,8 @@ class Universe:
     values: _Values = _Values()
     sizes: _Sizes = _Sizes()
     _: KW_ONLY
-    relation: _Relation = _Relation()
-    rows: _Rows = _Rows(Rows.MULTISET)
+    relation: OneOf = OneOf(Relation.ADD_REMOVE, Relation.REPLACE, rule="ADD_REMOVE or REPLACE")
+    rows: OneOf = OneOf(*Rows, default=Rows.MULTISET, rule="MULTISET, SET or TUPLE")
 
     def __post_init__(self) -> None:
         if self.relation is Relation.ADD_REMOVE and len(self.sizes) < 2:

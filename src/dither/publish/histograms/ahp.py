@@ -17,17 +17,16 @@ from numpy.typing import NDArray
 from dither.exact import Number, Shape
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
-    NodeField,
     check_cells,
     counts_of,
     measured,
     neighbours,
-    split,
     variance_of,
     whole_shares,
 )
@@ -67,8 +66,8 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a group are off by what nobody knows"
 
     shape: Shape = Shape()
-    rough: NodeField = NodeField()
-    node: NodeField = NodeField()
+    rough: OneCount = OneCount()
+    node: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -76,7 +75,8 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
         """Return the method within ``target`` for counts 1 apart, ``share`` of which forms the groups."""
-        rough, node = split(target, whole_shares([share, 1 - share]))
+        purse = Purse.within(target)
+        rough, node = (purse.share(part).noise() for part in whole_shares([share, 1 - share]))
         return cls(shape=shape, rough=rough, node=node)
 
     @property

@@ -6,7 +6,7 @@ the segment. One unit of L1 lies in one segment, so all segments together cost a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Whole, non_negative, whole
+from dither.exact import Number, Positive, TupleOf, Whole, non_negative
 from dither.mechanisms.core import Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
@@ -33,16 +33,8 @@ def _examples() -> Iterator[Example]:
     yield Example(Bisection(cells=4, starts=(0, 1), scale=2), np.array([4, 4, 0, 1]), neighbours((4,)))
 
 
-class _Starts(Field[Sequence[int], tuple[int, ...]]):
-    """Where segments begin: 0, and increasing cells after it."""
-
-    def convert(self, name: str, value: Sequence[int]) -> tuple[int, ...]:
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "a tuple of cells, 0 first")
-        cells = tuple(whole(name, cell, least=0, most=_MOST_CELLS) for cell in value)
-        if cells[0] != 0 or any(here >= there for here, there in pairwise(cells)):
-            raise InvalidParameter(name, value, "increasing cells, 0 first")
-        return cells
+def _increase_from_0(starts: tuple[int, ...]) -> bool:
+    return starts[0] == 0 and all(here < there for here, there in pairwise(starts))
 
 
 @register(
@@ -77,7 +69,7 @@ class Bisection(Primitive[Any, Any]):
     no_interval_because: ClassVar[str] = "a cut is no estimate of a number"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
-    starts: _Starts = _Starts()
+    starts: TupleOf = TupleOf(Whole(most=_MOST_CELLS), where=_increase_from_0, rule="increasing cells, 0 first")
     scale: Positive = Positive()
     candidates: Whole = Whole(64, least=1, most=2**12)
 

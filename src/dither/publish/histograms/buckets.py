@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from dither.exact import Number, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Interval
-from dither.publish.histograms.common import Floats, Node, combination_reach, variance_of
+from dither.mechanisms.purse import CountNoise
+from dither.publish.histograms.common import Floats, combination_reach, variance_of
 
 Sizes = NDArray[np.int64]
 
 
 def interval_of_buckets(
-    out: Any, confidence: Number, node: Node, *, draws: int, are_runs: bool = False, sizes: Sizes | None = None
+    out: Any, confidence: Number, node: CountNoise, *, draws: int, are_runs: bool = False, sizes: Sizes | None = None
 ) -> Interval:
     """Return intervals of all cells at once, each bucket having one draw of ``node``; counts are not negative.
 
@@ -46,7 +47,7 @@ def interval_of_buckets(
     return _interval(out, wanted, lambda _: reach, are_runs=are_runs, sizes=sizes)
 
 
-def interval_of_merged(out: Any, confidence: Number, node: Node, *, cells: int, most_draws: int) -> Interval:
+def interval_of_merged(out: Any, confidence: Number, node: CountNoise, *, cells: int, most_draws: int) -> Interval:
     """Return intervals of all cells at once, a bucket being a run whose noise is the sum of some consecutive draws.
 
     Of these there are at most as many as cells of the run, and at most ``most_draws``. Every run of draws has its share

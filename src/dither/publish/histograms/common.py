@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.tails import gaussian_combination_reach, laplace_combination_reach
 from dither.estimate.trees import TreeVariances
-from dither.exact import Field, Positive, sqrt_up
+from dither.exact import Positive, TupleOf
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import Loss, PureDP
-from dither.privacy.calibration import calibrate, check_target, gaussian_sigma, laplace_scale
+from dither.privacy.calibration import calibrate, laplace_scale
 from dither.privacy.plans import Part
 
 P = TypeVar("P", bound=Part)
-Node = Geometric | DiscreteGaussian
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -35,22 +35,21 @@ _SHARES = 2**16
 _NARROW = Fraction(1, 8)
 
 
-class NodeField(Field[Node, Node]):
-    """Geometric or discrete Gaussian noise for one integer."""
+class LevelNoise(TupleOf):
+    """Noise of one kind for one block on each level, the smallest blocks first."""
 
-    def convert(self, name: str, value: Node) -> Node:
-        """Return the noise."""
-        return checked_node(name, value)
+    def __init__(self) -> None:
+        rule = "noise of one kind for one block on each level, the smallest blocks first"
+        super().__init__(OneCount(), where=_is_of_one_kind, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return noise of two kinds, and what is not a tuple of noise."""
+        yield (Geometric(scale=1), DiscreteGaussian(sigma=1))
+        yield from super().offenders()
 
 
-class PureNodeField(Field[Geometric, Geometric]):
-    """Geometric noise for one integer."""
-
-    def convert(self, name: str, value: Geometric) -> Geometric:
-        """Return the noise."""
-        if not isinstance(value, Geometric) or value.shape != ():
-            raise InvalidParameter(name, value, "Geometric noise for one integer")
-        return value
+def _is_of_one_kind(levels: tuple[CountNoise, ...]) -> bool:
+    return len({type(node) for node in levels}) == 1
 
 
 class Share(Positive):
@@ -63,12 +62,10 @@ class Share(Positive):
             raise InvalidParameter(name, str(share), "a number between 0 and 1")
         return share
 
-
-def checked_node(name: str, value: Any) -> Node:
-    """Return noise for one integer, or refuse it by name."""
-    if not isinstance(value, Geometric | DiscreteGaussian) or value.shape != ():
-        raise InvalidParameter(name, value, "Geometric or DiscreteGaussian noise for one integer")
-    return value
+    def offenders(self) -> Iterator[Any]:
+        """Return 1, what is more, and what is not a number above 0."""
+        yield from (1, Fraction(3, 2))
+        yield from super().offenders()
 
 
 def check_cells(shape: tuple[int, ...]) -> None:
@@ -89,7 +86,7 @@ def counts_of(data: Any, shape: tuple[int, ...], most: int | None = None) -> Cou
     return np.clip(IntegerArray(shape).admit(data), -limit, limit).reshape(shape)
 
 
-def variance_of(node: Node) -> float:
+def variance_of(node: CountNoise) -> float:
     """Return the variance of the noise; for the discrete Gaussian the bound sigma^2."""
     if isinstance(node, DiscreteGaussian):
         return float(node.sigma) ** 2
@@ -98,7 +95,7 @@ def variance_of(node: Node) -> float:
     return 1 / (2 * math.sinh(float(1 / (2 * node.scale))) ** 2)
 
 
-def combination_reach(nodes: Sequence[Node], variance: float, failure: float) -> float:
+def combination_reach(nodes: Sequence[CountNoise], variance: float, failure: float) -> float:
     """Return how far a linear combination of such noise is off, but for that probability, from its variance."""
     if all(isinstance(node, DiscreteGaussian) for node in nodes):
         return gaussian_combination_reach(variance, failure)
@@ -131,27 +128,16 @@ def mean_prefix_variance(known: TreeVariances) -> float:
     return total / cells
 
 
-def split(target: Loss, shares: Sequence[Fraction]) -> tuple[Node, ...]:
-    """Return noise for one integer each, of which the uses together are within ``target``.
-
-    A pure target gives geometric noise, any other Gaussian noise. Shares add up to 1 at most.
-    """
-    check_target(target)
-    if isinstance(target, PureDP):
-        return tuple(Geometric(scale=laplace_scale(target, 1) / share) for share in shares)
-    sigma = gaussian_sigma(target, 1)
-    return tuple(DiscreteGaussian(sigma=sqrt_up(sigma * sigma / share)) for share in shares)
-
-
 def within(target: Loss, build: Callable[[Fraction], P]) -> P:
     """Return ``build(epsilon)`` with the largest epsilon whose loss for counts 1 apart is within ``target``.
 
     For methods of pure parts. Under a target in rho these add up to less than their epsilons would, so the epsilon is
     searched for, to one part in a million.
     """
-    check_target(target)
+    # Refuses what no epsilon is within, before anything is searched for.
+    scale = laplace_scale(target, 1)
     if isinstance(target, PureDP):
-        return build(1 / laplace_scale(target, 1))
+        return build(1 / scale)
     return calibrate(lambda scale: build(1 / scale), target)
 
 
@@ -169,7 +155,7 @@ def bucket_sums(counts: Counts, labels: NDArray[np.int64], size: int) -> Counts:
     return sums
 
 
-def measured(run: Runner, node: Node, counts: Counts, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def measured(run: Runner, node: CountNoise, counts: Counts, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Return the noisy sum and the number of cells of every bucket of a released partition.
 
     There are as many draws as cells, whatever the number of buckets, so that the plan is fixed; a cell lies in one

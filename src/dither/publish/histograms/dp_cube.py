@@ -21,17 +21,16 @@ from dither.exact import Number, Shape, Whole, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
-    NodeField,
     check_cells,
     counts_of,
     measured,
     neighbours,
-    split,
     variance_of,
     whole_shares,
 )
@@ -72,8 +71,8 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
 
     shape: Shape = Shape()
-    rough: NodeField = NodeField()
-    node: NodeField = NodeField()
+    rough: OneCount = OneCount()
+    node: OneCount = OneCount()
     depth: Whole = Whole(24, least=0, most=64)
 
     def __post_init__(self) -> None:
@@ -84,7 +83,8 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
         """Return the method within ``target`` for counts 1 apart, ``share`` of which forms the boxes."""
-        rough, node = split(target, whole_shares([share, 1 - share]))
+        purse = Purse.within(target)
+        rough, node = (purse.share(part).noise() for part in whole_shares([share, 1 - share]))
         return cls(shape=shape, rough=rough, node=node)
 
     @property

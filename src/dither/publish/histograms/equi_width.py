@@ -18,11 +18,12 @@ from dither.estimate.trees import block_sums, level_shapes, spread
 from dither.exact import Number, Shape
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import Node, NodeField, check_cells, counts_of, neighbours, split, whole_shares
+from dither.publish.histograms.common import check_cells, counts_of, neighbours
 
 
 def _examples() -> Iterator[Example]:
@@ -57,7 +58,7 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
 
     shape: Shape = Shape()
     widths: Shape = Shape()
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -67,7 +68,7 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], widths: int | tuple[int, ...]) -> Self:
         """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(shape=shape, widths=widths, node=split(target, whole_shares([1.0]))[0])
+        return cls(shape=shape, widths=widths, node=Purse.within(target).noise())
 
     @property
     def distance(self) -> Metric:
@@ -80,7 +81,7 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
         return level_shapes(self.shape, [self.widths])[1]
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all blocks."""
         return replace(self.node, shape=self.blocks)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import fit_groups
-from dither.exact import Number, Shape, probability
+from dither.exact import Number, Of, Shape, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
@@ -28,7 +28,6 @@ from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets, interval_within
 from dither.publish.histograms.common import (
     Counts,
-    PureNodeField,
     check_cells,
     counts_of,
     measured,
@@ -60,7 +59,7 @@ class _Plane:
     no_error_because: ClassVar[str] = "counts inside a block are off by what nobody knows"
 
     shape: Shape = Shape()
-    total: PureNodeField = PureNodeField()
+    total: Of[Geometric] = Of(Geometric, shape=())
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -114,7 +113,7 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    node: PureNodeField = PureNodeField()
+    node: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
     def calibrated(cls, target: Loss, *, shape: tuple[int, int]) -> Self:
@@ -169,8 +168,8 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    coarse: PureNodeField = PureNodeField()
-    fine: PureNodeField = PureNodeField()
+    coarse: Of[Geometric] = Of(Geometric, shape=())
+    fine: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
     def calibrated(cls, target: Loss, *, shape: tuple[int, int]) -> Self:

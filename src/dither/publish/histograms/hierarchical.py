@@ -8,7 +8,7 @@ losses of the levels add up (much of the literature counts one level too few); l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
@@ -18,23 +18,22 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, mean_range_variance, range_coefficients
-from dither.exact import Field, Number, Whole, probability, whole
+from dither.exact import Number, Whole, probability, whole
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use
+from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.privacy import Sequence as InSequence
 from dither.publish.histograms.common import (
-    Node,
-    checked_node,
+    LevelNoise,
     combination_reach,
     counts_of,
     neighbours,
-    split,
     variance_of,
     whole_shares,
 )
@@ -49,16 +48,6 @@ def _examples() -> Iterator[Example]:
     yield Example(small, np.array([4, 0, 7]), neighbours((3,)))
     gaussian = HierarchicalHistogram(cells=4, branching=2, levels=(DiscreteGaussian(sigma=2),) * 3)
     yield Example(gaussian, np.array([1, 0, 2, 5]), neighbours((4,)))
-
-
-class LevelsField(Field[Sequence[Node], tuple[Node, ...]]):
-    """The noise of one node on each level, cells first."""
-
-    def convert(self, name: str, value: Sequence[Node]) -> tuple[Node, ...]:
-        """Return the noise of all levels."""
-        if not isinstance(value, tuple | list) or not value or len({type(node) for node in value}) > 1:
-            raise InvalidParameter(name, value, "noise of one kind for one node on each level, cells first")
-        return tuple(checked_node(name, node) for node in value)
 
 
 @register(
@@ -90,7 +79,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     cells: Whole = Whole(least=1, most=MOST_CELLS)
     branching: Whole = Whole(least=2, most=2**16)
-    levels: LevelsField = LevelsField()
+    levels: LevelNoise = LevelNoise()
 
     def __post_init__(self) -> None:
         if len(self.levels) > 1 and self.branching ** (len(self.levels) - 2) >= self.cells:
@@ -109,8 +98,10 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
         """
         size = whole("cells", cells, least=1, most=MOST_CELLS)
         chosen = None if branching is None else whole("branching", branching, least=2, most=2**16)
-        fan, shares = best_tree(size, isinstance(target, PureDP), chosen, bool(even))
-        return cls(cells=size, branching=fan, levels=split(target, whole_shares(shares)))
+        purse = Purse.within(target)
+        fan, shares = best_tree(size, purse.is_pure, chosen, bool(even))
+        levels = tuple(purse.share(part).noise() for part in whole_shares(shares))
+        return cls(cells=size, branching=fan, levels=levels)
 
     @property
     def distance(self) -> Metric:
@@ -123,7 +114,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
         return tuple(-(-self.cells // self.branching**level) for level in range(len(self.levels)))
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[CountNoise, ...]:
         """The noise of all blocks of each level."""
         return tuple(replace(node, shape=(size,)) for node, size in zip(self.levels, self.sizes, strict=True))
 

@@ -18,18 +18,15 @@ from dither.exact import Number, Shape
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import (
-    Node,
-    NodeField,
     check_cells,
     counts_of,
     neighbours,
-    split,
     variance_of,
-    whole_shares,
 )
 
 
@@ -65,7 +62,7 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     shape: Shape = Shape()
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -73,7 +70,7 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...]) -> Self:
         """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(shape=shape, node=split(target, whole_shares([1.0]))[0])
+        return cls(shape=shape, node=Purse.within(target).noise())
 
     @property
     def distance(self) -> Metric:
@@ -81,7 +78,7 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all cells."""
         return replace(self.node, shape=self.shape)
 

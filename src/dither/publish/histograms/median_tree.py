@@ -8,7 +8,7 @@ sensitivity is the whole axis, or of its smooth bound are not needed. All boxes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Positive, Shape, Whole, non_negative, whole
+from dither.exact import Number, Positive, Shape, TupleOf, Whole, non_negative
 from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -45,21 +45,18 @@ def _examples() -> Iterator[Example]:
     yield Example(MedianTree(shape=(2, 2), epsilon=1, depth=1), np.array([[4, 0], [2, 0]]), neighbours((2, 2)))
 
 
-class _Boxes(Field[Sequence[Sequence[int]], tuple[Box, ...]]):
-    """Boxes of a plane, each as four whole numbers."""
+def _ends_after_it_begins(box: tuple[int, ...]) -> bool:
+    up, down, left, right = box
+    return up <= down and left <= right
 
-    def convert(self, name: str, value: Sequence[Sequence[int]]) -> tuple[Box, ...]:
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "a tuple of boxes")
-        found: list[Box] = []
-        for box in value:
-            if not isinstance(box, tuple | list) or len(box) != 4:
-                raise InvalidParameter(name, box, "rows from and to, columns from and to")
-            up, down, left, right = (whole(name, edge, least=0, most=2**24) for edge in box)
-            if up > down or left > right:
-                raise InvalidParameter(name, box, "rows and columns that end no earlier than they begin")
-            found.append((up, down, left, right))
-        return tuple(found)
+
+_BOX = TupleOf(
+    Whole(most=2**24),
+    least=4,
+    most=4,
+    where=_ends_after_it_begins,
+    rule="rows from and to, columns from and to, neither of which end before they begin",
+)
 
 
 @register(
@@ -92,7 +89,7 @@ class MedianCuts(Primitive[Any, Any]):
     no_interval_because: ClassVar[str] = "a cut is no estimate of a number with a known distance from it"
 
     shape: Shape = Shape()
-    boxes: _Boxes = _Boxes()
+    boxes: TupleOf = TupleOf(_BOX, rule="a tuple of boxes")
     axis: Whole = Whole(least=0, most=1)
     scale: Positive = Positive()
 

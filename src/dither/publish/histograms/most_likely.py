@@ -14,16 +14,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
 from dither.estimate.fitting import most_likely
 from dither.estimate.trees import block_sums
-from dither.exact import Flag
+from dither.exact import Flag, Of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, PureDP
-from dither.publish.histograms.common import Node, counts_of, neighbours, within
+from dither.publish.histograms.common import counts_of, neighbours, within
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 
 _MOST_CELLS = 2**13
@@ -61,13 +61,12 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "a solution of a linear programme has no known law"
     no_interval_because: ClassVar[str] = no_error_because
 
-    tree: HierarchicalHistogram
+    tree: Of[HierarchicalHistogram] = Of(
+        HierarchicalHistogram,
+        where=lambda tree: tree.cells <= _MOST_CELLS and isinstance(tree.levels[0], Geometric),
+        rule=f"a tree of geometric noise over at most {_MOST_CELLS} cells",
+    )
     non_negative: Flag = Flag(True)
-
-    def __post_init__(self) -> None:
-        is_tree = isinstance(self.tree, HierarchicalHistogram) and self.tree.cells <= _MOST_CELLS
-        if not is_tree or not isinstance(self.tree.levels[0], Geometric):
-            raise InvalidParameter("tree", self.tree, f"a tree of geometric noise over at most {_MOST_CELLS} cells")
 
     @classmethod
     def calibrated(cls, target: Loss, *, cells: int, branching: int | None = None) -> Self:
@@ -109,5 +108,5 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
         return sparse.csr_matrix((np.ones(places[0].size), places), shape=(first, self.tree.cells))
 
 
-def _scale(node: Node) -> float:
+def _scale(node: CountNoise) -> float:
     return float(node.scale) if isinstance(node, Geometric) else float(node.sigma)

@@ -19,19 +19,16 @@ from dither.estimate.merging import merge_runs
 from dither.exact import Number, Whole
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_merged
 from dither.publish.histograms.common import (
-    Node,
-    NodeField,
     counts_of,
     labels_of_runs,
     neighbours,
-    split,
     variance_of,
-    whole_shares,
 )
 
 _MOST_CELLS = 2**15
@@ -68,12 +65,12 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "a run that was merged wrongly is off by what nobody knows"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     @classmethod
     def calibrated(cls, target: Loss, *, cells: int) -> Self:
         """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(cells=cells, node=split(target, whole_shares([1.0]))[0])
+        return cls(cells=cells, node=Purse.within(target).noise())
 
     @property
     def distance(self) -> Metric:
@@ -81,7 +78,7 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all cells."""
         return replace(self.node, shape=(self.cells,))
 

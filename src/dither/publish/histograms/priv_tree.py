@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, spread
-from dither.exact import Number, Whole, exp_up, non_negative, round_up
+from dither.exact import Number, Of, Whole, exp_up, non_negative, round_up
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
@@ -29,7 +29,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import PureNodeField, counts_of, measured, neighbours, within
+from dither.publish.histograms.common import counts_of, measured, neighbours, within
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -162,12 +162,8 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
 
-    tree: QuarteringTree
-    node: PureNodeField = PureNodeField()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.tree, QuarteringTree):
-            raise InvalidParameter("tree", self.tree, "a QuarteringTree")
+    tree: Of[QuarteringTree] = Of(QuarteringTree)
+    node: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
     def calibrated(cls, target: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:

@@ -25,22 +25,21 @@ from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use
+from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.privacy import Sequence as InSequence
 from dither.publish.histograms.common import (
-    Node,
-    NodeField,
+    LevelNoise,
     combination_reach,
     counts_of,
     mean_prefix_variance,
     neighbours,
-    split,
     variance_of,
     whole_shares,
 )
-from dither.publish.histograms.hierarchical import LevelsField, best_tree
+from dither.publish.histograms.hierarchical import best_tree
 from dither.publish.histograms.pruning import pruned_cells
 
 Floats = NDArray[np.float64]
@@ -90,6 +89,7 @@ class PrunedHistogram(Composed[Any, Floats]):
         total: the noise of the total.
         penalty: what a block that stands out among its siblings has to explain, in squared standard errors.
 
+    >>> from dither.privacy import PureDP
     >>> tree = PrunedHistogram.calibrated(PureDP("1/2"), cells=4096)
     >>> tree.loss(1).epsilon, tree.sizes
     (Fraction(1, 2), (4096, 256, 16, 1))
@@ -102,8 +102,8 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     cells: Whole = Whole(least=1, most=MOST_CELLS)
     branching: Whole = Whole(least=2, most=2**16)
-    levels: LevelsField = LevelsField()
-    total: NodeField = NodeField()
+    levels: LevelNoise = LevelNoise()
+    total: OneCount = OneCount()
     penalty: NonNegative = NonNegative(11)
 
     def __post_init__(self) -> None:
@@ -118,11 +118,12 @@ class PrunedHistogram(Composed[Any, Floats]):
     def calibrated(cls, target: Loss, *, cells: int) -> Self:
         """Return the method within ``target`` for counts 1 apart; a pure target gives geometric noise."""
         size = whole("cells", cells, least=1, most=MOST_CELLS)
-        fan, shares = best_tree(size, isinstance(target, PureDP), None, False)
+        purse = Purse.within(target)
+        fan, shares = best_tree(size, purse.is_pure, None, False)
         step = _TOPMOST ** (1 / max(len(shares) - 1, 1))
         wanted = [share * step**level for level, share in enumerate(shares)]
         rest = sum(wanted) * _TOTAL / (1 - _TOTAL)
-        *levels, total = split(target, whole_shares([*wanted, rest]))
+        *levels, total = (purse.share(part).noise() for part in whole_shares([*wanted, rest]))
         return cls(cells=size, branching=fan, levels=tuple(levels), total=total)
 
     @property
@@ -136,12 +137,12 @@ class PrunedHistogram(Composed[Any, Floats]):
         return (*(-(-self.cells // self.branching**level) for level in range(len(self.levels))), 1)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise of one block on each level, and of the total."""
         return (*self.levels, self.total)
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[CountNoise, ...]:
         """The noise of all blocks of each level, and of the total."""
         return tuple(replace(node, shape=(size,)) for node, size in zip(self.nodes, self.sizes, strict=True))
 

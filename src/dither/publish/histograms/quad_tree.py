@@ -7,7 +7,7 @@ the total, every level is paid for, and the fit uses the variances that the shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,23 +18,22 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, level_shapes, spread
-from dither.exact import Field, Number, Shape, Whole, probability
+from dither.exact import Number, Shape, Whole, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.privacy import Sequence as InSequence
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
-    Node,
+    LevelNoise,
     check_cells,
-    checked_node,
     combination_reach,
     counts_of,
     neighbours,
-    split,
     variance_of,
     whole_shares,
 )
@@ -47,15 +46,6 @@ def _examples() -> Iterator[Example]:
     yield Example(tree, np.array([[9, 0, 1], [30, 1, 0]]), neighbours((2, 3)))
     wide = QuadTree(shape=(4, 4), leaf=2, levels=(Geometric(scale=1),))
     yield Example(wide, np.arange(16).reshape(4, 4), neighbours((4, 4)))
-
-
-class _Levels(Field[Sequence[Node], tuple[Node, ...]]):
-    """The noise of one square on each level, the smallest first."""
-
-    def convert(self, name: str, value: Sequence[Node]) -> tuple[Node, ...]:
-        if not isinstance(value, tuple | list) or not value or len({type(node) for node in value}) > 1:
-            raise InvalidParameter(name, value, "noise of one kind for one square on each level, the smallest first")
-        return tuple(checked_node(name, node) for node in value)
 
 
 @register(
@@ -85,7 +75,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a leaf of several cells are off by what nobody knows"
 
     shape: Shape = Shape()
-    levels: _Levels = _Levels()
+    levels: LevelNoise = LevelNoise()
     leaf: Whole = Whole(1, least=1, most=2**12)
 
     def __post_init__(self) -> None:
@@ -109,7 +99,9 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
         across = -(-max(shape) // leaf)
         height = max(1, min(_MOST_LEVELS, (across - 1).bit_length())) if levels is None else levels
         shares = [2 ** ((height - level) / 3) for level in range(height)]
-        return cls(shape=shape, leaf=leaf, levels=split(target, whole_shares(shares)))
+        purse = Purse.within(target)
+        noise = tuple(purse.share(part).noise() for part in whole_shares(shares))
+        return cls(shape=shape, leaf=leaf, levels=noise)
 
     @property
     def distance(self) -> Metric:
@@ -121,7 +113,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
         return [(2, 2)] * (len(self.levels) - 1)
 
     @property
-    def parts(self) -> tuple[Node, ...]:
+    def parts(self) -> tuple[CountNoise, ...]:
         """The noise of all squares of each level."""
         sizes = level_shapes(self.shape, [(self.leaf, self.leaf), *self._branchings])[1:]
         return tuple(replace(node, shape=size) for node, size in zip(self.levels, sizes, strict=True))

@@ -17,27 +17,21 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import isotonic
 from dither.estimate.ordered import posterior_of_sorted
-from dither.exact import Field, Whole, whole
+from dither.exact import Maybe, Whole
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import Node, NodeField, counts_of, neighbours, split, variance_of, whole_shares
+from dither.publish.histograms.common import counts_of, neighbours, variance_of
 
 
 def _examples() -> Iterator[Example]:
     yield Example(SortedHistogram(cells=3, node=Geometric(scale=1)), np.array([4, 0, 7]), neighbours((3,)))
     bayes = SortedHistogram(cells=3, node=Geometric(scale=1), top=8)
     yield Example(bayes, np.array([4, 0, 7]), neighbours((3,)))
-
-
-class _Top(Field["int | None", "int | None"]):
-    """The largest possible count, or None."""
-
-    def convert(self, name: str, value: int | None) -> int | None:
-        return None if value is None else whole(name, value, least=0, most=2**26)
 
 
 @register(
@@ -70,8 +64,8 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
     no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=MOST_CELLS)
-    node: NodeField = NodeField()
-    top: _Top = _Top(None)
+    node: OneCount = OneCount()
+    top: Maybe = Maybe(Whole(most=2**26))
 
     def __post_init__(self) -> None:
         if self.top is not None and self.cells * (self.top + 1) > 2**26:
@@ -80,7 +74,7 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, cells: int, top: int | None = None) -> Self:
         """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(cells=cells, node=split(target, whole_shares([1.0]))[0], top=top)
+        return cls(cells=cells, node=Purse.within(target).noise(), top=top)
 
     @property
     def distance(self) -> Metric:
@@ -88,7 +82,7 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all counts."""
         return replace(self.node, shape=(self.cells,))
 

@@ -36,9 +36,10 @@ from dither.mechanisms.filtered_counts import (
 )
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.stability_selection import RowUnit
+from dither.mechanisms.stability_selection import ALL_KEYS
 from dither.mechanisms.values import raw_number
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use, laplace_scale
+from dither.privacy.fields import RowUnit
 
 #: Empty cells that pass on average: what is released has to be held.
 _MOST_PASSING: Final = 2**20
@@ -85,7 +86,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
     version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    unit: RowUnit = RowUnit(ROW)
+    unit: RowUnit = RowUnit(ROW, rule=ALL_KEYS)
     cells: Whole = Whole(least=1, most=MOST_CELLS)
     scale: DiscreteScale = DiscreteScale()
     threshold: Whole = Whole(least=1, most=MOST_THRESHOLD)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-from dither.errors import InvalidParameter
-from dither.exact import Number, Positive
+from dither.exact import Number, Of, Positive
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -56,12 +55,10 @@ class StabilityHistogram(Composed[Any, dict[int, int]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    selection: StabilitySelection
+    selection: Of[StabilitySelection] = Of(
+        StabilitySelection, where=lambda one: one.max_keys == 1, rule="a StabilitySelection of one key a row"
+    )
     width: Positive = Positive()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.selection, StabilitySelection) or self.selection.max_keys != 1:
-            raise InvalidParameter("selection", self.selection, "a StabilitySelection of one key a row")
 
     @classmethod
     def calibrated(cls, target: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:

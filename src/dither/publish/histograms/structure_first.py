@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, Whole, whole
+from dither.exact import Number, Of, Positive, Whole, whole
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
@@ -26,7 +26,6 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Repeat, Sequence, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
-    PureNodeField,
     counts_of,
     labels_of_runs,
     measured,
@@ -76,7 +75,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     buckets: Whole = Whole(least=1, most=_MOST_CELLS)
     bound: Whole = Whole(least=1, most=2**30)
     choice: Positive = Positive()
-    node: PureNodeField = PureNodeField()
+    node: Of[Geometric] = Of(Geometric, shape=())
 
     def __post_init__(self) -> None:
         if self.buckets > self.cells:

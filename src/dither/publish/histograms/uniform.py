@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from dither.exact import Number, Shape
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import NodeField, check_cells, counts_of, neighbours, split, whole_shares
+from dither.publish.histograms.common import check_cells, counts_of, neighbours
 
 
 def _examples() -> Iterator[Example]:
@@ -52,7 +53,7 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "the error is how far the counts are from even ones, which nobody knows"
 
     shape: Shape = Shape()
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -60,7 +61,7 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...]) -> Self:
         """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(shape=shape, node=split(target, whole_shares([1.0]))[0])
+        return cls(shape=shape, node=Purse.within(target).noise())
 
     @property
     def distance(self) -> Metric:

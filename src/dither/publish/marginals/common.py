@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, OneOf, probability, sqrt_up, whole
+from dither.exact import Number, Of, OneOf, Text, TupleOf, Whole, probability, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.lift.records import records_of
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, Plan, Unit, Use
-from dither.publish.histograms.common import Floats, Node, NodeField, combination_reach
+from dither.privacy.fields import RowUnit
+from dither.publish.histograms.common import Floats, combination_reach
 
 #: Counts a marginal, all of whose attributes are in increasing order.
 Counter = Callable[[Axes], NDArray[np.int64]]
@@ -32,54 +34,26 @@ MOST_WEIGHT = 2**30
 FINE = 2**10
 
 
-class Names(Field[Sequence[Sequence[str]], tuple[tuple[str, ...], ...]]):
-    """Sets of names of attributes."""
+class Names(TupleOf):
+    """Sets of names of attributes; whether these are known is checked beside the attributes."""
 
-    def convert(self, name: str, value: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-        """Return tuples of texts; whether they are known is checked beside the attributes."""
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "at least one set of names of attributes")
-        for names in value:
-            if not isinstance(names, tuple | list) or not all(isinstance(text, str) for text in names):
-                raise InvalidParameter(name, names, "sets of names of attributes")
-        return tuple(tuple(names) for names in value)
+    def __init__(self) -> None:
+        one = TupleOf(Text(rule="the name of an attribute"), least=0, rule="sets of names of attributes")
+        super().__init__(one, rule="at least one set of names of attributes")
 
 
-class RowUnit(Field[Unit, Unit]):
-    """Rows added or removed, or rows replaced."""
-
-    def convert(self, name: str, value: Unit) -> Unit:
-        """Return the unit."""
-        if value not in (ROW, ROW_REPLACED):
-            raise InvalidParameter(name, value, "ROW or ROW_REPLACED")
-        return value
-
-
-class Weights(Field[Sequence[int], tuple[int, ...]]):
+class Weights(TupleOf):
     """Whole numbers above 0."""
 
-    def convert(self, name: str, value: Sequence[int]) -> tuple[int, ...]:
-        """Return a tuple of Python integers."""
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "whole numbers above 0")
-        return tuple(whole(name, weight, least=1, most=MOST_WEIGHT) for weight in value)
-
-
-class AttributesField(Field[Attributes, Attributes]):
-    """The attributes of a table."""
-
-    def convert(self, name: str, value: Attributes) -> Attributes:
-        """Return them."""
-        if not isinstance(value, Attributes):
-            raise InvalidParameter(name, value, "the attributes of the table")
-        return value
+    def __init__(self) -> None:
+        super().__init__(Whole(least=1, most=MOST_WEIGHT), rule="whole numbers above 0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginalRelease(Composed[Any, Floats]):
     """A release of marginals: one flat array, marginal by marginal in the order in which they are named."""
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     marginals: Names = Names()
     unit: RowUnit = RowUnit(ROW)
 
@@ -121,7 +95,7 @@ class MarginalRelease(Composed[Any, Floats]):
 
     @property
     @abstractmethod
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise of which every released number is a linear combination."""
 
     @property
@@ -158,7 +132,7 @@ class DrawnMarginals(MarginalRelease):
     """A release that measures whole numbers made of counted marginals, in one draw."""
 
     unit: OneOf = OneOf(ROW, ROW_REPLACED, ROW_EXCHANGED, default=ROW, rule="ROW, ROW_REPLACED or ROW_EXCHANGED")
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     @cached_property
     def counted(self) -> tuple[Axes, ...]:
@@ -167,7 +141,7 @@ class DrawnMarginals(MarginalRelease):
 
     @cached_property
     @abstractmethod
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all measurements."""
 
     @abstractmethod
@@ -198,7 +172,7 @@ class DrawnMarginals(MarginalRelease):
         return Use(self.part, self.stability)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise."""
         return (self.node,)
 
@@ -208,7 +182,7 @@ class DrawnMarginals(MarginalRelease):
         return self.estimates(np.asarray(run(self.part, exact, stability=self.stability)))
 
 
-def stability_of(node: Node, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
+def stability_of(node: CountNoise, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
     """Return how far marginals of so many cells, each times a whole weight, move together per unit.
 
     A row lies in one cell of each marginal; a replaced one leaves a cell and enters another, unless there is only one.

@@ -19,10 +19,11 @@ from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
-from dither.publish.histograms.common import Floats, Node, NodeField, variance_of
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import MarginalRelease
 from dither.publish.marginals.measuring import Measurement, node_within
 
@@ -65,7 +66,7 @@ class ContingencyTable(MarginalRelease):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,7 +88,7 @@ class ContingencyTable(MarginalRelease):
         return Measurement(self.attributes, (_all(self.attributes),), (1,), self.node, self.unit)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise."""
         return (self.node,)
 

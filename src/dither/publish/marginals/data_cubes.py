@@ -24,9 +24,10 @@ from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
-from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
-from dither.publish.histograms.common import Floats, Node
+from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
+from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
@@ -69,6 +70,7 @@ class DataCubes(DrawnMarginals):
         cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
         node: the noise of one count.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> cubes = DataCubes.calibrated(PureDP(1), attributes=table, marginals=[[], ["sex"], ["age"], ["sex", "age"]])
     >>> cubes.cuboids, cubes.node.scale
@@ -115,7 +117,7 @@ class DataCubes(DrawnMarginals):
         """
         asked = checked_sets(attributes, marginals)
         if cuboids is None:
-            measured = choose_cuboids(attributes, asked, 2 if isinstance(target, PureDP) else 1)
+            measured = choose_cuboids(attributes, asked, 2 if Purse.within(target).is_pure else 1)
             cuboids = [attributes.named(axes) for axes in measured]
         else:
             measured = checked_sets(attributes, cuboids, "cuboids")
@@ -133,7 +135,7 @@ class DataCubes(DrawnMarginals):
         return Measurement(self.attributes, self.counted, (1,) * len(self.counted), self.node, self.unit)
 
     @cached_property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all cells."""
         return self.measurement.part
 

@@ -24,11 +24,11 @@ from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Bound, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, PureDP, Unit, Use
-from dither.privacy.calibration import check_target
-from dither.publish.histograms.common import Floats, Node, NodeField, variance_of
+from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import MarginalRelease
 from dither.publish.marginals.interactions import closure, subsets
 
@@ -69,6 +69,7 @@ class FourierMarginals(MarginalRelease):
         non_negative: whether the marginals are those of the non-negative table nearest to the noisy coefficients, by a
             linear programme; for marginals on at most 10 attributes altogether.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes(tuple("abcd"), (2, 2, 2, 2))
     >>> fourier = FourierMarginals.calibrated(PureDP(1), attributes=table, marginals=table.every(2))
     >>> len(fourier.coefficients), fourier.node.scale
@@ -83,7 +84,7 @@ class FourierMarginals(MarginalRelease):
         "the linear programme is solved up to a share of the released total; the interval, which knows it, is wider"
     )
 
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
     non_negative: Flag = Flag(False)
 
     def __post_init__(self) -> None:
@@ -116,10 +117,11 @@ class FourierMarginals(MarginalRelease):
 
         """
         checked_sets(attributes, marginals)
-        check_target(target)
-        node: Node = Geometric(scale=1) if isinstance(target, PureDP) else DiscreteGaussian(sigma=1)
-        draft = cls(attributes=attributes, marginals=marginals, unit=unit, node=node, non_negative=non_negative)
-        return replace(draft, node=type(node).calibrated(target, sensitivity=draft.stability))
+        purse = Purse.within(target)
+        draft = cls(
+            attributes=attributes, marginals=marginals, unit=unit, node=purse.noise(), non_negative=non_negative
+        )
+        return replace(draft, node=purse.noise(draft.stability))
 
     @cached_property
     def used(self) -> Axes:
@@ -132,7 +134,7 @@ class FourierMarginals(MarginalRelease):
         return closure(self.sets)
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all coefficients."""
         return replace(self.node, shape=(len(self.coefficients),))
 
@@ -150,7 +152,7 @@ class FourierMarginals(MarginalRelease):
         return Use(self.part, self.stability)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise."""
         return (self.node,)
 

@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.lift.attributes import Attributes, Axes
-from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import Loss, Plan, PureDP, Unit, Use
-from dither.privacy.calibration import check_target
-from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.privacy import Loss, Plan, Unit, Use
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import Counter, stability_of
 
 
@@ -34,7 +32,7 @@ class Measurement:
     attributes: Attributes
     sets: tuple[Axes, ...]
     weights: tuple[int, ...]
-    node: Node
+    node: CountNoise
     unit: Unit
 
     def __post_init__(self) -> None:
@@ -47,7 +45,7 @@ class Measurement:
         return tuple(self.attributes.cells_of(axes) for axes in self.sets)
 
     @property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all cells."""
         return replace(self.node, shape=(sum(self.sizes),))
 
@@ -91,12 +89,11 @@ class Measurement:
 
 def node_within(
     target: Loss, attributes: Attributes, sets: tuple[Axes, ...], weights: tuple[int, ...], unit: Unit
-) -> Node:
+) -> CountNoise:
     """Return the least noise whose one draw on these weighted marginals is within ``target``.
 
     A pure target gives geometric noise, any other Gaussian noise.
     """
-    check_target(target)
-    draft: Node = Geometric(scale=1) if isinstance(target, PureDP) else DiscreteGaussian(sigma=1)
-    moved = Measurement(attributes, sets, weights, draft, unit).stability
-    return type(draft).calibrated(target, sensitivity=moved)
+    purse = Purse.within(target)
+    # How far the marginals move is counted in the distance of the noise.
+    return purse.noise(Measurement(attributes, sets, weights, purse.noise(), unit).stability)

@@ -21,9 +21,10 @@ from dither.lift.attributes import Attributes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
-from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP, Unit
-from dither.publish.histograms.common import Floats, Node
+from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
+from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights, rounded_weights, stability_of
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
@@ -69,6 +70,7 @@ class NoisyMarginals(DrawnMarginals):
         node: the noise of one count of weight 1.
         agreeing: whether overlapping marginals are made to agree by least squares.
 
+    >>> from dither.privacy import PureDP
     >>> table = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> direct = NoisyMarginals.calibrated(PureDP(1), attributes=table, marginals=table.every(2))
     >>> direct.loss(1) <= PureDP(1), direct.sizes
@@ -112,7 +114,7 @@ class NoisyMarginals(DrawnMarginals):
         """
         sets = checked_sets(attributes, marginals)
         # The sum of cells / weight^2 at a given sum of weights, or of their squares, is least at these powers.
-        power = 0.0 if even else (1 / 3 if isinstance(target, PureDP) else 1 / 4)
+        power = 0.0 if even else (1 / 3 if Purse.within(target).is_pure else 1 / 4)
         weights = rounded_weights([attributes.cells_of(axes) ** power for axes in sets])
         node = node_within(target, attributes, sets, weights, unit)
         return cls(attributes=attributes, marginals=marginals, unit=unit, weights=weights, node=node, agreeing=agreeing)
@@ -123,7 +125,7 @@ class NoisyMarginals(DrawnMarginals):
         return Measurement(self.attributes, self.sets, self.weights, self.node, self.unit)
 
     @cached_property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all cells."""
         return self.measurement.part
 

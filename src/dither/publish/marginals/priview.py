@@ -25,10 +25,11 @@ from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
-from dither.publish.histograms.common import Floats, Node, NodeField
+from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import MarginalRelease
 from dither.publish.marginals.covering import covering_views
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
@@ -73,7 +74,7 @@ class PriView(MarginalRelease):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    node: NodeField = NodeField()
+    node: OneCount = OneCount()
 
     @classmethod
     def calibrated(
@@ -108,7 +109,7 @@ class PriView(MarginalRelease):
         return Measurement(self.attributes, self.sets, (1,) * len(self.sets), self.node, self.unit)
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[CountNoise, ...]:
         """The noise."""
         return (self.node,)
 

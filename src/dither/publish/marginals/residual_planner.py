@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, positive, sqrt_up
+from dither.exact import Number, Of, positive, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core import Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, ZCDP, Loss, Unit
@@ -45,15 +46,6 @@ def _examples() -> Iterator[Example]:
         attributes=table, marginals=[["a"]], weights=(3, 1), node=DiscreteGaussian(sigma=4), unit=ROW_REPLACED
     )
     yield Example(replaced, rows)
-
-
-class _GaussianNode(Field[DiscreteGaussian, DiscreteGaussian]):
-    """Discrete Gaussian noise for one integer."""
-
-    def convert(self, name: str, value: DiscreteGaussian) -> DiscreteGaussian:
-        if not isinstance(value, DiscreteGaussian) or value.shape != ():
-            raise InvalidParameter(name, value, "DiscreteGaussian noise for one integer")
-        return value
 
 
 @register(
@@ -88,7 +80,7 @@ class ResidualPlanner(DrawnMarginals):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     weights: Weights = Weights()
-    node: _GaussianNode = _GaussianNode()
+    node: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,7 +110,7 @@ class ResidualPlanner(DrawnMarginals):
             importance: how much the variance of a cell of each marginal counts; 1 for all where None.
 
         """
-        sets = checked_sets(attributes, marginals)
+        purse, sets = Purse.within(target), checked_sets(attributes, marginals)
         plan = best_plan(attributes, sets, unit, importance)
         roots = {axes: 1 / math.sqrt(spread) if spread else 0.0 for axes, spread in plan.spreads.items()}
         finest = max(roots.values()) or 1.0
@@ -132,9 +124,9 @@ class ResidualPlanner(DrawnMarginals):
             marginals=marginals,
             unit=unit,
             weights=tuple(weight // shared for weight in weights),
-            node=DiscreteGaussian(sigma=1),
+            node=purse.gaussian_noise(1),
         )
-        return replace(draft, node=DiscreteGaussian.calibrated(target, sensitivity=draft.stability))
+        return replace(draft, node=purse.gaussian_noise(draft.stability))
 
     @cached_property
     def measured(self) -> tuple[Axes, ...]:

@@ -19,57 +19,27 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, Whole, probability
+from dither.exact import Number, Of, OneOf, Text, TupleOf, Whole, probability
 from dither.lift.attributes import Attributes, Codes
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.histograms.common import Node, Share
-from dither.publish.marginals.common import AttributesField
+from dither.publish.histograms.common import Share
 from dither.publish.microdata.cuts import Counts, Cut, Gain, cut_of, majority, members_of
 from dither.publish.microdata.generalised import MOST_CELLS, GeneralisedTable
 from dither.publish.microdata.taxonomy import Hierarchy, OrderedCells, Taxonomy
-from dither.publish.synthetic.measuring import EXCLUDED, SpendingField, amount_of, noise_for, scale_for, spending_within
+from dither.publish.synthetic.measuring import EXCLUDED
 
 SCORES: Final = ("largest-class", "gain")
 _USUAL_TABLE: Final = 2**16
 _USUAL_RECORDS: Final = 2**16
-
-
-class TreesField(Field[Sequence[Hierarchy], tuple[Hierarchy, ...]]):
-    """What each attribute but the class may be generalised to."""
-
-    def convert(self, name: str, value: Sequence[Hierarchy]) -> tuple[Hierarchy, ...]:
-        """Return them."""
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "a Taxonomy or OrderedCells for each attribute but the class")
-        for tree in value:
-            if not isinstance(tree, Taxonomy | OrderedCells):
-                raise InvalidParameter(name, tree, "a Taxonomy or OrderedCells for each attribute but the class")
-        return tuple(value)
-
-
-class _Score(Field[str, str]):
-    """By what a step is chosen."""
-
-    def convert(self, name: str, value: str) -> str:
-        if value not in SCORES:
-            raise InvalidParameter(name, value, f"one of {', '.join(SCORES)}")
-        return value
-
-
-class _Name(Field[str, str]):
-    """The name of an attribute; whether it is known is checked beside the attributes."""
-
-    def convert(self, name: str, value: str) -> str:
-        if not isinstance(value, str):
-            raise InvalidParameter(name, value, "the name of an attribute")
-        return value
+_TREES: Final = "a Taxonomy or OrderedCells for each attribute but the class"
 
 
 def _examples() -> Iterator[Example]:
@@ -109,7 +79,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
     >>> people = Attributes.of({"job": 4, "age": 6, "class": 2})
     >>> trees = (Taxonomy.balanced(["a", "b", "c", "d"]), OrderedCells((18, 25, 30, 40, 50, 60, 65)))
     >>> diffgen = DiffGen.calibrated(PureDP(1), attributes=people, trees=trees, class_attribute="class")
-    >>> diffgen.loss(1), diffgen.candidates, diffgen.chooser(is_pure=True, amount=Fraction(1, 8)).scale
+    >>> diffgen.loss(1), diffgen.candidates, diffgen.chooser(Purse.within(PureDP("1/8"))).scale
     (PureDP('1'), 8, Fraction(8, 1))
 
     """
@@ -119,13 +89,13 @@ class DiffGen(Composed[Any, GeneralisedTable]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how much finer than its groups a table is, depends on the records"
 
-    attributes: AttributesField = AttributesField()
-    trees: TreesField = TreesField()
-    class_attribute: _Name = _Name()
+    attributes: Of[Attributes] = Of(Attributes)
+    trees: TupleOf = TupleOf(Of(Taxonomy, OrderedCells), rule=_TREES)
+    class_attribute: Text = Text(rule="the name of an attribute")
     specialisations: Whole = Whole(least=1, most=2**12)
-    budget: SpendingField = SpendingField()
+    budget: Spending = Spending()
     share: Share = Share(Fraction(1, 2))
-    score: _Score = _Score(SCORES[0])
+    score: OneOf = OneOf(*SCORES, default=SCORES[0])
     records: Whole = Whole(_USUAL_RECORDS, least=1, most=2**22)
     largest_table: Whole = Whole(_USUAL_TABLE, least=1, most=MOST_CELLS)
 
@@ -169,7 +139,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
             trees=trees,
             class_attribute=class_attribute,
             specialisations=specialisations,
-            budget=spending_within(target),
+            budget=Purse.within(target).loss,
             **parameters,
         )
 
@@ -198,34 +168,31 @@ class DiffGen(Composed[Any, GeneralisedTable]):
         """How far a score moves per record."""
         return 1 if self.score == SCORES[0] else Gain(self.records).sensitivity
 
-    def chooser(self, *, amount: Fraction, is_pure: bool) -> Exponential:
-        """Return the choice of a step that costs this amount."""
-        scale = scale_for(amount, is_pure=is_pure, sensitivity=self.stability)
-        is_one_way = self.score == SCORES[0]
+    def chooser(self, purse: Purse) -> Exponential:
+        """Return the choice of a step that costs all of a purse."""
         # Scores that all move the same way tell half as much.
-        return Exponential(candidates=self.candidates, scale=scale / 2 if is_one_way else scale, one_way=is_one_way)
+        is_one_way = self.score == SCORES[0]
+        scale = purse.choice(self.stability, one_way=is_one_way)
+        return Exponential(candidates=self.candidates, scale=scale, one_way=is_one_way)
 
     def plan(self) -> Plan:
         """Choose a step again and again, then count groups; how many groups there will be is open."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
-    def _node(self, amount: Fraction) -> Node:
-        return noise_for(amount, is_pure=self.budget.pure is not None)
-
     def interval(self, out: GeneralisedTable, confidence: Number) -> Interval:
         """Return where the counts of all groups lie at once; inside a group nothing is known."""
         wanted = probability("confidence", confidence, open_below=True)
         # Steps that were left out only made the noise smaller.
-        widest = self._node((1 - self.share) * amount_of(self.budget))
+        widest = Purse.of(self.budget).share(1 - self.share).noise()
         reach = widest.reach(share_of_failure(wanted, out.counts.size))
         return Interval(out.counts - reach, out.counts + reach, wanted)
 
     def release(self, data: Any, run: Runner) -> GeneralisedTable:
         """Return the table of groups and their noisy counts."""
         codes = self.attributes.codes(data)
-        inner, left = run.within(), amount_of(self.budget)
-        each, is_pure = self.share * left / self.specialisations, self.budget.pure is not None
-        chooser = self.chooser(amount=each, is_pure=is_pure)
+        inner, purse = run.within(), Purse.of(self.budget)
+        each, left = purse.share(self.share) / self.specialisations, purse.amount
+        chooser = self.chooser(each)
         steps = Steps(self, codes)
         for _ in range(self.specialisations):
             allowed = steps.allowed()
@@ -234,9 +201,9 @@ class DiffGen(Composed[Any, GeneralisedTable]):
             chosen = int(inner(chooser, steps.scores(allowed), stability=self.stability))
             # Next to impossible that it is not allowed, and then as good as any other: what is allowed is public.
             steps.take(chosen if chosen in allowed else min(allowed))
-            left -= each
+            left -= each.amount
         exact = steps.counts()
-        noisy = inner(replace(self._node(left), shape=exact.shape), exact)
+        noisy = inner(replace(purse.taking(left).noise(), shape=exact.shape), exact)
         return GeneralisedTable(self.attributes, steps.groups(), noisy)
 
 

@@ -25,11 +25,12 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Positive, Whole
+from dither.errors import InvalidValue
+from dither.exact import Of, Positive, Whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.filtered_counts import LARGEST_CHANCE, FilteredCounts, chance_of_passing
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import PureSpending, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, PureDP, Within
@@ -44,15 +45,11 @@ _USUAL_WIDTH: Final = 2**20
 _EXTRA_STEPS: Final = 16
 
 
-class _TaxonomyField(Field[Taxonomy, Taxonomy]):
-    """A public tree over the items."""
+_ITEMS: Final = f"a Taxonomy whose leaves are the items, at most {_MOST_CHILDREN} children to a node"
 
-    def convert(self, name: str, value: Taxonomy) -> Taxonomy:
-        if not isinstance(value, Taxonomy) or not value.inner:
-            raise InvalidParameter(name, value, "a Taxonomy whose leaves are the items")
-        if value.fan_out > _MOST_CHILDREN:
-            raise InvalidParameter(name, f"{value.fan_out} children of a node", f"at most {_MOST_CHILDREN} children")
-        return value
+
+def _is_of_items(tree: Taxonomy) -> bool:
+    return bool(tree.inner) and tree.fan_out <= _MOST_CHILDREN
 
 
 def _examples() -> Iterator[Example]:
@@ -61,16 +58,6 @@ def _examples() -> Iterator[Example]:
     pairs = ((rows, rows[1:], 1), (rows[:0], rows[:1], 1), (rows, rows[:3], 2))
     yield Example(DiffPart(taxonomy=tree, budget=PureDP(4)), rows, pairs)
     yield Example(DiffPart(taxonomy=tree, budget=PureDP(2), width=3, share="1/4"), rows, pairs)
-
-
-class PureField(Field[Loss, PureDP]):
-    """An epsilon above 0."""
-
-    def convert(self, name: str, value: Loss) -> PureDP:
-        """Return the loss."""
-        if not isinstance(value, PureDP) or not value.epsilon:
-            raise InvalidParameter(name, value, "PureDP above 0")
-        return value
 
 
 @register(
@@ -108,8 +95,8 @@ class DiffPart(Composed[Any, ItemSets]):
     no_error_because: ClassVar[str] = "how many transactions are given up on the way depends on the transactions"
     no_interval_because: ClassVar[str] = "a set that is not released may have been given up at any step"
 
-    taxonomy: _TaxonomyField = _TaxonomyField()
-    budget: PureField = PureField()
+    taxonomy: Of[Taxonomy] = Of(Taxonomy, where=_is_of_items, rule=_ITEMS)
+    budget: PureSpending = PureSpending()
     share: Share = Share(Fraction(1, 2))
     width: Whole = Whole(_USUAL_WIDTH, least=1, most=2**20)
     false_groups: Positive = Positive(1)
@@ -213,7 +200,7 @@ class DiffPart(Composed[Any, ItemSets]):
     def release(self, data: Any, run: Runner) -> ItemSets:
         """Return the sets of items that were found, with noisy counts."""
         groups = Groups(self, self._items(data))
-        inner, left = run.within(), self.budget.epsilon
+        inner, left = run.within(), Purse.of(self.budget).amount
         guide = self.share * left
         active: list[Cut] = [(0,)]
         found: list[Cut] = []

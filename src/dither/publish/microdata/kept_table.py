@@ -17,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, positive, typed, whole
+from dither.exact import Number, Of, positive, typed, whole
 from dither.lift.attributes import Attributes
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import PureSpending
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
-from dither.publish.marginals.common import AttributesField
-from dither.publish.microdata.diffpart import PureField
 from dither.publish.microdata.merged import MergedAttributes, merged_of
-from dither.publish.microdata.priv_fuzzy import GroupsField
+from dither.publish.microdata.priv_fuzzy import GroupNames
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,11 @@ class KeptTable(Interactive[Any, "Conversation"]):
     no_error_because: ClassVar[str] = "it depends on what each question offers: see Geometric with scale 1 / epsilon"
     no_interval_because: ClassVar[str] = no_error_because
 
-    attributes: AttributesField = AttributesField()
-    groups: GroupsField = GroupsField(())
-    budget: PureField = PureField()
+    attributes: Of[Attributes] = Of(Attributes)
+    groups: GroupNames = GroupNames(())
+    budget: PureSpending = PureSpending()
 
     def __post_init__(self) -> None:
-        if self.groups is None:
-            raise InvalidParameter("groups", None, "public groups: nobody has paid for others")
         object.__setattr__(self, "groups", merged_of(self.attributes, self.groups).groups)
 
     @property

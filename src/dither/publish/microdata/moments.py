@@ -20,35 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Probability, Whole, sqrt_up
+from dither.exact import Of, OneOf, Probability, Whole, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes
 from dither.lift.records import Records, counts_of, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.public import PublicArray
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import Node, NodeField, split, variance_of
-from dither.publish.marginals.common import AttributesField
+from dither.publish.histograms.common import variance_of
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped
 
 #: Whole numbers from -GRID to GRID stand for numbers from -1 to 1.
 GRID: Final = 16
 _MOST_ATTRIBUTES: Final = 512
 _STANDARD_DEVIATIONS: Final = 3.0
-
-
-class RuleField(Field[str, str]):
-    """How released moments become groups."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return the rule."""
-        if value not in RULES:
-            raise InvalidParameter(name, value, f"one of {', '.join(RULES)}")
-        return value
 
 
 @dataclass(frozen=True)
@@ -108,9 +98,9 @@ class MomentGrouping(Composed[Any, Grouping]):
     no_error_because: ClassVar[str] = "groups are right or wrong only with regard to what is done with them"
     no_interval_because: ClassVar[str] = "groups of attributes lie in no interval"
 
-    attributes: AttributesField = AttributesField()
-    node: NodeField = NodeField()
-    rule: RuleField = RuleField(RULES[0])
+    attributes: Of[Attributes] = Of(Attributes)
+    node: OneCount = OneCount()
+    rule: OneOf = OneOf(*RULES, default=RULES[0])
     most_cells: Whole = Whole(2**10, least=1, most=MOST_CELLS)
     least: Probability = Probability(Fraction(1, 10))
 
@@ -131,14 +121,8 @@ class MomentGrouping(Composed[Any, Grouping]):
             parameters: the other fields: ``rule``, ``most_cells``, ``least``.
 
         """
-        moments = moments_of(attributes)
-        (node,) = split(target, (Fraction(1),))
-        wider: Node
-        if isinstance(node, Geometric):
-            wider = Geometric(scale=node.scale * moments)
-        else:
-            wider = DiscreteGaussian(sigma=node.sigma * sqrt_up(Fraction(moments)))
-        return cls(attributes=attributes, node=wider, **parameters)
+        moments = Fraction(moments_of(attributes))
+        return cls(attributes=attributes, node=Purse.within(target).noise(moments, sqrt_up(moments)), **parameters)
 
     @property
     def distance(self) -> Metric:
@@ -151,7 +135,7 @@ class MomentGrouping(Composed[Any, Grouping]):
         return moments_of(self.attributes)
 
     @cached_property
-    def part(self) -> Node:
+    def part(self) -> CountNoise:
         """The noise of all moments, on the grid: GRID^2 times as wide."""
         width = len(self.attributes.sizes)
         shape, unit = (1 + width + width * (width + 1) // 2,), GRID * GRID

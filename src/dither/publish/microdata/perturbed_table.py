@@ -27,7 +27,7 @@ from dither.mechanisms.registry import Example
 from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
 from dither.publish.microdata.merged import MergedAttributes, merged_of
-from dither.publish.microdata.priv_fuzzy import GroupsField
+from dither.publish.microdata.priv_fuzzy import GroupNames
 from dither.publish.microdata.row_response import MOST_ROWS, RowResponse
 
 Codes = NDArray[np.int64]
@@ -80,14 +80,12 @@ class PerturbedTable(OverData[Codes]):
     no_interval_because: ClassVar[str] = "a row lies in no interval; only many of them estimate a frequency"
 
     cells: Of[Cells] = Of(Cells)
-    groups: GroupsField = GroupsField(())
+    groups: GroupNames = GroupNames(())
     rows: Whole = Whole(least=1, most=MOST_ROWS)
     epsilon: Positive = Positive()
 
     def __post_init__(self) -> None:
         """Refuse groups that are not public or not of these columns."""
-        if self.groups is None:
-            raise InvalidParameter("groups", None, "public groups: nobody has paid for others")
         if not all(axis.is_numbered for axis in self.cells.axes):
             raise InvalidParameter("cells", self.cells.names, "cells of coded columns, as codings_of makes them")
         object.__setattr__(self, "groups", self.merged.groups)

@@ -9,8 +9,8 @@ for or public; encoding and merging count as no protection. What belongs to diff
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Self
 
@@ -18,40 +18,35 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.projections import non_negative_with_total
-from dither.exact import Field, Probability, Whole, sqrt_up
+from dither.exact import Maybe, Of, OneOf, Probability, Text, TupleOf, Whole, sqrt_up
+from dither.exact.parameters import REQUIRED
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import Records, counts_of, records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.histograms.common import Floats, Node, Share
-from dither.publish.marginals.common import AttributesField
+from dither.publish.histograms.common import Floats, Share
 from dither.publish.microdata.grouping import RULES, Groups
 from dither.publish.microdata.merged import MergedAttributes, merged_of
-from dither.publish.microdata.moments import MomentGrouping, RuleField
+from dither.publish.microdata.moments import MomentGrouping
 from dither.publish.synthetic.graphical import GraphicalModel
-from dither.publish.synthetic.measuring import SpendingField, amount_of, cost_of, spending_within
 
 _USUAL_CELLS: Final = 2**10
 #: Logarithms need shares above 0.
 _LEAST_SHARE: Final = 1e-30
 
 
-class GroupsField(Field["Sequence[Sequence[str]] | None", "Groups | None"]):
-    """Public groups of names of attributes; None where groups are made of private moments."""
+class GroupNames(TupleOf):
+    """Public groups of names of attributes; whether these are known is checked beside the attributes."""
 
-    def convert(self, name: str, value: Sequence[Sequence[str]] | None) -> Groups | None:
-        """Return tuples of texts; whether they are known is checked beside the attributes."""
-        if value is None:
-            return None
-        if not isinstance(value, tuple | list) or not all(isinstance(group, tuple | list) for group in value):
-            raise InvalidParameter(name, value, "groups of names of attributes, or None")
-        if not all(isinstance(text, str) for group in value for text in group):
-            raise InvalidParameter(name, value, "groups of names of attributes, or None")
-        return tuple(tuple(group) for group in value)
+    def __init__(self, default: Groups = REQUIRED) -> None:
+        rule = "groups of names of attributes"
+        one = TupleOf(Text(rule="the name of an attribute"), least=0, rule=rule)
+        super().__init__(one, least=0, rule=rule, default=default)
 
 
 def _examples() -> Iterator[Example]:
@@ -83,10 +78,11 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
         most_cells: how many combinations a group from moments may have.
         least: the least mean absolute correlation within a group, for the rule ``correlation``.
 
+    >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"age": 4, "job": 5, "sex": 2})
     >>> method = PrivFuzzy.calibrated(PureDP(1), attributes=people, groups=[("age", "job")])
-    >>> method.loss(1), method.node(method.merged(method.groups), Fraction(1)).scale
-    (PureDP('1'), Fraction(2, 1))
+    >>> method.loss(1), method.groups
+    (PureDP('1'), (('age', 'job'), ('sex',)))
 
     """
 
@@ -96,11 +92,11 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how far groups are from independence depends on the records"
     no_interval_because: ClassVar[str] = "what different groups have in common is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    budget: SpendingField = SpendingField()
-    groups: GroupsField = GroupsField(None)
+    attributes: Of[Attributes] = Of(Attributes)
+    budget: Spending = Spending()
+    groups: Maybe = Maybe(GroupNames())
     share: Share = Share(Fraction(1, 5))
-    rule: RuleField = RuleField(RULES[0])
+    rule: OneOf = OneOf(*RULES, default=RULES[0])
     most_cells: Whole = Whole(_USUAL_CELLS, least=1, most=MOST_CELLS)
     least: Probability = Probability(Fraction(1, 10))
 
@@ -126,7 +122,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
             parameters: the other fields: ``groups``, ``share``, ``rule``, ``most_cells``, ``least``.
 
         """
-        return cls(attributes=attributes, budget=spending_within(target), **parameters)
+        return cls(attributes=attributes, budget=Purse.within(target).loss, **parameters)
 
     @property
     def distance(self) -> Metric:
@@ -136,8 +132,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
     @property
     def grouping(self) -> MomentGrouping:
         """The measurement that groups are made of."""
-        amount = self.share * amount_of(self.budget)
-        target = ZCDP(amount) if self.budget.pure is None else PureDP(amount)
+        target = Purse.of(self.budget).share(self.share).loss
         return MomentGrouping.calibrated(
             target, attributes=self.attributes, rule=self.rule, most_cells=self.most_cells, least=self.least
         )
@@ -146,31 +141,22 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
         """Return the merged attributes of some groups."""
         return merged_of(self.attributes, groups)
 
-    def stability(self, merged: MergedAttributes) -> Fraction:
-        """How far all histograms move together per record: one cell of each by 1."""
-        number = Fraction(len(merged.groups))
-        return sqrt_up(number) if self.budget.pure is None else number
-
-    def node(self, merged: MergedAttributes, amount: Fraction) -> Node:
-        """Return the noise of all histograms that costs this amount."""
-        moved, shape = self.stability(merged), (sum(merged.merged.sizes),)
-        if self.budget.pure is None:
-            return DiscreteGaussian(sigma=sqrt_up(moved * moved / (2 * amount)), shape=shape)
-        return Geometric(scale=moved / amount, shape=shape)
-
     def plan(self) -> Plan:
         """Measure moments unless groups are public, then the histograms; how many there will be is open."""
         return Within(self.budget, (MomentGrouping, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return a model in which the groups are independent of each other."""
-        records, inner, left = records_of(self.attributes, data), run.within(), amount_of(self.budget)
+        records, inner, purse = records_of(self.attributes, data), run.within(), Purse.of(self.budget)
         groups = self.groups
         if groups is None:
             groups = inner(self.grouping, data).groups
-            left -= cost_of(self.grouping, 1, is_pure=self.budget.pure is not None)
+            purse = purse.taking(purse.amount - purse.cost(self.grouping))
         merged = self.merged(groups)
-        part, stability = self.node(merged, left), self.stability(merged)
+        # A record moves one cell of each histogram by 1.
+        l1, l2 = Fraction(len(merged.groups)), sqrt_up(Fraction(len(merged.groups)))
+        node, shape = purse.noise(l1, l2), (sum(merged.merged.sizes),)
+        part, stability = replace(node, shape=shape), l1 if isinstance(node, Geometric) else l2
         noisy = np.asarray(inner(part, _histograms(records, merged), stability=stability), dtype=np.float64)
         pieces = np.split(noisy, np.cumsum(merged.merged.sizes)[:-1])
         return _rebuilt(self.attributes, dict(zip(merged.axes, pieces, strict=True)))

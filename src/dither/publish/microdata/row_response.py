@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Field, Number, Positive, Whole, non_negative, whole
+from dither.errors import InvalidValue
+from dither.exact import Number, Of, Positive, TupleOf, Whole, non_negative, whole
 from dither.lift.attributes import Attributes
 from dither.mechanisms.core import Composed, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
@@ -30,9 +30,8 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
 from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Relation, Unit, Use
 from dither.privacy.calibration import check_target, laplace_scale
-from dither.publish.marginals.common import AttributesField
 from dither.publish.microdata.merged import MergedAttributes, merged_of
-from dither.publish.microdata.priv_fuzzy import GroupsField
+from dither.publish.microdata.priv_fuzzy import GroupNames
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -64,15 +63,6 @@ class RowsReplaced(Metric):
 
     def __hash__(self) -> int:
         return hash((RowsReplaced, self._columns))
-
-
-class _Sizes(Field[Sequence[int], tuple[int, ...]]):
-    """How many codes each column has."""
-
-    def convert(self, name: str, value: Sequence[int]) -> tuple[int, ...]:
-        if not isinstance(value, tuple | list) or not value:
-            raise InvalidParameter(name, value, "at least one number of codes")
-        return tuple(whole(name, size, least=1, most=_MOST_CODES) for size in value)
 
 
 def _part_examples() -> Iterator[Example]:
@@ -118,7 +108,7 @@ class RowResponse(Primitive[Any, Any]):
     no_interval_because: ClassVar[str] = "a single report names a code, which lies in no interval"
 
     rows: Whole = Whole(least=1, most=MOST_ROWS)
-    sizes: _Sizes = _Sizes()
+    sizes: TupleOf = TupleOf(Whole(least=1, most=_MOST_CODES), rule="at least one number of codes")
     epsilon: Positive = Positive()
 
     @property
@@ -192,14 +182,12 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
     no_error_because: ClassVar[str] = "a row is told rightly or wrongly; see frequencies for what many of them say"
     no_interval_because: ClassVar[str] = "a row lies in no interval; see frequencies for what many of them say"
 
-    attributes: AttributesField = AttributesField()
-    groups: GroupsField = GroupsField(())
+    attributes: Of[Attributes] = Of(Attributes)
+    groups: GroupNames = GroupNames(())
     rows: Whole = Whole(least=1, most=MOST_ROWS)
     epsilon: Positive = Positive()
 
     def __post_init__(self) -> None:
-        if self.groups is None:
-            raise InvalidParameter("groups", None, "public groups: nobody has paid for others")
         object.__setattr__(self, "groups", merged_of(self.attributes, self.groups).groups)
 
     @classmethod

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Number, exact, whole
+from dither.exact import Real, TupleOf, exact, whole
 from dither.mechanisms.spec import Codec, register_codec
 
 _MOST_NODES: Final = 2**16
@@ -157,16 +157,8 @@ class Taxonomy:
         return max(map(len, self._below))
 
 
-class _Edges(Field[Sequence[Number], tuple[Fraction, ...]]):
-    """Increasing numbers."""
-
-    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
-        if not isinstance(value, tuple | list) or not 2 <= len(value) <= _MOST_NODES + 1:
-            raise InvalidParameter(name, value, f"2 to {_MOST_NODES + 1} increasing numbers")
-        kept = tuple(exact(name, edge) for edge in value)
-        if any(low >= high for low, high in pairwise(kept)):
-            raise InvalidParameter(name, value, "increasing numbers")
-        return kept
+def _increase(edges: tuple[Fraction, ...]) -> bool:
+    return all(low < high for low, high in pairwise(edges))
 
 
 @dataclass(frozen=True)
@@ -184,7 +176,9 @@ class OrderedCells:
 
     """
 
-    edges: _Edges = _Edges()
+    edges: TupleOf = TupleOf(
+        Real(), least=2, most=_MOST_NODES + 1, where=_increase, rule=f"2 to {_MOST_NODES + 1} increasing numbers"
+    )
 
     @property
     def size(self) -> int:

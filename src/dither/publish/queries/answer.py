@@ -22,11 +22,11 @@ from dither.data.expressions import Value, kind_of
 from dither.data.returned import Group, canonical, first_number
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, Number
+from dither.exact import Field, Number, Of, OneOf
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
 from dither.mechanisms.spec import Codec, register_codec
-from dither.privacy import ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
+from dither.privacy import ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
 from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, laid_out, persons_by_text, positions
@@ -78,33 +78,23 @@ class Answered:
         return np.concatenate([array.values.ravel() for array in every])
 
 
-class _Asked(Field[Query, Query]):
-    """A query."""
+class Target(Of[Loss]):
+    """A loss above 0."""
 
-    def convert(self, name: str, value: Query) -> Query:
-        if not isinstance(value, Query):
-            raise InvalidParameter(name, value, "a Query")
-        return value
+    def __init__(self) -> None:
+        super().__init__(Loss, where=lambda loss: loss.rho > 0, rule="a loss above 0, such as PureDP(1)")
 
-
-class Target(Field[Loss, Loss]):
-    """A loss above nothing."""
-
-    def convert(self, name: str, value: Loss) -> Loss:
-        """Return the loss."""
-        if not isinstance(value, Loss) or value.rho == 0:
-            raise InvalidParameter(name, value, "a loss above 0, such as PureDP(1)")
-        return value
+    def offenders(self) -> Iterator[Any]:
+        """Return losses of 0, and what is not a loss."""
+        yield from (PureDP(0), ZCDP(0))
+        yield from super().offenders()
 
 
-class Law(Field[str, str]):
+class Law(OneOf):
     """Which noise."""
 
-    def convert(self, name: str, value: str) -> str:
-        """Return its name."""
-        if value not in (LAPLACE, GAUSSIAN):
-            raise InvalidParameter(name, value, f"'{LAPLACE}' or '{GAUSSIAN}'")
-        return value
+    def __init__(self) -> None:
+        super().__init__(LAPLACE, GAUSSIAN, rule=f"'{LAPLACE}' or '{GAUSSIAN}'")
 
 
 class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str, Fraction], ...] | None"]):
@@ -117,6 +107,10 @@ class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str,
             raise InvalidParameter(name, value, "None, or pairs of a name and a share")
         checked = check_shares(dict(value), [entry for entry, _ in value]) or {}
         return tuple(checked.items())
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what is not a tuple of pairs."""
+        yield from (0, "x", {}, [], ("x",), (("x", 1, 1),), object())
 
 
 @register(
@@ -148,7 +142,7 @@ class Answer(OverData[Answered]):
     no_error_because: ClassVar[str] = "every column has its own error: see the quote of the query"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"
 
-    query: _Asked = _Asked()
+    query: Of[Query] = Of(Query, rule="a Query")
     target: Target = Target()
     noise: Law = Law()
     shares: _Shares = _Shares(None)

@@ -359,7 +359,8 @@ class Design:
         """The epsilon, or for Gaussian noise the rho, that is divided among the parts."""
         target = self.target
         if not self.is_gaussian and target.pure is not None:
-            return target.pure
+            # A rho that is stated beside the epsilon is kept as well.
+            return 1 / laplace_scale(PureDP(target.pure, rho=target.rho), 1)
         if isinstance(target, PureDP):
             raise NoGuarantee(f"no Gaussian noise has {target}: it needs a rho, or a delta")
         if isinstance(target, ApproxDP):

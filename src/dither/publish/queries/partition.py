@@ -23,7 +23,7 @@ from dither.data.expressions import Kind
 from dither.data.schema import person_unit
 from dither.data.wire import decode, encode, register_records
 from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
-from dither.exact import Field, Number
+from dither.exact import Number, Of
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Example, Geometric, Numerics, Runner, register
 from dither.mechanisms.spec import Codec, register_codec
@@ -48,15 +48,6 @@ def _read_partitioned(record: object) -> Partitioned:
 
 register_records(Part, Partitioned)
 register_codec("partitioned", Codec(Partitioned, encode, _read_partitioned))
-
-
-class _Asked(Field[Partitioned, Partitioned]):
-    """Queries of disjoint parts."""
-
-    def convert(self, name: str, value: Partitioned) -> Partitioned:
-        if not isinstance(value, Partitioned):
-            raise InvalidParameter(name, value, "a Partitioned")
-        return value
 
 
 def clinic_halves(unit: Unit) -> Partitioned:
@@ -103,7 +94,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
     no_error_because: ClassVar[str] = "every column of every part has its own error: see the quotes of the queries"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the results of the queries"
 
-    partitioned: _Asked = _Asked()
+    partitioned: Of[Partitioned] = Of(Partitioned, rule="a Partitioned")
     each: Target = Target()
     noise: Law = Law()
 

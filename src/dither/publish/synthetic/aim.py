@@ -21,35 +21,31 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import FULL_STEPS
-from dither.exact import Whole
+from dither.exact import Of, Whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
     USUAL_MODEL,
     Candidates,
     Seen,
-    SpendingField,
     Survey,
-    amount_of,
     closure,
-    cost_of,
     merged_survey,
-    noise_for,
     picked,
-    scale_for,
-    spending_within,
     spread_of,
+    survey_noise,
 )
 
 #: The share of the budget for the single attributes, that of a round for the choice, and how many rounds the first
@@ -109,9 +105,9 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well the chosen marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    budget: SpendingField = SpendingField()
+    budget: Spending = Spending()
     rounds: Whole = Whole(least=1, most=2**16)
     survey: Share = Share()
     choice: Share = Share(Fraction(1, 10))
@@ -142,12 +138,12 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             largest_model: how many cells the model may have.
 
         """
-        budget, width = spending_within(target), len(attributes.names)
-        survey, choice, rounds = _IN_RHO if budget.pure is None else _PURE
+        purse, width = Purse.within(target), len(attributes.names)
+        survey, choice, rounds = _PURE if purse.is_pure else _IN_RHO
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=budget,
+            budget=purse.loss,
             rounds=rounds * width,
             survey=survey,
             choice=choice,
@@ -176,41 +172,39 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return the model of all measurements."""
-        is_pure = self.budget.pure is not None
-        inner, seen = run.within(), Seen(records_of(self.attributes, data))
-        whole = amount_of(self.budget)
-        first = whole * self.survey
-        survey = Survey(self.attributes, noise_for(first / len(self.attributes.names), is_pure=is_pure))
+        purse, inner, seen = Purse.of(self.budget), run.within(), Seen(records_of(self.attributes, data))
+        survey = Survey(self.attributes, survey_noise(purse.share(self.survey), self.attributes))
         noisy = merged_survey(seen, survey.draw(seen, inner))
         model = GraphicalModel.fitted(self.attributes, noisy, seen.merging)
-        left = whole - cost_of(survey.part, survey.stability, is_pure=is_pure)
+        left = purse.amount - purse.cost(survey.part, survey.stability)
         each = left / self.rounds
         struck = np.zeros(len(self.candidates.sets), dtype=bool)
         is_last = False
         while not is_last:
             is_last = left < 2 * each
             each = left if is_last else each
-            node = noise_for((1 - self.choice) * each, is_pure=is_pure)
-            scale = scale_for(self.choice * each, is_pure=is_pure, sensitivity=self.candidates.stability)
+            bought = purse.taking(each)
+            node = bought.share(1 - self.choice).noise()
+            scale = bought.share(self.choice).choice(self.candidates.stability)
             chooser = Exponential(candidates=len(self.candidates.sets), scale=scale)
-            limit = self.largest_model * float((whole - left + each) / whole)
+            limit = self.largest_model * float((purse.amount - left + each) / purse.amount)
             allowed = self.candidates.allowed(model, limit) & ~struck
             if not allowed.any():
                 break
             scores = self.candidates.scores(seen, model, allowed, spread_of(node))
             number = picked(inner, chooser, scores, self.candidates.stability)
-            left -= cost_of(chooser, self.candidates.stability, is_pure=is_pure)
+            left -= purse.cost(chooser, self.candidates.stability)
             axes = self.candidates.sets[number]
             if not self.candidates.fits(model, axes, limit):
                 struck[number] = True
                 continue
             noisy.append(seen.measure(inner, node, axes))
-            left -= cost_of(node, 1, is_pure=is_pure)
+            left -= purse.cost(node)
             before = model.merged_table(axes)
             steps = FULL_STEPS if is_last else _STEPS_A_ROUND
             model = GraphicalModel.fitted(self.attributes, noisy, seen.merging, start=model, steps=steps)
             after = model.merged_table(axes)
             if float(np.abs(after - before).sum()) <= spread_of(node) * after.size:
                 # The model has learnt less than the noise: from here on half of the noise.
-                each *= 2 if is_pure else 4
+                each = bought.per("1/2").amount
         return model

@@ -20,26 +20,27 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from dither.errors import InvalidParameter, NoGuarantee
+from dither.errors import InvalidParameter
 from dither.estimate.fitting import proportional_fit
 from dither.estimate.pair_shrinking import shrink_pairs
 from dither.estimate.projections import non_negative_with_total
 from dither.estimate.record_fitting import MOST_VALUES
 from dither.estimate.value_groups import group_values
-from dither.exact import Field, Whole, sqrt_up
+from dither.exact import Of, Whole, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.common import AttributesField, rounded_weights
+from dither.publish.marginals.common import rounded_weights
 from dither.publish.marginals.interactions import centred
 from dither.publish.marginals.residual_planner import whole_interaction
-from dither.publish.synthetic.measuring import Seen, spending_within
+from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.merging import Merging
 from dither.publish.synthetic.pair_model import PairModel
 
@@ -75,16 +76,6 @@ def _examples() -> Iterator[Example]:
     yield Example(alone, rows[:, :1], ((rows[:, :1], rows[1:, :1], 1),))
 
 
-class GaussianField(Field[DiscreteGaussian, DiscreteGaussian]):
-    """Discrete Gaussian noise for one integer."""
-
-    def convert(self, name: str, value: DiscreteGaussian) -> DiscreteGaussian:
-        """Return the noise."""
-        if not isinstance(value, DiscreteGaussian) or value.shape != ():
-            raise InvalidParameter(name, value, "DiscreteGaussian noise for one integer")
-        return value
-
-
 @register(
     examples=_examples,
     source="An Optimal and Scalable Matrix Mechanism for Noisy Marginals under Convex Loss Functions (Xiao, He, Zhang, "
@@ -118,9 +109,9 @@ class AllPairs(Composed[Any, PairModel]):
     no_error_because: ClassVar[str] = "how much is lost by grouping and shrinking depends on the records"
     no_interval_because: ClassVar[str] = "shrunk estimates are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: GaussianField = GaussianField()
-    pair: GaussianField = GaussianField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
+    pair: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
     most_groups: Whole = Whole(32, least=2, most=256)
 
     def __post_init__(self) -> None:
@@ -140,10 +131,7 @@ class AllPairs(Composed[Any, PairModel]):
             most_groups: how many groups of values an attribute has at most; fewer where there are very many pairs.
 
         """
-        budget = spending_within(target)
-        if budget.pure is not None:
-            raise NoGuarantee(f"no Gaussian noise reaches {target}: it needs a rho or a delta")
-        amount = budget.rho
+        purse = Purse.within(target)
         groups, pairs = most_groups, _pairs(attributes)
         # So few that all can be measured, and that records can be fitted to all of them at once.
         while groups > 2 and (
@@ -152,9 +140,8 @@ class AllPairs(Composed[Any, PairModel]):
         ):
             groups -= 1
         draft = cls(attributes=attributes, single=_UNIT, pair=_UNIT, most_groups=groups)
-        for_singles = amount * _SINGLES if draft.pairs else amount
-        single = DiscreteGaussian.calibrated(ZCDP(for_singles), sensitivity=draft.stability)
-        pair = DiscreteGaussian.calibrated(ZCDP(amount - for_singles), sensitivity=REACH) if draft.pairs else single
+        single = purse.share(_SINGLES if draft.pairs else 1).gaussian_noise(draft.stability)
+        pair = purse.share(1 - _SINGLES).gaussian_noise(REACH) if draft.pairs else single
         return replace(draft, single=single, pair=pair)
 
     @property

@@ -21,22 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.multiplicative_weights import learned_from_all
-from dither.exact import Positive, Whole, sqrt_up, whole
+from dither.exact import Of, Positive, Whole, sqrt_up, whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
-from dither.publish.histograms.common import Floats, NodeField
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.histograms.common import Floats
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import MOST_COUNT, CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
-from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within, spread_of
+from dither.publish.synthetic.measuring import Seen, spread_of
 
 _MOST_CELLS: Final = 2**14
 _MOST_ROUNDS: Final = 2**8
@@ -107,10 +108,10 @@ class BoostedQueries(Composed[Any, FullTable]):
     no_error_because: ClassVar[str] = "how well tables of few answers agree on the others depends on the records"
     no_interval_because: ClassVar[str] = "queries that were not sampled are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    total: NodeField = NodeField()
-    single: NodeField = NodeField()
+    total: OneCount = OneCount()
+    single: OneCount = OneCount()
     scale: Positive = Positive()
     tolerance: Whole = Whole(least=0, most=2**40)
     ramp: Whole = Whole(least=1, most=2**40)
@@ -145,24 +146,24 @@ class BoostedQueries(Composed[Any, FullTable]):
             samples: how many queries each is fitted to.
 
         """
-        budget = spending_within(target)
-        is_pure, amount = budget.pure is not None, amount_of(budget)
+        purse = Purse.within(target)
         times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
-        moved = sum(4 * done if is_pure else 16 * done**2 for done in range(1, times)) * each
-        for_sampling = amount * _FOR_SAMPLING if moved else Fraction(0)
-        single = noise_for((amount * (1 - _FOR_TOTAL) - for_sampling) / (times * each), is_pure=is_pure)
+        for_sampling = _FOR_SAMPLING if times > 1 else Fraction(0)
+        single = (purse.share(1 - _FOR_TOTAL - for_sampling) / (times * each)).noise()
         scale = Fraction(1)
-        if moved:
-            # Pure: the sum of 4 (t - 1) / scale; in rho: of (4 (t - 1) / scale)^2 / 8.
-            scale = Fraction(moved) / for_sampling if is_pure else sqrt_up(Fraction(moved) / (8 * for_sampling))
+        if times > 1:
+            # All choices of a round move by twice the number of the tables before it.
+            moves = [2 * done for done in range(1, times)]
+            far = each * sum(moves), sqrt_up(Fraction(each * sum(move**2 for move in moves)))
+            scale = purse.share(for_sampling).choice(*far)
         reach = min(max(1, round(spread_of(single))), 2**39)
         # Sharper would be worse: one bad table would make a query e^(1/2) times as likely already.
         scale = max(scale, Fraction(4 * reach))
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
-            total=noise_for(amount * _FOR_TOTAL, is_pure=is_pure),
+            total=purse.share(_FOR_TOTAL).noise(),
             single=single,
             scale=scale,
             tolerance=reach,

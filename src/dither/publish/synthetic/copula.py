@@ -25,20 +25,20 @@ from dither.estimate.gaussian_copula import cell_coefficients, latent_correlatio
 from dither.estimate.projections import non_negative_with_total
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.estimate.rounding import largest_remainder
-from dither.exact import sqrt_up
+from dither.exact import Of, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.privacy.plans import Sequence as Following
-from dither.publish.histograms.common import Floats, Node, NodeField, variance_of
-from dither.publish.marginals.common import AttributesField
-from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
+from dither.publish.histograms.common import Floats, variance_of
+from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 
 #: Scores are whole numbers from minus this to this.
@@ -191,9 +191,9 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     no_error_because: ClassVar[str] = "how far dependences are from those of a Gaussian copula depends on the records"
     no_interval_because: ClassVar[str] = "what attributes have in common beyond correlation is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
-    product: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
+    product: OneCount = OneCount()
 
     def __post_init__(self) -> None:
         if len(self.attributes.names) > _MOST_ATTRIBUTES:
@@ -208,13 +208,13 @@ class GaussianCopula(Composed[Any, CopulaModel]):
             attributes: names and sizes, the values of each in their order.
 
         """
-        budget, width = spending_within(target), len(attributes.names)
-        is_pure, pairs = budget.pure is not None, width * (width - 1) // 2
-        half = amount_of(budget) / (2 if pairs else 1)
+        width = len(attributes.names)
+        pairs = width * (width - 1) // 2
+        half = Purse.within(target) / (2 if pairs else 1)
         return cls(
             attributes=attributes,
-            single=noise_for(half / width, is_pure=is_pure),
-            product=_widened(noise_for(half / max(pairs, 1), is_pure=is_pure), GRID**2),
+            single=survey_noise(half, attributes),
+            product=half.noise(*_moved(max(pairs, 1))),
         )
 
     @property
@@ -233,15 +233,15 @@ class GaussianCopula(Composed[Any, CopulaModel]):
         return tuple(combinations(range(len(self.attributes.names)), 2))
 
     @property
-    def products(self) -> Node:
+    def products(self) -> CountNoise:
         """The noise of all sums of products."""
         return _shaped(self.product, len(self.pairs))
 
     @property
     def stability(self) -> Fraction:
         """How far all sums of products move together per record."""
-        pairs = Fraction(len(self.pairs))
-        return GRID**2 * (pairs if isinstance(self.product, Geometric) else sqrt_up(pairs))
+        l1, l2 = _moved(len(self.pairs))
+        return l1 if isinstance(self.product, Geometric) else l2
 
     def plan(self) -> Plan:
         """One draw for all margins, one for all pairs."""
@@ -300,14 +300,12 @@ def _total(noisy: Sequence[Floats]) -> float:
     return float(max((shares * sums).sum() / shares.sum(), 0.0))
 
 
-def _widened(node: Node, factor: int) -> Node:
-    """Return noise that is so many times as wide."""
-    if isinstance(node, Geometric):
-        return Geometric(scale=node.scale * factor)
-    return DiscreteGaussian(sigma=node.sigma * factor)
+def _moved(pairs: int) -> tuple[Fraction, Fraction]:
+    """Return how far a record moves the sums of products of that many pairs, in L1 and L2."""
+    return GRID**2 * Fraction(pairs), GRID**2 * sqrt_up(Fraction(pairs))
 
 
-def _shaped(node: Node, entries: int) -> Node:
+def _shaped(node: CountNoise, entries: int) -> CountNoise:
     """Return the same noise for so many numbers."""
     if isinstance(node, Geometric):
         return Geometric(scale=node.scale, shape=(entries,))

@@ -21,21 +21,21 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.best_record import best_record
-from dither.exact import Positive, Whole, sqrt_up, whole
+from dither.exact import Of, Positive, Whole, sqrt_up, whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Use
 from dither.privacy.plans import sequence
-from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, named_sets, rounded_total
-from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, spending_within
+from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.weighted import WeightedRecords
 
 _MOST_ROUNDS: Final = 2**10
@@ -91,9 +91,9 @@ class DualQuery(Composed[Any, WeightedRecords]):
     no_error_because: ClassVar[str] = "how well few records answer the queries depends on the records"
     no_interval_because: ClassVar[str] = "what the found records are off by was never measured"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    total: NodeField = NodeField()
+    total: OneCount = OneCount()
     scale: Positive = Positive()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     samples: Whole = Whole(least=1, most=_MOST_SAMPLES)
@@ -124,19 +124,18 @@ class DualQuery(Composed[Any, WeightedRecords]):
             samples: how many queries a record is found by.
 
         """
-        budget = spending_within(target)
-        is_pure, amount = budget.pure is not None, amount_of(budget)
+        purse = Purse.within(target)
         times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
-        rest = amount * (1 - _FOR_TOTAL)
-        moved = sum(round_ if is_pure else round_**2 for round_ in range(1, times)) * each
-        # Pure: the sum of (t - 1) / scale; in rho: of ((t - 1) / scale)^2 / 8. One round samples nothing.
-        scale = Fraction(moved) / rest if is_pure else sqrt_up(Fraction(moved) / (8 * rest))
+        # All choices of a round move by the number of the rounds before it. One round samples nothing.
+        moves = range(1, times)
+        far = each * sum(moves), sqrt_up(Fraction(each * sum(move**2 for move in moves)))
+        scale = purse.share(1 - _FOR_TOTAL).choice(*far, one_way=True) if times > 1 else Fraction(1)
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
-            total=noise_for(amount * _FOR_TOTAL, is_pure=is_pure),
-            scale=scale if moved else Fraction(1),
+            total=purse.share(_FOR_TOTAL).noise(),
+            scale=scale,
             rounds=times,
             samples=each,
         )

@@ -13,18 +13,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither.exact import Of
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
-from dither.publish.synthetic.measuring import Seen, Survey, amount_of, noise_for, spending_within
+from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 
 
 def _examples() -> Iterator[Example]:
@@ -64,8 +64,8 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how far attributes are from independence depends on the records"
     no_interval_because: ClassVar[str] = "what attributes have in common is off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
 
     @classmethod
     def calibrated(cls, target: Loss, *, attributes: Attributes) -> Self:
@@ -76,9 +76,7 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
             attributes: names and sizes.
 
         """
-        budget = spending_within(target)
-        amount = amount_of(budget) / len(attributes.names)
-        return cls(attributes=attributes, single=noise_for(amount, is_pure=budget.pure is not None))
+        return cls(attributes=attributes, single=survey_noise(Purse.within(target), attributes))
 
     @property
     def distance(self) -> Metric:

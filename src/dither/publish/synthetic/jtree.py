@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -23,19 +22,18 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import junction_tree
-from dither.exact import Field, Positive, Whole, whole
+from dither.exact import Of, Positive, Whole, whole
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Sequence, Use, Within
-from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -43,29 +41,32 @@ from dither.publish.synthetic.measuring import (
     USUAL_MODEL,
     Candidates,
     Seen,
-    SpendingField,
     Survey,
-    amount_of,
     merged_survey,
-    noise_for,
-    scale_for,
-    spending_within,
     spread_of,
+    survey_noise,
 )
 
 Selector = TopK | AboveThreshold
 
 
-class SelectorField(Field[Selector, Selector]):
-    """The best pairs, or those above a threshold."""
+class _Selection(Of[Selector]):
+    """The best pairs, or those above a threshold, by whole scores that move either way."""
 
-    def convert(self, name: str, value: Selector) -> Selector:
-        """Return the selector, which must take whole scores that move either way."""
-        if not isinstance(value, TopK | AboveThreshold) or value.one_way:
-            raise InvalidParameter(name, value, "TopK or AboveThreshold, not one-way")
-        if isinstance(value, TopK) and value.grid is not None:
-            raise InvalidParameter(name, value, "a choice by whole scores")
-        return value
+    def __init__(self) -> None:
+        rule = "TopK or AboveThreshold by whole scores, not one-way"
+        super().__init__(TopK, AboveThreshold, where=_is_either_way, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return choices that are one-way or by fractions, and what is not a selector."""
+        yield TopK(candidates=3, chosen=1, scale=1, one_way=True)
+        yield TopK(candidates=3, chosen=1, scale=1, grid=1)
+        yield AboveThreshold(threshold=0, threshold_scale=1, query_scale=1, positives=1, one_way=True)
+        yield from super().offenders()
+
+
+def _is_either_way(selector: Selector) -> bool:
+    return not selector.one_way and (isinstance(selector, AboveThreshold) or selector.grid is None)
 
 
 def _examples() -> Iterator[Example]:
@@ -124,10 +125,10 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well the clusters describe the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the clusters are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
-    selector: SelectorField = SelectorField()
-    clusters: SpendingField = SpendingField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
+    selector: _Selection = _Selection()
+    clusters: Spending = Spending()
     useful: Positive = Positive(2)
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
@@ -158,25 +159,23 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
             largest_model: how many cells the model may have.
 
         """
-        budget, width = spending_within(target), len(attributes.names)
-        is_pure, third = budget.pure is not None, amount_of(budget) / 3
+        third, width = Purse.within(target) / 3, len(attributes.names)
         candidates = width * (width - 1) // 2
         if not candidates:
             raise InvalidParameter("attributes", attributes.names, "at least two")
         count = min(3 * width, candidates) if chosen is None else whole("chosen", chosen, least=1, most=candidates)
         selector: Selector
         if sparse:
-            part = PureDP(third) if is_pure else ZCDP(third)
-            selector = AboveThreshold.calibrated(part, threshold=0, sensitivity=STEPS, positives=count)
+            selector = AboveThreshold.calibrated(third.loss, threshold=0, sensitivity=STEPS, positives=count)
         else:
             # The last candidate left is no choice.
             paid = third / max(1, min(count, candidates - 1))
-            selector = TopK(candidates=candidates, chosen=count, scale=scale_for(paid, is_pure=is_pure))
+            selector = TopK(candidates=candidates, chosen=count, scale=paid.choice(STEPS))
         return cls(
             attributes=attributes,
-            single=noise_for(third / width, is_pure=is_pure),
+            single=survey_noise(third, attributes),
             selector=selector,
-            clusters=PureDP(third) if is_pure else ZCDP(third),
+            clusters=third.loss,
             largest_model=largest_model,
         )
 
@@ -213,10 +212,9 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
             noisy = [*noisy, *(seen.measure(inner, node, axes) for axes in clusters)]
         return _refitted(self.attributes, noisy, model)
 
-    def _noise(self, clusters: int) -> Geometric | DiscreteGaussian:
+    def _noise(self, clusters: int) -> CountNoise:
         """Return the noise of a cell when the budget is shared by so many clusters."""
-        amount = Fraction(amount_of(self.clusters), clusters)
-        return noise_for(amount, is_pure=self.clusters.pure is not None)
+        return (Purse.of(self.clusters) / clusters).noise()
 
     def _selected(self, seen: Seen, model: GraphicalModel, run: Runner) -> list[Axes]:
         """Return the pairs that are selected, the best first or in their order."""

@@ -1,9 +1,7 @@
 """Select and measure: what synthetic methods share that look at records.
 
-- **Spending.** A method divides a budget into amounts: of rho, or of epsilon where the target is pure. An amount buys
-  noise for the cells of one marginal (``noise_for``) or one choice among candidates (``scale_for``), exactly.
 - **Measuring.** A record lies in one cell of a marginal, so a marginal of records d apart moves by d in L1 and in L2,
-  also after values have been merged.
+  also after values have been merged. All marginals on one attribute are drawn together (``Survey``).
 - **Scoring.** A candidate is scored by the L1 distance between its marginal and what a released model says of it, in
   whole steps of 1/64 of a record. A record moves a score by at most 64 steps, times its weight.
 """
@@ -20,23 +18,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import model_cells
-from dither.exact import Field, Number, sqrt_up
+from dither.exact import sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import Records, counts_of
-from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
-from dither.privacy.calibration import check_target, laplace_scale
-from dither.privacy.conversions import zcdp_rho
-from dither.privacy.losses import states_rho
-from dither.privacy.plans import Part
-from dither.publish.histograms.common import Floats, Node, variance_of
+from dither.privacy import Loss
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging
 
@@ -49,38 +42,13 @@ LARGEST_MODEL: Final = 2**24
 _REMEMBERED: Final = 2**24
 #: Tables of more attributes have too many candidates to look for the best tree of each.
 _WIDE: Final = 32
-#: Roots of amounts and of stabilities are rounded up; together they must not pass the target.
-_ROUNDED: Final = 1 - Fraction(1, 2**30)
 #: What a candidate scores that must not be chosen.
 EXCLUDED: Final = -(2**60)
 
 
-class SpendingField(Field[Loss, Loss]):
-    """A budget that is spent as the answers come: pure, or in rho alone."""
-
-    def convert(self, name: str, value: Loss) -> Loss:
-        """Return the budget."""
-        if not isinstance(value, PureDP | ZCDP) or value.delta or not (value.pure or value.rho):
-            raise InvalidParameter(name, value, "PureDP or ZCDP above 0")
-        return value
-
-
 def spending_within(target: Loss) -> Loss:
-    """Return the budget that a target allows to be spent: its epsilon where it is pure, its rho otherwise.
-
-    >>> from dither.privacy import ApproxDP
-    >>> spending_within(PureDP(1)), spending_within(ApproxDP(1, "1e-9")).rho > 0
-    (PureDP('1'), True)
-
-    """
-    check_target(target)
-    if isinstance(target, PureDP):
-        return PureDP(1 / laplace_scale(target, 1))
-    if isinstance(target, ApproxDP) and not states_rho(target):
-        if not target.delta:
-            return PureDP(target.epsilon)
-        return ZCDP(zcdp_rho(target.epsilon, target.delta) * _ROUNDED)
-    return ZCDP(target.rho * _ROUNDED)
+    """Return the budget that a target allows to be spent."""
+    return Purse.within(target).loss
 
 
 def amount_of(budget: Loss) -> Fraction:
@@ -88,24 +56,7 @@ def amount_of(budget: Loss) -> Fraction:
     return budget.rho if budget.pure is None else budget.pure
 
 
-def noise_for(amount: Fraction, *, is_pure: bool) -> Node:
-    """Return the noise for a cell of a marginal that costs this amount: geometric or discrete Gaussian."""
-    return Geometric(scale=1 / amount) if is_pure else DiscreteGaussian(sigma=sqrt_up(1 / (2 * amount)))
-
-
-def scale_for(amount: Fraction, *, is_pure: bool, sensitivity: int = STEPS) -> Fraction:
-    """Return the scale of an exponential mechanism that costs this amount, for scores that move by ``sensitivity``."""
-    # Pure: 2 s / scale; in rho: (2 s / scale)^2 / 8.
-    return sensitivity * (2 / amount if is_pure else sqrt_up(1 / (2 * amount)))
-
-
-def cost_of(part: Part, stability: Number, *, is_pure: bool) -> Fraction:
-    """Return what a draw costs, in the currency of the budget."""
-    loss = part.loss(stability)
-    return loss.pure if is_pure and loss.pure is not None else loss.rho
-
-
-def spread_of(node: Node) -> float:
+def spread_of(node: CountNoise) -> float:
     """Return the mean absolute noise of a cell."""
     return float(node.scale) if isinstance(node, Geometric) else math.sqrt(2 / math.pi * variance_of(node))
 
@@ -145,7 +96,7 @@ class Seen:
             self._cells += table.size
         return table
 
-    def measure(self, run: Runner, node: Node, axes: Axes) -> NoisyMarginal:
+    def measure(self, run: Runner, node: CountNoise, axes: Axes) -> NoisyMarginal:
         """Return a noisy marginal; a record moves it by 1."""
         counts = self.count(axes)
         noisy = run(replace(node, shape=(counts.size,)), counts.ravel())
@@ -172,12 +123,12 @@ class Survey:
 
     """
 
-    def __init__(self, attributes: Attributes, node: Node) -> None:
+    def __init__(self, attributes: Attributes, node: CountNoise) -> None:
         self._attributes = attributes
         self.part = replace(node, shape=(sum(attributes.sizes),))
-        width = len(attributes.sizes)
-        #: A record lies in one cell of each.
-        self.stability = Fraction(width) if isinstance(node, Geometric) else sqrt_up(Fraction(width))
+        l1, l2 = _moved(attributes)
+        #: How far a record moves all of them together, in the distance of the noise.
+        self.stability = l1 if isinstance(node, Geometric) else l2
         self._variance = variance_of(node)
 
     def draw(self, seen: Seen, run: Runner) -> dict[Axes, NoisyMarginal]:
@@ -186,6 +137,17 @@ class Survey:
         noisy = np.asarray(run(self.part, counts, stability=self.stability), dtype=np.float64)
         pieces = np.split(noisy, np.cumsum(self._attributes.sizes)[:-1])
         return {(axis,): NoisyMarginal((axis,), piece, self._variance) for axis, piece in enumerate(pieces)}
+
+
+def survey_noise(purse: Purse, attributes: Attributes) -> CountNoise:
+    """Return the noise of one cell of a survey that costs all of a purse."""
+    return purse.noise(*_moved(attributes))
+
+
+def _moved(attributes: Attributes) -> tuple[Fraction, Fraction]:
+    """Return how far a record moves all marginals on one attribute, in L1 and L2: it lies in one cell of each."""
+    width = Fraction(len(attributes.sizes))
+    return width, sqrt_up(width)
 
 
 def merged_survey(seen: Seen, singles: Mapping[Axes, NoisyMarginal]) -> list[NoisyMarginal]:

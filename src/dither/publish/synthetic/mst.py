@@ -19,18 +19,17 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
-from dither.exact import Positive, Whole
+from dither.exact import Of, Positive, Whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Sequence, Use, Within
-from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     EXCLUDED,
@@ -40,12 +39,9 @@ from dither.publish.synthetic.measuring import (
     Candidates,
     Seen,
     Survey,
-    amount_of,
     merged_survey,
-    noise_for,
     picked,
-    scale_for,
-    spending_within,
+    survey_noise,
 )
 
 _MOST_ATTRIBUTES = 512
@@ -98,10 +94,10 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well a tree of pairs describes the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the tree are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    single: NodeField = NodeField()
+    attributes: Of[Attributes] = Of(Attributes)
+    single: OneCount = OneCount()
     choice: Positive = Positive()
-    pair: NodeField = NodeField()
+    pair: OneCount = OneCount()
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
     def __post_init__(self) -> None:
@@ -118,15 +114,13 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
             largest_model: how many cells the model may have.
 
         """
-        budget = spending_within(target)
-        is_pure, third = budget.pure is not None, amount_of(budget) / 3
-        width = len(attributes.names)
-        edges = max(width - 1, 1)
+        third = Purse.within(target) / 3
+        edge = third / max(len(attributes.names) - 1, 1)
         return cls(
             attributes=attributes,
-            single=noise_for(third / width, is_pure=is_pure),
-            choice=scale_for(third / edges, is_pure=is_pure),
-            pair=noise_for(third / edges, is_pure=is_pure),
+            single=survey_noise(third, attributes),
+            choice=edge.choice(STEPS),
+            pair=edge.noise(),
             largest_model=largest_model,
         )
 

@@ -18,28 +18,24 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.estimate.multiplicative_weights import learned_from_all
-from dither.exact import Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.full_table import FullTable
 from dither.publish.synthetic.measuring import (
     STEPS,
     Seen,
-    SpendingField,
-    amount_of,
-    noise_for,
-    scale_for,
-    spending_within,
 )
 
 _MOST_ROUNDS: Final = 2**12
@@ -87,9 +83,9 @@ class Mwem(Composed[Any, FullTable]):
     no_error_because: ClassVar[str] = "how well few marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "cells that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    budget: SpendingField = SpendingField()
+    budget: Spending = Spending()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     passes: Whole = Whole(_USUAL_PASSES, least=1, most=2**10)
 
@@ -119,7 +115,7 @@ class Mwem(Composed[Any, FullTable]):
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=spending_within(target),
+            budget=Purse.within(target).loss,
             rounds=2 * width if rounds is None else whole("rounds", rounds, least=1, most=_MOST_ROUNDS),
         )
 
@@ -139,10 +135,9 @@ class Mwem(Composed[Any, FullTable]):
 
     def release(self, data: Any, run: Runner) -> FullTable:
         """Return the last table."""
-        is_pure = self.budget.pure is not None
-        each = amount_of(self.budget) / (2 * self.rounds + 1)
-        node, queries = noise_for(each, is_pure=is_pure), self.queries
-        chooser = Exponential(candidates=queries.size, scale=scale_for(each, is_pure=is_pure))
+        each = Purse.of(self.budget) / (2 * self.rounds + 1)
+        node, queries = each.noise(), self.queries
+        chooser = Exponential(candidates=queries.size, scale=each.choice(STEPS))
         inner, seen = run.within(), Seen(records_of(self.attributes, data))
         noisy = float(seen.measure(inner, node, ()).values)
         total = float(rounded_total(round(noisy)))

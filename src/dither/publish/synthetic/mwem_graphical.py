@@ -17,29 +17,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.estimate.graphical_model import FULL_STEPS
-from dither.exact import Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
     USUAL_MODEL,
     Candidates,
     Seen,
-    SpendingField,
-    amount_of,
-    noise_for,
     picked,
-    scale_for,
-    spending_within,
     spread_of,
 )
 
@@ -93,9 +89,9 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
     no_error_because: ClassVar[str] = "how well few marginals describe the records depends on the records"
     no_interval_because: ClassVar[str] = "marginals that were not chosen are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
-    budget: SpendingField = SpendingField()
+    budget: Spending = Spending()
     rounds: Whole = Whole(least=1, most=_MOST_ROUNDS)
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
@@ -127,7 +123,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=spending_within(target),
+            budget=Purse.within(target).loss,
             rounds=width if rounds is None else whole("rounds", rounds, least=1, most=_MOST_ROUNDS),
             largest_model=largest_model,
         )
@@ -149,10 +145,9 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return the model of all measurements."""
-        is_pure = self.budget.pure is not None
-        each = amount_of(self.budget) / (2 * self.rounds + 1)
-        node, candidates = noise_for(each, is_pure=is_pure), self.candidates
-        chooser = Exponential(candidates=len(candidates.sets), scale=scale_for(each, is_pure=is_pure))
+        each = Purse.of(self.budget) / (2 * self.rounds + 1)
+        node, candidates = each.noise(), self.candidates
+        chooser = Exponential(candidates=len(candidates.sets), scale=each.choice(candidates.stability))
         inner, seen = run.within(), Seen(records_of(self.attributes, data))
         noisy = [seen.measure(inner, node, ())]
         model = GraphicalModel.fitted(self.attributes, noisy)

@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.estimate.public_randomness import Generator, public_generator
-from dither.exact import Field, Whole, whole
+from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes
 from dither.mechanisms.core import Composed, Mechanism, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Sequence, Use
+from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
 from dither.publish.synthetic.independent import IndependentMarginals
-from dither.publish.synthetic.measuring import amount_of, spending_within
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.mst import MaximumSpanningTree
 from dither.publish.synthetic.small_database import SmallDatabase
@@ -195,13 +195,21 @@ def _turns(keys: Codes) -> Codes:
     return turns
 
 
-class _Method(Field[Any, Any]):
+class _Method(Of[Any]):
     """A mechanism on records that releases a model of them."""
 
-    def convert(self, name: str, value: Any) -> Any:
-        if not isinstance(value, Mechanism) or value.distance is not RECORDS or not hasattr(value, "attributes"):
-            raise InvalidParameter(name, value, "a synthetic method, whose distance is counted in records")
-        return value
+    def __init__(self) -> None:
+        rule = "a synthetic method, whose distance is counted in records"
+        super().__init__(Mechanism, where=_is_on_records, rule=rule)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return mechanisms on other data, and what is not a mechanism."""
+        yield from (Geometric(scale=1), MaximumSpanningTree)
+        yield from super().offenders()
+
+
+def _is_on_records(method: Any) -> bool:
+    return method.distance is RECORDS and hasattr(method, "attributes")
 
 
 def _examples() -> Iterator[Example]:
@@ -240,6 +248,7 @@ class ParentChild(Composed[Families, FamilyModel]):
         children: a synthetic method on the attributes of parents, followed by those of children.
         most: how many children of a parent are kept; public.
 
+    >>> from dither.privacy import PureDP
     >>> house, person = Attributes.of({"region": 4}), Attributes.of({"sex": 2, "age": 10})
     >>> method = ParentChild.calibrated(PureDP(1), parents=house, children=person, most=5)
     >>> method.loss(1).epsilon, method.children.loss(5).epsilon
@@ -278,14 +287,10 @@ class ParentChild(Composed[Families, FamilyModel]):
                 tree if nothing else is said.
 
         """
-        budget, kept = spending_within(target), whole("most", most, least=1, most=MOST_CHILDREN)
-        half = amount_of(budget) / 2
+        half, kept = Purse.within(target) / 2, whole("most", most, least=1, most=MOST_CHILDREN)
         above = Attributes((*parents.names, NUMBER), (*parents.sizes, kept + 1))
         below = Attributes((*parents.names, *children.names), (*parents.sizes, *children.sizes))
-        if budget.pure is not None:
-            return cls(parents=build(PureDP(half), above), children=build(PureDP(half / kept), below), most=kept)
-        # In rho the loss grows with the square of the distance.
-        return cls(parents=build(ZCDP(half), above), children=build(ZCDP(half / kept**2), below), most=kept)
+        return cls(parents=build(half.loss, above), children=build(half.per(kept).loss, below), most=kept)
 
     @property
     def distance(self) -> Metric:

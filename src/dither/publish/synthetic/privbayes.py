@@ -21,27 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Field, Positive, Whole
+from dither.exact import Of, OneOf, Positive, Whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
-from dither.publish.marginals.common import AttributesField
 from dither.publish.synthetic.bits import BinaryModel, BitRecords, Bits
 from dither.publish.synthetic.measuring import (
     STEPS,
     Seen,
-    SpendingField,
-    amount_of,
-    noise_for,
-    scale_for,
-    spending_within,
     spread_of,
 )
 from dither.publish.synthetic.models import Model
@@ -64,16 +59,6 @@ _SMALL: Final = 2**30
 
 #: An attribute and its parents.
 Candidate = tuple[int, Axes]
-
-
-class Encoding(Field[str, str]):
-    """How values are modelled: each as it is, or as bits."""
-
-    def convert(self, name: str, value: str) -> str:
-        """Return it."""
-        if value not in ("general", "binary"):
-            raise InvalidParameter(name, value, "'general' or 'binary'")
-        return value
 
 
 def _examples() -> Iterator[Example]:
@@ -119,11 +104,11 @@ class PrivBayes(Composed[Any, Model]):
     no_error_because: ClassVar[str] = "how well a network of few parents describes the records depends on the records"
     no_interval_because: ClassVar[str] = "dependences outside the network are off by what nobody knows"
 
-    attributes: AttributesField = AttributesField()
-    budget: SpendingField = SpendingField()
+    attributes: Of[Attributes] = Of(Attributes)
+    budget: Spending = Spending()
     parents: Whole = Whole(4, least=1, most=_MOST_PARENTS)
     usefulness: Positive = Positive(4)
-    encoding: Encoding = Encoding("general")
+    encoding: OneOf = OneOf("general", "binary", default="general")
     largest_table: Whole = Whole(_LARGEST_TABLE, least=1, most=2**22)
 
     def __post_init__(self) -> None:
@@ -141,7 +126,7 @@ class PrivBayes(Composed[Any, Model]):
             encoding: "general", or "binary" for a network of bits.
 
         """
-        return cls(attributes=attributes, budget=spending_within(target), parents=parents, encoding=encoding)
+        return cls(attributes=attributes, budget=Purse.within(target).loss, parents=parents, encoding=encoding)
 
     @property
     def distance(self) -> Metric:
@@ -166,12 +151,11 @@ class PrivBayes(Composed[Any, Model]):
         """Return the network."""
         inner, records = run.within(), records_of(self.attributes, data)
         seen = Seen(records if self.bits is None else BitRecords(self.bits, records))
-        is_pure, amount, width = self.budget.pure is not None, amount_of(self.budget), len(self.modelled.names)
-        total = seen.measure(inner, noise_for(amount * _FOR_TOTAL, is_pure=is_pure), ())
-        rest = amount * (1 - _FOR_TOTAL)
-        for_network = amount * _FOR_NETWORK if width > 1 else Fraction(0)
+        purse, width = Purse.of(self.budget), len(self.modelled.names)
+        total = seen.measure(inner, purse.share(_FOR_TOTAL).noise(), ())
+        tables = purse.share(1 - _FOR_TOTAL - (_FOR_NETWORK if width > 1 else 0))
         # As much noise as if every attribute needed a table of its own.
-        noise = max(spread_of(noise_for((rest - for_network) / width, is_pure=is_pure)), _LEAST_NOISE)
+        noise = max(spread_of((tables / width).noise()), _LEAST_NOISE)
         limit = min(self.largest_table, int(max(float(total.values), 1.0) / (float(self.usefulness) * noise)))
         network: list[Candidate] = [(0, ())]
         # Scores do not change from round to round.
@@ -180,11 +164,11 @@ class PrivBayes(Composed[Any, Model]):
             candidates = self.candidates([axis for axis, _ in network], limit)
             scored |= {one: self.score(seen, *one) for one in candidates if one not in scored}
             scores = np.array([scored[one] for one in candidates], dtype=np.int64)
-            scale = scale_for(for_network / (width - 1), is_pure=is_pure, sensitivity=SCORE_STABILITY)
+            scale = (purse.share(_FOR_NETWORK) / (width - 1)).choice(SCORE_STABILITY)
             chooser = Exponential(candidates=len(candidates), scale=scale)
             network.append(candidates[int(inner(chooser, scores, stability=SCORE_STABILITY))])
         sets = _largest_sets(network)
-        node = noise_for((rest - for_network) / len(sets), is_pure=is_pure)
+        node = (tables / len(sets)).noise()
         noisy = {axes: seen.measure(inner, node, axes).values for axes in sets}
         model = NetworkModel(self.modelled, float(total.values), [_law(one, noisy) for one in network])
         return model if self.bits is None else BinaryModel(self.attributes, model)

@@ -21,20 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Positive, Whole, whole
+from dither.exact import Of, Positive, Whole, whole
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
-from dither.publish.histograms.common import NodeField
-from dither.publish.marginals.common import AttributesField, Names
+from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
-from dither.publish.synthetic.measuring import Seen, amount_of, noise_for, scale_for, spending_within
+from dither.publish.synthetic.measuring import Seen
 from dither.publish.synthetic.weighted import WeightedRecords
 
 #: Tables that are looked at, and answers of all of them that are held.
@@ -97,10 +97,10 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
     no_error_because: ClassVar[str] = "how well any table of so few records can answer depends on the records"
     no_interval_because: ClassVar[str] = "the chosen table says nothing about how good the best one was"
 
-    attributes: AttributesField = AttributesField()
+    attributes: Of[Attributes] = Of(Attributes)
     workload: Names = Names()
     size: Whole = Whole(least=1, most=_MOST_SIZE)
-    total: NodeField = NodeField()
+    total: OneCount = OneCount()
     choice: Positive = Positive()
 
     def __post_init__(self) -> None:
@@ -123,14 +123,13 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
             size: how many records the small table has.
 
         """
-        budget, records = spending_within(target), whole("size", size, least=1, most=_MOST_SIZE)
-        is_pure, amount = budget.pure is not None, amount_of(budget)
+        purse, records = Purse.within(target), whole("size", size, least=1, most=_MOST_SIZE)
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
             size=records,
-            total=noise_for(amount * _FOR_TOTAL, is_pure=is_pure),
-            choice=scale_for(amount * (1 - _FOR_TOTAL), is_pure=is_pure, sensitivity=records),
+            total=purse.share(_FOR_TOTAL).noise(),
+            choice=purse.share(1 - _FOR_TOTAL).choice(records),
         )
 
     @property

@@ -14,8 +14,9 @@ import numpy as np
 
 from dither.errors import NoGuarantee
 from dither.exact import Number
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
-from dither.privacy import ZCDP, Loss, PureDP
+from dither.privacy import ZCDP, Loss
 from dither.publish.workloads.factorisation import eigen_design
 from dither.publish.workloads.mechanism import Measured, neighbours_of
 from dither.publish.workloads.workload import Workload
@@ -62,7 +63,7 @@ class EigenDesign(Measured):
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        if isinstance(target, PureDP):
+        if Purse.within(target).is_pure:
             raise NoGuarantee(
                 "eigen-design is for Gaussian noise: give a zCDP or an (epsilon, delta) loss, or take hdmm"
             )

@@ -17,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Whole, exact, positive, sqrt_up
+from dither.exact import Maybe, Number, Whole, exact, positive
 from dither.mechanisms.core import Composed, Numerics
-from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
+from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
 from dither.publish.workloads.mechanism import neighbours_of
-
-AnyLaw = Geometric | DiscreteGaussian
 
 
 def _examples() -> Iterator[Example]:
@@ -68,16 +66,8 @@ class GroupingAndSmoothing(Composed[Any, Any]):
 
     columns: Whole = Whole(least=1, most=2**24)
     width: Whole = Whole(least=1, most=2**24)
-    noise: AnyLaw
-    rough: AnyLaw | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("noise", "rough"):
-            part = getattr(self, name)
-            if not (part is None and name == "rough") and (
-                not isinstance(part, Geometric | DiscreteGaussian) or part.shape != ()
-            ):
-                raise InvalidParameter(name, part, "Geometric or DiscreteGaussian noise for one integer")
+    noise: OneCount = OneCount()
+    rough: Maybe = Maybe(OneCount())
 
     @classmethod
     def calibrated(cls, target: Loss, *, sensitivity: Number, columns: int, width: int, share: Number = "1/4") -> Self:
@@ -94,18 +84,9 @@ class GroupingAndSmoothing(Composed[Any, Any]):
         part = exact("share", share)
         if not 0 <= part < 1:
             raise InvalidParameter("share", share, "a number in [0, 1)")
-        reach = positive("sensitivity", sensitivity)
-        kind: type[AnyLaw] = Geometric if isinstance(target, PureDP) else DiscreteGaussian
-
-        def noise(of: Any) -> Any:
-            # A share s of the loss is noise 1 / s times as wide, and under zCDP 1 / sqrt(s) times.
-            whole = kind.calibrated(target, sensitivity=reach)
-            if isinstance(whole, Geometric):
-                return Geometric(scale=whole.scale / of)
-            return DiscreteGaussian(sigma=whole.sigma * sqrt_up(1 / of))
-
-        rough = noise(part) if part else None
-        return cls(columns=columns, width=width, noise=noise(1 - part), rough=rough)
+        purse, reach = Purse.within(target), positive("sensitivity", sensitivity)
+        rough = purse.share(part).noise(reach) if part else None
+        return cls(columns=columns, width=width, noise=purse.share(1 - part).noise(reach), rough=rough)
 
     @property
     def distance(self) -> Metric:
@@ -118,12 +99,12 @@ class GroupingAndSmoothing(Composed[Any, Any]):
         return math.ceil(self.columns / self.width)
 
     @property
-    def sums(self) -> AnyLaw:
+    def sums(self) -> CountNoise:
         """The noise of the sums of all groups."""
         return replace(self.noise, shape=(self.groups,))
 
     @property
-    def sorting(self) -> AnyLaw | None:
+    def sorting(self) -> CountNoise | None:
         """The noise of the counts by which columns are sorted."""
         return None if self.rough is None else replace(self.rough, shape=(self.columns,))
 

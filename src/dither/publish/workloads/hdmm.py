@@ -18,6 +18,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Number
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.privacy import L1, L2, Loss, Metric, PureDP
 from dither.publish.workloads.factorisation import optimal_factorisation
@@ -167,5 +168,5 @@ class Hdmm(Measured):
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        found = find_strategy(workload, L1 if isinstance(target, PureDP) else L2, iterations=iterations)
+        found = find_strategy(workload, Purse.within(target).metric, iterations=iterations)
         return cls._calibrated(target, sensitivity, workload, found.strategy, **parameters)

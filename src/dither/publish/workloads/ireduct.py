@@ -10,7 +10,7 @@ exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,31 +21,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, Number, Positive, non_negative, positive, whole
-from dither.mechanisms.additive import DiscreteScale
+from dither.errors import InvalidParameter
+from dither.exact import Number, Of, Positive, non_negative, whole
+from dither.mechanisms.additive import FallingScales
 from dither.mechanisms.core import Numerics, Primitive
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
-from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
+from dither.privacy import L1, Loss, Metric, PureDP
+from dither.publish.workloads.mechanism import WHOLE_NUMBERS, is_whole
 from dither.publish.workloads.workload import Workload
 
 _MOST_LEVELS = 64
 #: So that every entry is a float without rounding.
 _LARGEST_ROW = 2**50
-
-
-class _Scales(Field[Sequence[Number], tuple[Fraction, ...]]):
-    """Scales of noise on the integers, each less than the one before."""
-
-    def convert(self, name: str, value: Sequence[Number]) -> tuple[Fraction, ...]:
-        rule = f"a tuple of 1 to {_MOST_LEVELS} scales, each less than the one before"
-        if not isinstance(value, tuple | list) or not 1 <= len(value) <= _MOST_LEVELS:
-            raise InvalidParameter(name, value, rule)
-        scales = tuple(DiscreteScale().convert(name, entry) for entry in value)
-        if not all(finer < coarser for coarser, finer in pairwise(scales)):
-            raise InvalidParameter(name, value, rule)
-        return scales
 
 
 def _examples() -> Iterator[Example]:
@@ -88,14 +77,12 @@ class IReduct(Primitive[Any, Any]):
         "where reduction stops depends on the answers, which makes intervals too narrow"
     )
 
-    workload: Workload
-    scales: _Scales = _Scales()
+    workload: Of[Workload] = Of(Workload, where=is_whole, rule=WHOLE_NUMBERS)
+    scales: FallingScales = FallingScales(most=_MOST_LEVELS)
     epsilon: Positive = Positive()
     floor: Positive = Positive()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload) or not self.workload.matrix.is_integer:
-            raise InvalidParameter("workload", self.workload, "a Workload of whole numbers")
         if self.workload.queries * self.workload.cells > 2**24:
             raise InvalidParameter(
                 "workload", f"{self.workload.queries} x {self.workload.cells}", "of at most 2^24 entries"
@@ -119,13 +106,11 @@ class IReduct(Primitive[Any, Any]):
             levels: how many levels there are.
 
         """
-        if not isinstance(target, PureDP):
-            raise NoGuarantee(f"noise reduction is for pure losses, and the target is {target}")
-        even = laplace_scale(target, workload.sensitivity(L1) * positive("sensitivity", sensitivity))
+        purse = Purse.within(target).per(sensitivity)
+        even = purse.geometric_noise(workload.sensitivity(L1)).scale
         count = whole("levels", levels, least=2, most=_MOST_LEVELS)
-        epsilon = target.epsilon / positive("sensitivity", sensitivity)
         scales = tuple(2 * even / Fraction(3, 2) ** level for level in range(count))
-        return cls(workload=workload, scales=scales, epsilon=epsilon, floor=floor)
+        return cls(workload=workload, scales=scales, epsilon=purse.amount, floor=floor)
 
     @property
     def distance(self) -> Metric:

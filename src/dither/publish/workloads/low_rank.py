@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.exact import Number
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
-from dither.privacy import L1, L2, Loss, PureDP
+from dither.privacy import Loss, PureDP
 from dither.publish.workloads.decompositions import low_rank_design
 from dither.publish.workloads.mechanism import Measured, neighbours_of
 from dither.publish.workloads.workload import Workload
@@ -63,5 +64,5 @@ class LowRank(Measured):
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        strategy = low_rank_design(workload, L1 if isinstance(target, PureDP) else L2)
+        strategy = low_rank_design(workload, Purse.within(target).metric)
         return cls._calibrated(target, sensitivity, workload, strategy, **parameters)

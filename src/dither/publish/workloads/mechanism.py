@@ -13,21 +13,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Flag, Number, positive, probability
+from dither.exact import Flag, Number, Of, positive, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use
+from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats, Identity
 from dither.publish.workloads.tails import reach_of_unit, variance_of_noise
 from dither.publish.workloads.trees import Haar
@@ -35,6 +36,15 @@ from dither.publish.workloads.workload import Strategy, Workload
 
 #: So that counts up to 2^10 are measured as they are, whatever the strategy.
 _LARGEST_ROW = 2**50
+
+
+#: What a workload must be whose answers are drawn as they are.
+WHOLE_NUMBERS: Final = "a Workload of whole numbers"
+
+
+def is_whole(workload: Workload) -> bool:
+    """Whether all answers are whole numbers."""
+    return bool(workload.matrix.is_integer)
 
 
 def neighbours_of(shape: tuple[int, ...]) -> tuple[tuple[Any, Any, int], ...]:
@@ -75,19 +85,13 @@ class Measured(Composed[Any, Any]):
     no_error_because: ClassVar[str] = "counts kept from falling below 0 have no proven tail; ask without non_negative"
     no_interval_because: ClassVar[str] = no_error_because
 
-    workload: Workload
-    strategy: Strategy
-    noise: Geometric | DiscreteGaussian
+    workload: Of[Workload] = Of(Workload)
+    strategy: Of[Strategy] = Of(Strategy)
+    noise: OneCount = OneCount()
     of_cells: Flag = Flag(False)
     non_negative: Flag = Flag(False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload):
-            raise InvalidParameter("workload", self.workload, "a Workload")
-        if not isinstance(self.strategy, Strategy):
-            raise InvalidParameter("strategy", self.strategy, "a Strategy")
-        if not isinstance(self.noise, Geometric | DiscreteGaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "Geometric or DiscreteGaussian noise for one integer")
         if self.workload.cells > MOST_ENTRIES or self.strategy.queries > MOST_ENTRIES:
             rule = "of at most 2^26 cells where counts are given one by one; for more take weighted-marginals on rows"
             raise InvalidParameter("workload", f"{self.workload.cells} cells", rule)
@@ -105,9 +109,9 @@ class Measured(Composed[Any, Any]):
         cls, target: Loss, sensitivity: Number, workload: Workload, strategy: Strategy, **rest: Any
     ) -> Self:
         """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        noise: type[Geometric | DiscreteGaussian] = Geometric if isinstance(target, PureDP) else DiscreteGaussian
-        reach = positive("sensitivity", sensitivity) * strategy.sensitivity(_metric(noise))
-        return cls(workload=workload, strategy=strategy, noise=noise.calibrated(target, sensitivity=reach), **rest)
+        purse = Purse.within(target)
+        reach = positive("sensitivity", sensitivity) * strategy.sensitivity(purse.metric)
+        return cls(workload=workload, strategy=strategy, noise=purse.noise(reach), **rest)
 
     @property
     def distance(self) -> Metric:
@@ -115,14 +119,14 @@ class Measured(Composed[Any, Any]):
         return L1
 
     @property
-    def part(self) -> Geometric | DiscreteGaussian:
+    def part(self) -> CountNoise:
         """The noise of all measurements."""
         return replace(self.noise, shape=(self.strategy.queries,))
 
     @cached_property
     def stability(self) -> Fraction:
         """How far the measurements move when one count moves by 1, in the distance of the noise."""
-        return self.strategy.sensitivity(_metric(type(self.noise)))
+        return self.strategy.sensitivity(self.noise.distance)
 
     def plan(self) -> Plan:
         """One draw for all measurements together."""
@@ -194,10 +198,6 @@ class Measured(Composed[Any, Any]):
         return None if self.non_negative else Interval(out - reaches, out + reaches, wanted)
 
 
-def _metric(noise: type[Geometric | DiscreteGaussian]) -> Metric:
-    return (Geometric(scale=1) if noise is Geometric else DiscreteGaussian(sigma=1)).distance
-
-
 @register(
     examples=_examples,
     source="The Matrix Mechanism: Optimizing Linear Counting Queries under Differential Privacy (Li et al. 2015); "
@@ -210,6 +210,7 @@ class MatrixMechanism(Measured):
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in`` times the strategy's exact
     sensitivity: the largest L1 norm of a column (geometric noise), or its largest L2 norm (Gaussian noise).
 
+    >>> from dither.privacy import PureDP
     >>> ranges, haar = Workload.all_ranges(4), Strategy(Haar(4))
     >>> mechanism = MatrixMechanism.calibrated(PureDP(1), sensitivity=1, workload=ranges, strategy=haar)
     >>> mechanism.noise.scale, mechanism.loss(1)

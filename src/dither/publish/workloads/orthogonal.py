@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.exact import Number
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
-from dither.privacy import L1, L2, ZCDP, Loss, PureDP
+from dither.privacy import ZCDP, Loss
 from dither.publish.workloads.decompositions import orthogonal_design
 from dither.publish.workloads.mechanism import Measured, neighbours_of
 from dither.publish.workloads.workload import Workload
@@ -62,5 +63,5 @@ class OrthogonalMechanism(Measured):
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        strategy = orthogonal_design(workload, L1 if isinstance(target, PureDP) else L2)
+        strategy = orthogonal_design(workload, Purse.within(target).metric)
         return cls._calibrated(target, sensitivity, workload, strategy, **parameters)

@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Shape, positive, probability, shape_of, sqrt_up
+from dither.exact import Number, Of, Shape, TupleOf, positive, probability, shape_of, sqrt_up
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use
+from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats, Identity, Matrix
 from dither.publish.workloads.mechanism import neighbours_of
 from dither.publish.workloads.symmetric import KronSymmetric, Symmetric, along_axes
@@ -87,6 +88,7 @@ class Privelet(Composed[Any, Any]):
         axes: the transform of each axis: ``Haar`` on the next power of two, ``NominalTree`` or ``Identity``.
         noise: the noise of one coefficient.
 
+    >>> from dither.privacy import PureDP
     >>> table = Privelet.calibrated(PureDP(1), sensitivity=1, shape=(1000,))
     >>> table.noise.scale, table.loss(1)
     (Fraction(11, 1), PureDP('1'))
@@ -98,22 +100,17 @@ class Privelet(Composed[Any, Any]):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     shape: Shape = Shape()
-    axes: tuple[Matrix, ...]
-    noise: Geometric | DiscreteGaussian
+    axes: TupleOf = TupleOf(Of(Matrix), rule="a transform for each axis")
+    noise: OneCount = OneCount()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.axes, tuple | list) or not all(isinstance(axis, Matrix) for axis in self.axes):
-            raise InvalidParameter("axes", self.axes, "a transform for each axis")
         if not self.shape or math.prod(axis.cells for axis in self.axes) > MOST_ENTRIES:
             raise InvalidParameter("shape", self.shape, "one axis or more, with at most 2^26 cells after padding")
-        object.__setattr__(self, "axes", tuple(self.axes))
         fits = len(self.axes) == len(self.shape) and all(map(_fits, self.axes, self.shape))
         if not fits:
             raise InvalidParameter(
                 "axes", self.axes, "for each axis Haar on the next power of two, NominalTree or Identity"
             )
-        if not isinstance(self.noise, Geometric | DiscreteGaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "Geometric or DiscreteGaussian noise for one integer")
 
     @classmethod
     def calibrated(
@@ -143,11 +140,9 @@ class Privelet(Composed[Any, Any]):
             else (Identity(size) if place in plain else Haar(_next_power(size)))
             for place, size in enumerate(shape_of("shape", sizes))
         )
-        noise: Geometric | DiscreteGaussian
-        noise = Geometric(scale=1) if isinstance(target, PureDP) else DiscreteGaussian(sigma=1)
-        draft = cls(shape=sizes, axes=axes, noise=noise)
-        reach = positive("sensitivity", sensitivity) * draft.stability
-        return replace(draft, noise=type(noise).calibrated(target, sensitivity=reach))
+        purse = Purse.within(target)
+        draft = cls(shape=sizes, axes=axes, noise=purse.noise())
+        return replace(draft, noise=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
 
     @property
     def distance(self) -> Metric:
@@ -155,7 +150,7 @@ class Privelet(Composed[Any, Any]):
         return L1
 
     @property
-    def part(self) -> Geometric | DiscreteGaussian:
+    def part(self) -> CountNoise:
         """The noise of all coefficients."""
         return replace(self.noise, shape=(math.prod(axis.queries for axis in self.axes),))
 

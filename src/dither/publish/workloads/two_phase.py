@@ -17,17 +17,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Number, Positive, Whole, positive, probability
+from dither.errors import InvalidParameter
+from dither.exact import Number, Of, Positive, Whole, positive, probability
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, laplace_scale
+from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
 from dither.publish.workloads.matrices import Floats
-from dither.publish.workloads.mechanism import neighbours_of
+from dither.publish.workloads.mechanism import WHOLE_NUMBERS, is_whole, neighbours_of
 from dither.publish.workloads.workload import Workload
 
 _LARGEST_ROW = 2**40
@@ -65,6 +66,7 @@ class TwoPhase(Composed[Any, Any]):
         steps: multiples are whole numbers whose weighted sums over queries average at most this, in every column.
         floor: answers below this count as this when relative errors are compared.
 
+    >>> from dither.privacy import PureDP
     >>> few = Workload.matrix_of([[1, 0], [1, 1]])
     >>> TwoPhase.calibrated(PureDP(1), sensitivity=1, workload=few, floor=1).loss(1).epsilon
     Fraction(1, 1)
@@ -78,24 +80,18 @@ class TwoPhase(Composed[Any, Any]):
         "how the noise is shared depends on the answers; an interval comes with the release"
     )
 
-    workload: Workload
-    rough: Geometric
-    noise: Geometric
+    workload: Of[Workload] = Of(Workload, where=is_whole, rule=WHOLE_NUMBERS)
+    rough: Of[Geometric] = Of(Geometric, shape=())
+    noise: Of[Geometric] = Of(Geometric, shape=())
     steps: Whole = Whole(least=2, most=2**10)
     floor: Positive = Positive()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.workload, Workload) or not self.workload.matrix.is_integer:
-            raise InvalidParameter("workload", self.workload, "a Workload of whole numbers")
         if self.workload.queries * self.workload.cells > 2**24 or self.workload.matrix.row_bound > _LARGEST_ROW:
             found = f"{self.workload.queries} x {self.workload.cells}"
             raise InvalidParameter("workload", found, "of at most 2^24 entries, with rows that add up to at most 2^40")
         if self.workload.sensitivity(L1) == 0:
             raise InvalidParameter("workload", "zeros", "one with an entry other than 0")
-        for name in ("rough", "noise"):
-            part = getattr(self, name)
-            if not isinstance(part, Geometric) or part.shape != ():
-                raise InvalidParameter(name, part, "Geometric noise for one integer")
 
     @classmethod
     def calibrated(
@@ -119,11 +115,9 @@ class TwoPhase(Composed[Any, Any]):
             steps: how finely the noise is shared out.
 
         """
-        if not isinstance(target, PureDP):
-            raise NoGuarantee(f"two phases of geometric noise are for pure losses, and the target is {target}")
-        part = probability("share", share, open_below=True)
-        whole = laplace_scale(target, workload.sensitivity(L1) * positive("sensitivity", sensitivity))
-        rough, noise = Geometric(scale=whole / part), Geometric(scale=whole * steps / (1 - part))
+        purse, part = Purse.within(target), probability("share", share, open_below=True)
+        reach = workload.sensitivity(L1) * positive("sensitivity", sensitivity)
+        rough, noise = purse.share(part).geometric_noise(reach), purse.share(1 - part).geometric_noise(reach * steps)
         return cls(workload=workload, rough=rough, noise=noise, steps=steps, floor=floor)
 
     @property

@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.exact import Number, positive, probability
+from dither.exact import Number, Of, positive, probability
 from dither.mechanisms.accuracy import share_of_failure
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
-from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
+from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, L2, ROW, Loss, Plan, PureDP, Unit, Use
+from dither.privacy import L1, L2, ROW, Loss, Plan, Unit, Use
 from dither.publish.workloads.marginals import Marginals
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats
 from dither.publish.workloads.optimise import opt_marginals
@@ -41,6 +41,13 @@ def _examples() -> Iterator[Example]:
         WeightedMarginals(workload=asked, strategy=Strategy(Marginals((2, 2), ((0, 1),))), noise=Geometric(scale=1)),
         np.array([[0, 1], [1, 1], [5, -3]]),
     )
+
+
+_MARGINALS: Final = "marginals with at most 2^26 cells together"
+
+
+def _is_of_marginals(asked: Workload | Strategy) -> bool:
+    return isinstance(asked.matrix, Marginals) and asked.matrix.queries <= MOST_ENTRIES
 
 
 @register(
@@ -63,6 +70,7 @@ class WeightedMarginals(Composed[Any, Any]):
         strategy: the marginals that are measured, with weights of whole numbers; public.
         noise: the noise of one measurement, in units of the weights.
 
+    >>> from dither.privacy import PureDP
     >>> asked = Workload.marginals((10,) * 9, 2)
     >>> cube = WeightedMarginals.calibrated(PureDP(1), sensitivity=1, workload=asked)
     >>> asked.cells, cube.loss(1) <= PureDP(1)
@@ -74,19 +82,13 @@ class WeightedMarginals(Composed[Any, Any]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    workload: Workload
-    strategy: Strategy
-    noise: Geometric | DiscreteGaussian
+    workload: Of[Workload] = Of(Workload, where=_is_of_marginals, rule=_MARGINALS)
+    strategy: Of[Strategy] = Of(Strategy, where=_is_of_marginals, rule=_MARGINALS)
+    noise: OneCount = OneCount()
 
     def __post_init__(self) -> None:
-        for name in ("workload", "strategy"):
-            matrix = getattr(getattr(self, name), "matrix", None)
-            if not isinstance(matrix, Marginals) or matrix.queries > MOST_ENTRIES:
-                raise InvalidParameter(name, getattr(self, name), "marginals with at most 2^26 cells together")
         if not self.workload.supported_by(self.strategy):
             raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines what is asked")
-        if not isinstance(self.noise, Geometric | DiscreteGaussian) or self.noise.shape != ():
-            raise InvalidParameter("noise", self.noise, "Geometric or DiscreteGaussian noise for one integer")
 
     @classmethod
     def calibrated(
@@ -101,13 +103,13 @@ class WeightedMarginals(Composed[Any, Any]):
             strategy: the marginals that are measured; searched for unless given.
 
         """
-        metric, kind = (L1, Geometric) if isinstance(target, PureDP) else (L2, DiscreteGaussian)
+        purse = Purse.within(target)
         if strategy is None:
             if not isinstance(workload, Workload) or not isinstance(workload.matrix, Marginals):
                 raise InvalidParameter("workload", workload, "a workload of marginals")
-            strategy = opt_marginals(workload.matrix, metric, largest=2**20)
-        reach = positive("sensitivity", sensitivity) * strategy.sensitivity(metric)
-        return cls(workload=workload, strategy=strategy, noise=kind.calibrated(target, sensitivity=reach))
+            strategy = opt_marginals(workload.matrix, purse.metric, largest=2**20)
+        reach = positive("sensitivity", sensitivity) * strategy.sensitivity(purse.metric)
+        return cls(workload=workload, strategy=strategy, noise=purse.noise(reach))
 
     @property
     def distance(self) -> Unit:
@@ -123,7 +125,7 @@ class WeightedMarginals(Composed[Any, Any]):
         return matrix
 
     @property
-    def part(self) -> Geometric | DiscreteGaussian:
+    def part(self) -> CountNoise:
         """The noise of all measurements."""
         return replace(self.noise, shape=(self.strategy.queries,))
 
