@@ -28,7 +28,6 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import Loss
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging
@@ -44,16 +43,6 @@ _REMEMBERED: Final = 2**24
 _WIDE: Final = 32
 #: What a candidate scores that must not be chosen.
 EXCLUDED: Final = -(2**60)
-
-
-def spending_within(target: Loss) -> Loss:
-    """Return the budget that a target allows to be spent."""
-    return Purse.within(target).loss
-
-
-def amount_of(budget: Loss) -> Fraction:
-    """Return how much there is to spend: epsilon of a pure budget, rho of any other."""
-    return budget.rho if budget.pure is None else budget.pure
 
 
 def spread_of(node: CountNoise) -> float:

@@ -20,6 +20,7 @@ from dither.lift.attributes import Attributes
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
 from dither.mechanisms import perform
+from dither.mechanisms.purse import Purse
 from dither.privacy import ROW, Loss, Unit, stated_loss
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
@@ -30,7 +31,6 @@ from dither.publish.synthetic.copula import GaussianCopula
 from dither.publish.synthetic.dual_query import DualQuery
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.jtree import JunctionTreeSynthesis
-from dither.publish.synthetic.measuring import spending_within
 from dither.publish.synthetic.models import Model
 from dither.publish.synthetic.mst import MaximumSpanningTree
 from dither.publish.synthetic.mwem import Mwem
@@ -74,7 +74,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
         return method
     if len(attributes.names) == 1:
         return IndependentMarginals.name
-    return AllPairs.name if spending_within(loss).pure is None else MaximumSpanningTree.name
+    return MaximumSpanningTree.name if Purse.within(loss).is_pure else AllPairs.name
 
 
 @dataclass(frozen=True)
