@@ -13,6 +13,10 @@
 that. ``--links`` writes the lines "Rests on", which are a fact about imports and need no reading. ``--users NAME``
 names the pages that rest on a lemma or a mechanism.
 
+``--renamed REVISION OLD=NEW...`` writes the present hash into pages whose modules differ from a revision of the
+repository, in which these pages were in order, by nothing but these names and by where names are imported from. The tool
+compares the syntax trees, so such a change needs no reading either.
+
 A hash is that of the module's syntax tree without comments, docstrings and layout.
 """
 
@@ -20,8 +24,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import hashlib
 import re
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -58,6 +64,7 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
         "dither.mechanisms.registry": "a table of names, and the examples that checks run on",
         "dither.mechanisms.spec": "public parameters as JSON and back",
         "dither.mechanisms.public": "a read-only array of public parameters",
+        "dither.lift.over_data": "an abstract class: what a mechanism on a data set is",
         "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
         "dither.publish.queries.examples": "small queries for checks; no release reads it",
     }
@@ -253,6 +260,47 @@ class Library:
         return re.sub(r"^Proves: [^\n]*$", lambda match: f"{match[0]}\n\n{line}", text, count=1, flags=re.MULTILINE)
 
 
+def renamed(library: Library, revision: str, names: Mapping[str, str]) -> list[str]:
+    """Return the places of stale pages whose modules differ from a revision by these names and by imports alone."""
+    found = []
+    for place in library.stale():
+        before = _recorded(_shown(revision, f"docs/{place}.md"))
+        present = [module for module in library.proved.get(place, ()) if module in library.sources]
+        if len(before) != len(present) or not present:
+            continue
+        pairs = zip(before, present, strict=True)
+        if all(_is_renamed(revision, old, digits, library.sources[new], names) for (old, digits), new in pairs):
+            found.append(place)
+    return found
+
+
+def _is_renamed(revision: str, module: str, digits: str, present: str, names: Mapping[str, str]) -> bool:
+    old = _shown(revision, f"src/{module.replace('.', '/')}.py")
+    if not old or _hash(old) != digits:
+        return False
+    return _written(_without_imports(old, names)) == _written(_without_imports(present, {}))
+
+
+def _without_imports(text: str, names: Mapping[str, str]) -> ast.Module:
+    """Return the syntax tree of a module without imports and docstrings, with other names."""
+    tree = copy.deepcopy(_tree(text))
+    for node in ast.walk(tree):
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(node, field, [one for one in value if not isinstance(one, ast.Import | ast.ImportFrom)])
+            elif isinstance(value, str) and not isinstance(node, ast.Constant):
+                setattr(node, field, names.get(value, value))
+    return tree
+
+
+@cache
+def _shown(revision: str, path: str) -> str:
+    """Return a file of the repository at a revision; nothing where it was not there."""
+    asked = ["git", "-C", str(ROOT), "show", f"{revision}:{path}"]
+    done = subprocess.run(asked, capture_output=True, check=False, text=True)  # noqa: S603
+    return done.stdout if done.returncode == 0 else ""
+
+
 def _texts(folder: Path) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md") if path.stem != "index"}
 
@@ -349,6 +397,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--links", action="store_true", help="write into every page what it rests on")
     parser.add_argument("--users", metavar="NAME", help="name the pages that rest on this one")
+    parser.add_argument(
+        "--renamed",
+        nargs="+",
+        metavar=("REVISION", "OLD=NEW"),
+        default=[],
+        help="write the present hash into pages whose modules differ from a revision by these names and imports alone",
+    )
     options = parser.parse_args(arguments)
     library = Library.read()
     named: list[str] = [*options.update, *([options.users] if options.users else [])]
@@ -362,12 +417,17 @@ def main(arguments: list[str]) -> int:
     for place in map(places.get, options.update):
         if place is not None:
             _write(place, library.with_hashes(place))
+    if options.renamed:
+        revision, *pairs = options.renamed
+        for place in renamed(library, revision, dict(pair.split("=", 1) for pair in pairs)):
+            _write(place, library.with_hashes(place))
     if options.links:
         library = Library.read()
         for place in library.proved:
             if library.text(place) is not None:
                 _write(place, library.with_links(place))
-    complaints = Library.read().complaints() if named or options.links else library.complaints()
+    is_written = named or options.links or options.renamed
+    complaints = Library.read().complaints() if is_written else library.complaints()
     for complaint in complaints:
         print(complaint)
     return int(bool(complaints))
