@@ -26,7 +26,7 @@ from dither.mechanisms import (
 )
 from dither.mechanisms.runner import Runner
 from dither.noise import Noise
-from dither.privacy import L1, ROW, ROW_REPLACED, Loss, Metric, Parallel, Plan, PureDP, Repeat, Sequence, Unit, Use
+from dither.privacy import L1, ROW, ROW_REPLACED, InOrder, Loss, Metric, Parallel, Plan, PureDP, Repeat, Unit, Use
 
 ROWS = np.array([3, 1, 4, 1, 5, 9, 2, 6])
 
@@ -223,7 +223,7 @@ class Stops(Count):
     """Leaves half of its plan undrawn."""
 
     def plan(self) -> Plan:
-        return Sequence.of(Use(self.part), Use(self.part))
+        return InOrder.of(Use(self.part), Use(self.part))
 
 
 @dataclass(frozen=True, kw_only=True)

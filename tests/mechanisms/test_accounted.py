@@ -15,7 +15,7 @@ from dither.mechanisms import Gaussian, Geometric
 from dither.mechanisms.accounted import Accounted
 from dither.mechanisms.runner import Runner
 from dither.noise import system_noise
-from dither.privacy import NODE, ROW, ROW_REPLACED, ApproxDP, Repeat, Sampled, Sequence, Use
+from dither.privacy import NODE, ROW, ROW_REPLACED, ApproxDP, InOrder, Repeat, Sampled, Use
 
 DELTA = Fraction(1, 10**4)
 ONE = Use(Gaussian(sigma=2))
@@ -69,7 +69,7 @@ def test_replaced_and_several_rows_cost_no_less_than_their_laws(rate: str) -> No
 
 def test_draws_together_cost_less_than_one_by_one_and_more_than_each() -> None:
     rounds = Repeat(Sampled(ONE, "1/4"), 30)
-    together = found(Sequence.of(ONE, rounds), 1)
+    together = found(InOrder.of(ONE, rounds), 1)
     assert found(ONE, 1) < together
     assert found(rounds, 1) < together < found(ONE, 1) + found(rounds, 1)
     # Thirty Gaussian draws on all rows are one of the root of thirty times the stability.
@@ -92,7 +92,7 @@ def refused(name: str) -> tuple[Callable[[], Any], type[Exception]]:
         "another noise": (lambda: Accounted(Use(Geometric(scale=2)), ROW, DELTA), InvalidParameter),
         "two draws of a sample": (lambda: Accounted(Sampled(Repeat(ONE, 2), "1/2"), ROW, DELTA), InvalidParameter),
         "no delta": (lambda: Accounted(ONE, ROW, 0), InvalidParameter),
-        "nothing": (lambda: Accounted(Sequence(()), ROW, DELTA), InvalidParameter),
+        "nothing": (lambda: Accounted(InOrder(()), ROW, DELTA), InvalidParameter),
         "nodes": (lambda: Accounted(ONE, NODE, DELTA), InvalidParameter),
         "half a row": (lambda: Accounted(ONE, ROW, DELTA).loss("1/2"), InvalidParameter),
         "another unit": (lambda: Accounted(ONE, ROW, DELTA).check(ROW_REPLACED), IncompatibleDistance),
@@ -110,7 +110,7 @@ def test_what_the_rule_does_not_cover_is_refused(name: str) -> None:
 
 
 def test_the_runner_walks_it_like_the_plan_within() -> None:
-    run = Runner(Accounted(Sequence.of(ONE, Repeat(Sampled(ONE, "1/2"), 2)), ROW, DELTA), system_noise())
+    run = Runner(Accounted(InOrder.of(ONE, Repeat(Sampled(ONE, "1/2"), 2)), ROW, DELTA), system_noise())
     assert not run.is_finished
     with pytest.raises(PlanViolation):
         run.sampled(np.arange(4), "1/2")

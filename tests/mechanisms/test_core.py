@@ -61,6 +61,7 @@ from dither.privacy import (
     ZCDP,
     ApproxDP,
     Best,
+    InOrder,
     Loss,
     Parallel,
     Plan,
@@ -68,7 +69,6 @@ from dither.privacy import (
     Repeat,
     Repeats,
     Sampled,
-    Sequence,
     Unit,
     Use,
     Within,
@@ -111,7 +111,7 @@ class Mwem(Bench):
         return Geometric.calibrated(PureDP(self.epsilon / (2 * self.rounds)), sensitivity=1)
 
     def plan(self) -> Plan:
-        return Repeat(Sequence.of(Use(self.select), Use(self.measure)), self.rounds)
+        return Repeat(InOrder.of(Use(self.select), Use(self.measure)), self.rounds)
 
     def release(self, data: Any, run: Runner) -> Any:
         queries, truth = self.queries.values, self.queries.values @ data
@@ -216,7 +216,7 @@ class Doubled(Bench):
     inner: Count
 
     def plan(self) -> Plan:
-        return Sequence.of(Use(self.inner, 2), Use(Laplace(scale=8, grid=1), 4))
+        return InOrder.of(Use(self.inner, 2), Use(Laplace(scale=8, grid=1), 4))
 
     def release(self, data: Any, run: Runner) -> tuple[int, float]:
         twice = run(self.inner, [*data, *data], stability=2)
@@ -245,7 +245,7 @@ class TreeCounter(Interactive[None, "Counting"]):
         return [2 ** (self.levels - level) for level in range(self.levels + 1)]
 
     def plan(self) -> Plan:
-        return Sequence(tuple(Parallel(Use(self.node), size, 1) for size in self.sizes()))
+        return InOrder(tuple(Parallel(Use(self.node), size, 1) for size in self.sizes()))
 
     def open(self, data: None, run: Runner) -> Counting:
         return Counting(self, [run.parallel(size) for size in self.sizes()])
@@ -432,12 +432,12 @@ ONE, TWO = Geometric(scale=1), Geometric(scale=2)
 ABOVE = AboveThreshold(threshold=0, threshold_scale=1, query_scale=1)
 REPEATS = Repeats(stop="1/2", shape=1)
 VIOLATIONS: dict[str, tuple[Plan, Callable[[Any, Runner], Any]]] = {
-    "nothing planned": (Sequence(()), lambda data, run: run(ONE, 1)),
+    "nothing planned": (InOrder(()), lambda data, run: run(ONE, 1)),
     "another part": (Use(ONE), lambda data, run: run(TWO, 1)),
     "a part of another kind": (Use(ONE), lambda data, run: run(Laplace(scale=1, grid=1), 1)),
     "another stability": (Use(ONE), lambda data, run: run(ONE, 1, stability=2)),
     "a smaller stability": (Use(ONE, 2), lambda data, run: run(ONE, 1)),
-    "another order": (Sequence.of(Use(ONE), Use(TWO)), lambda data, run: run(TWO, 1)),
+    "another order": (InOrder.of(Use(ONE), Use(TWO)), lambda data, run: run(TWO, 1)),
     "a division without one": (Use(ONE), lambda data, run: run.parallel(2)),
     "another division": (Parallel(Use(ONE), 2, 1), lambda data, run: run.parallel(3)),
     "a draw in place of a division": (Parallel(Use(ONE), 2, 1), lambda data, run: run(ONE, 1)),
@@ -446,7 +446,7 @@ VIOLATIONS: dict[str, tuple[Plan, Callable[[Any, Runner], Any]]] = {
     "no sample": (Sampled(Use(ONE), "1/2"), lambda data, run: run(ONE, 1)),
     "other repeats": (Best(Use(Trial()), REPEATS), lambda data, run: run.best(Trial(), data, Tuned.repeats)),
     "no selection": (Best(Use(Trial()), REPEATS), lambda data, run: run(Trial(), data)),
-    "no filter": (Sequence.of(Use(ONE), Within(PureDP(1), (Geometric,))), lambda data, run: run.within()),
+    "no filter": (InOrder.of(Use(ONE), Within(PureDP(1), (Geometric,))), lambda data, run: run.within()),
     "a filter without one": (Use(ONE), lambda data, run: run.within()),
     "a part type not declared": (Within(PureDP(1), (Laplace,)), lambda data, run: run(ONE, 1)),
     "a division under a filter": (Within(PureDP(1), (Geometric,)), lambda data, run: run.parallel(1)),
@@ -487,7 +487,7 @@ def test_a_draw_beyond_the_plan_is_refused(noise: Noise, entropy: Any) -> None:
         assert entropy.used == before
         return run.is_finished
 
-    for plan in (Repeat(Use(ONE), 3), Sequence.of(Use(ONE), Repeat(Use(ONE), 2)), Sequence.of(*[Use(ONE)] * 3)):
+    for plan in (Repeat(Use(ONE), 3), InOrder.of(Use(ONE), Repeat(Use(ONE), 2)), InOrder.of(*[Use(ONE)] * 3)):
         mechanism = Disobedient(stated=plan, deed=deed)
         assert Runner(Use(mechanism), noise)(mechanism, ROWS)
 
@@ -501,7 +501,7 @@ def test_the_order_of_a_round_is_kept(noise: Noise) -> None:
         run(TWO, 1)
         return run.is_finished
 
-    mechanism = Disobedient(stated=Repeat(Sequence.of(Use(ONE), Use(TWO)), 5), deed=deed)
+    mechanism = Disobedient(stated=Repeat(InOrder.of(Use(ONE), Use(TWO)), 5), deed=deed)
     assert Runner(Use(mechanism), noise)(mechanism, ROWS)
 
 
@@ -597,7 +597,7 @@ def test_a_filter_after_a_draw_is_entered(noise: Noise) -> None:
         return 0
 
     assert isinstance(Runner(Within(PureDP(1), (Geometric,)), noise).within(), Runner)
-    mechanism = Disobedient(stated=Sequence.of(Use(ONE), Within(PureDP(1), (Geometric,))), deed=deed)
+    mechanism = Disobedient(stated=InOrder.of(Use(ONE), Within(PureDP(1), (Geometric,))), deed=deed)
     assert mechanism.loss(1).pure == 2
     assert Runner(Use(mechanism), noise)(mechanism, ROWS) == 0
 
@@ -609,7 +609,7 @@ def test_a_filter_after_a_draw_is_entered(noise: Noise) -> None:
     ("plan", "error"),
     [
         (Use(ReplacedCount()), IncompatibleDistance),
-        (Sequence.of(Use(ONE), Repeat(Use(ReplacedCount()), 2)), IncompatibleDistance),
+        (InOrder.of(Use(ONE), Repeat(Use(ReplacedCount()), 2)), IncompatibleDistance),
         (Sampled(Use(ReplacedCount()), "1/2"), IncompatibleDistance),
         (Best(Use(Gaussian(sigma=1)), REPEATS), DitherError),
     ],
@@ -845,7 +845,7 @@ def test_the_number_of_runs_has_its_law(shape: int, misfits: Misfits) -> None:
     logarithmic = {k: (1 - stop) ** k / (k * math.log(1 / stop)) for k in range(1, 12)}
     law, twin = (geometric, logarithmic) if shape else (logarithmic, geometric)
     # Tens of thousands of coins of a few laws: made ahead, and each handed out once.
-    run, repeats = Runner(Sequence(()), BlockNoise(SystemEntropy())), Repeats(stop="0.3", shape=shape)
+    run, repeats = Runner(InOrder(()), BlockNoise(SystemEntropy())), Repeats(stop="0.3", shape=shape)
     drawn = [run._count_runs(repeats) for _ in range(10_000)]
     assert misfits(drawn, law) == []
     assert misfits(drawn, twin)

@@ -34,6 +34,7 @@ from dither.privacy import (
     ApproxDP,
     Best,
     Distance,
+    InOrder,
     Loss,
     Parallel,
     Plan,
@@ -42,7 +43,6 @@ from dither.privacy import (
     Repeat,
     Repeats,
     Sampled,
-    Sequence,
     Unit,
     Use,
     Within,
@@ -236,11 +236,11 @@ def test_use_is_the_truth_of_a_count(stability: int) -> None:
         assert equals(Use(Linear(TWO), stability=stability).loss(people), truth)
 
 
-# Sequence and Repeat
+# InOrder and Repeat
 
 
 def test_a_sequence_of_randomised_responses_is_exact() -> None:
-    plan = Sequence.of(Use(Saturated(TWO)), Use(Saturated(THREE)), Use(Saturated(Fraction(5, 4))))
+    plan = InOrder.of(Use(Saturated(TWO)), Use(Saturated(THREE)), Use(Saturated(Fraction(5, 4))))
     laws = [product(flip(bit, odds) for odds in (TWO, THREE, Fraction(5, 4))) for bit in (0, 1)]
     assert equals(plan.loss(), ratio(*laws))
     for order in (1.001, 1.5, 2, 8, 60):
@@ -265,7 +265,7 @@ def test_a_sequence_may_look_at_what_it_released() -> None:
             law |= {(first, out): p * q for out, q in second.items()}
         return law
 
-    assert equals(Sequence.of(Use(Saturated(TWO)), Use(Saturated(THREE))).loss(), ratio(adaptive(0), adaptive(1)))
+    assert equals(InOrder.of(Use(Saturated(TWO)), Use(Saturated(THREE))).loss(), ratio(adaptive(0), adaptive(1)))
 
 
 def test_the_delta_of_many_responses_is_covered() -> None:
@@ -364,7 +364,7 @@ def test_a_guarantee_about_replaced_rows_says_nothing_about_one_part() -> None:
     with pytest.raises(IncompatibleDistance, match="disjoint parts"):
         plan.check(ROW_REPLACED)
     with pytest.raises(IncompatibleDistance):
-        Sequence.of(coin, Parallel(Repeat(Use(Size()), times=2), siblings=3, touched=2)).check(ROW_REPLACED)
+        InOrder.of(coin, Parallel(Repeat(Use(Size()), times=2), siblings=3, touched=2)).check(ROW_REPLACED)
     Parallel(Use(Size()), siblings=1, touched=1).check(ROW_REPLACED)
     Parallel(Use(Size(ROW)), siblings=2, touched=1).check(ROW)
 
@@ -841,10 +841,10 @@ def test_a_part_with_another_unit_is_refused(wrap: Callable[[Plan], Plan]) -> No
 
 
 def test_plans_are_values() -> None:
-    one = Sequence.of(coin, Repeat(coin, times=2))
-    assert one == Sequence.of(Use(Saturated(TWO)), Repeat(Use(Saturated(TWO)), times=2))
-    assert len({one, Sequence.of(coin, Repeat(coin, times=2))}) == 1
-    assert sequence([coin, coin]) == Sequence.of(coin, coin)
+    one = InOrder.of(coin, Repeat(coin, times=2))
+    assert one == InOrder.of(Use(Saturated(TWO)), Repeat(Use(Saturated(TWO)), times=2))
+    assert len({one, InOrder.of(coin, Repeat(coin, times=2))}) == 1
+    assert sequence([coin, coin]) == InOrder.of(coin, coin)
 
 
 # Walking through a plan
@@ -864,9 +864,9 @@ def walk(plan: Plan, *steps: Step) -> Plan | None:
 
 
 def test_a_sequence_is_walked_in_order() -> None:
-    plan = Sequence.of(a, b, c)
+    plan = InOrder.of(a, b, c)
     assert walk(plan, A, B, C) == DONE
-    assert walk(plan, A) == Sequence.of(b, c)
+    assert walk(plan, A) == InOrder.of(b, c)
     assert not plan.may_end
     for steps in [(B,), (A, C), (A, A), (A, B, C, A), (C, B, A)]:
         assert walk(plan, *steps) is None
@@ -884,9 +884,9 @@ def test_a_draw_must_be_the_one_planned() -> None:
 
 
 def test_a_loop_may_stop_early_but_not_go_on() -> None:
-    plan = Repeat(Sequence.of(a, b), times=2)
+    plan = Repeat(InOrder.of(a, b), times=2)
     assert plan.may_end
-    assert walk(plan, A) == Sequence.of(b, Repeat(Sequence.of(a, b), times=1))
+    assert walk(plan, A) == InOrder.of(b, Repeat(InOrder.of(a, b), times=1))
     assert walk(plan, A, B, A, B) is not None
     assert walk(plan, A, B, A, B, A) is None
     after_one = walk(plan, A, B)
@@ -899,7 +899,7 @@ def test_a_loop_may_stop_early_but_not_go_on() -> None:
 
 
 def test_what_may_end_may_be_passed_over() -> None:
-    plan = Sequence.of(Repeat(a, times=2), b, Repeat(c, times=1))
+    plan = InOrder.of(Repeat(a, times=2), b, Repeat(c, times=1))
     for steps in [(B,), (A, B), (A, A, B), (B, C)]:
         rest = walk(plan, *steps)
         assert rest is not None
@@ -909,13 +909,13 @@ def test_what_may_end_may_be_passed_over() -> None:
 
 
 def test_nested_loops_and_sequences_flatten() -> None:
-    nested = Sequence.of(Sequence.of(a, Sequence.of(b)), Sequence.of(Sequence.of(c)))
+    nested = InOrder.of(InOrder.of(a, InOrder.of(b)), InOrder.of(InOrder.of(c)))
     assert walk(nested, A, B, C) == DONE
     loops = Repeat(Repeat(a, times=2), times=3)
     assert walk(loops, *[A] * 6) is not None
     assert walk(loops, *[A] * 7) is None
     assert loops.loss().pure == 6 * A.part.loss().pure  # type: ignore[operator]
-    assert a.then(b).then(c) == a.then(b.then(c)) == Sequence.of(a, b, c)
+    assert a.then(b).then(c) == a.then(b.then(c)) == InOrder.of(a, b, c)
     assert DONE.then(a) == a.then(DONE) == a
     assert DONE.then(DONE) == DONE
 
@@ -945,7 +945,7 @@ def test_steps_that_open_an_inner_plan(plan: Plan, step: Step, inner: Plan) -> N
         Select(Repeats(stop="1/2", shape=0)),
     ]
     assert all(plan.after(other) is None for other in others)
-    followed = Sequence.of(Repeat(plan, times=2), b).after(step)
+    followed = InOrder.of(Repeat(plan, times=2), b).after(step)
     assert followed is not None
     assert followed.inner == inner
     assert walk(followed.rest, step, B) == DONE
@@ -989,7 +989,7 @@ def starts(plan: Plan) -> list[Step]:
         return [Split(plan.siblings)]
     if isinstance(plan, Repeat):
         return starts(plan.plan)
-    return [step for inner in plan.plans for step in starts(inner)] if isinstance(plan, Sequence) else []
+    return [step for inner in plan.plans for step in starts(inner)] if isinstance(plan, InOrder) else []
 
 
 trees = st.recursive(

@@ -18,13 +18,13 @@ from dither.privacy import (
     ROW,
     ROW_REPLACED,
     Best,
+    InOrder,
     Parallel,
     Plan,
     PureDP,
     Repeat,
     Repeats,
     Sampled,
-    Sequence,
     Unit,
     Use,
     Within,
@@ -84,7 +84,7 @@ class Nested(Base):
     """Uses two other composed mechanisms, one of them on data that moves twice as fast."""
 
     def plan(self) -> Plan:
-        return Sequence.of(Use(ByValue()), Use(Base(), 2))
+        return InOrder.of(Use(ByValue()), Use(Base(), 2))
 
     def release(self, data: Any, run: Runner) -> Any:
         return run(ByValue(), data), run(Base(), np.repeat(data, 2), stability=2)
@@ -98,7 +98,7 @@ class Watches(Base):
     choose: ClassVar[Exponential] = Exponential(candidates=3, scale=8)
 
     def plan(self) -> Plan:
-        return Sequence.of(Use(self.watch), Within(PureDP(2), (Exponential, Geometric)))
+        return InOrder.of(Use(self.watch), Within(PureDP(2), (Exponential, Geometric)))
 
     def release(self, data: Any, run: Runner) -> Any:
         counts = np.bincount(np.clip(data, 0, 2), minlength=3)

@@ -22,7 +22,7 @@ from dither.mechanisms import Composed, Example, Interactive, Mechanism, Primiti
 from dither.mechanisms.accounted import Accounted
 from dither.mechanisms.values import IntegerArray
 from dither.privacy import Loss
-from dither.privacy.plans import Best, Parallel, Plan, Repeat, Sampled, SampledExactly, Sequence, Use, Within
+from dither.privacy.plans import Best, InOrder, Parallel, Plan, Repeat, Sampled, SampledExactly, Use, Within
 from dither.testing import hostile
 
 #: Units between the inputs of a draw, and of a plan: disjoint parts make the pricing of many units long.
@@ -98,7 +98,7 @@ def least(plan: Plan, distance: Fraction) -> Figures:
             return least(part.plan(), moved)
         price = part.loss(moved)
         return None if price.pure is None else float(price.pure), float(price.rho)
-    if isinstance(plan, Sequence):
+    if isinstance(plan, InOrder):
         return _times([least(one, distance) for one in plan.plans])
     if isinstance(plan, Repeat):
         return _times([least(plan.plan, distance)] * plan.times)

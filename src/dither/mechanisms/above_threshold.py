@@ -76,11 +76,11 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, threshold: int, sensitivity: Number, positives: int = 1, one_way: bool = False
+        cls, within: Loss, *, threshold: int, sensitivity: Number, positives: int = 1, one_way: bool = False
     ) -> AboveThreshold:
-        """Return the best split of ``target`` between threshold and queries: 1 to (2 c)^(2/3), c positives."""
+        """Return the best split of ``within`` between threshold and queries: 1 to (2 c)^(2/3), c positives."""
         distance = positive("sensitivity", sensitivity)
-        epsilon = 1 / laplace_scale(target, 1)
+        epsilon = 1 / laplace_scale(within, 1)
         factor = (1 if one_way else 2) * whole("positives", positives, least=1, most=_MOST_POSITIVES)
         share = Fraction(1) / (1 + Fraction(factor ** (2 / 3)).limit_denominator(1000))
         return cls(

@@ -23,6 +23,7 @@ from dither.privacy import (
     ROW_REPLACED,
     ApproxDP,
     Distance,
+    InOrder,
     Loss,
     Plan,
     Relation,
@@ -31,7 +32,6 @@ from dither.privacy import (
     Unit,
     Use,
 )
-from dither.privacy import Sequence as InOrder
 from dither.privacy.conversions import zcdp_epsilon
 from dither.privacy.plans import Step, Taken
 

@@ -83,12 +83,12 @@ class BoundedGeometric(Additive):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, low: int, high: int, shape: tuple[int, ...] = ()
+        cls, within: Loss, *, sensitivity: Number, low: int, high: int, shape: tuple[int, ...] = ()
     ) -> BoundedGeometric:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``."""
         plain = cls(scale=1, low=low, high=high, shape=shape)
         distance = plain.farthest(positive("sensitivity", sensitivity))
-        return cls(scale=laplace_scale(target, distance), low=low, high=high, shape=shape)
+        return cls(scale=laplace_scale(within, distance), low=low, high=high, shape=shape)
 
     @property
     def distance(self) -> Metric:

@@ -22,7 +22,7 @@ from dither.mechanisms.core import Bound, Primitive
 from dither.mechanisms.grid import Steps
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, RealArray
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, calibrate
-from dither.privacy.calibration import check_target
+from dither.privacy.calibration import check_loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,26 +94,26 @@ class Choice(Primitive[Any, Any]):
         return np.clip(Steps.of(admitted, self.grid, 0).whole, -LARGEST_VALUE, LARGEST_VALUE)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, **parameters: Any) -> Self:
-        """Return the sharpest choice whose loss at ``sensitivity`` is within ``target``.
+    def calibrated(cls, within: Loss, *, sensitivity: Number, **parameters: Any) -> Self:
+        """Return the sharpest choice whose loss at ``sensitivity`` is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             sensitivity: how far a score moves per unit of data.
             parameters: the other fields: ``candidates``, ``grid``, ``score_error``, ``one_way``.
 
         """
         distance = positive("sensitivity", sensitivity)
-        check_target(target)
+        check_loss(within)
         step = 1 if parameters.get("grid") is None else positive("grid", parameters["grid"])
-        if target.pure:
+        if within.pure:
             # A choice among one candidate loses nothing at any scale.
             at_one_step = cls(scale=step, **parameters).loss(distance).pure or Fraction(1)
-            sharpest = cls(scale=at_one_step * step / target.pure, **parameters)
-            if sharpest.loss(distance) <= target:
+            sharpest = cls(scale=at_one_step * step / within.pure, **parameters)
+            if sharpest.loss(distance) <= within:
                 return sharpest
         # The rho decides.
-        return calibrate(lambda steps: cls(scale=steps * step, **parameters), target, d_in=distance)
+        return calibrate(lambda steps: cls(scale=steps * step, **parameters), within, d_in=distance)
 
     def error(self, confidence: Number) -> Bound:
         """Return the gap to the best score: scale * ln(candidates / failure), and twice what rounding may hide."""

@@ -175,12 +175,12 @@ class InteractivePrimitive(Mechanism[V, O]):
         """Return the answer to ``value``, and whether the conversation is now over."""
 
 
-class Planned(Mechanism[V, O]):
+class Composite(Mechanism[V, O]):
     """What composed mechanisms share: a public plan, from which the loss follows."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if cls.loss is not Planned.loss:
+        if cls.loss is not Composite.loss:
             raise InvalidParameter("loss", cls, "left to the plan: a composed mechanism cannot state another one")
 
     @abstractmethod
@@ -199,7 +199,7 @@ class Planned(Mechanism[V, O]):
         return self.fixed_plan.loss(d_in)
 
 
-class Composed(Planned[V, O]):
+class Composed(Composite[V, O]):
     """Makes the draws of a public plan through a runner, and nothing else."""
 
     @abstractmethod
@@ -207,7 +207,7 @@ class Composed(Planned[V, O]):
         """Return the answer, having looked at ``data`` only through ``run``. Total: never raises because of data."""
 
 
-class Interactive(Planned[V, O]):
+class Interactive(Composite[V, O]):
     """A composed mechanism whose draws are spread over a conversation; its loss is that of the whole plan."""
 
     @abstractmethod

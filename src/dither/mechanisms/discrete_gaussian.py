@@ -58,11 +58,11 @@ class DiscreteGaussian(Additive):
     sigma: DiscreteScale = DiscreteScale()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> DiscreteGaussian:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        found = cls(sigma=gaussian_sigma(target, sensitivity), shape=shape)
-        if not found.loss(sensitivity) <= target:
-            raise NoGuarantee(f"no discrete Gaussian noise reaches {target!r}: only its rho is proved")
+    def calibrated(cls, within: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> DiscreteGaussian:
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``."""
+        found = cls(sigma=gaussian_sigma(within, sensitivity), shape=shape)
+        if not found.loss(sensitivity) <= within:
+            raise NoGuarantee(f"no discrete Gaussian noise reaches {within!r}: only its rho is proved")
         return found
 
     @property

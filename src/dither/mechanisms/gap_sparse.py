@@ -104,7 +104,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         threshold: int,
         sensitivity: Number,
@@ -112,10 +112,10 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
         one_way: bool = False,
         adaptive: bool = True,
     ) -> GapSparse:
-        """Return the split of ``target`` of above-threshold; the margin is two standard deviations of the wide noise.
+        """Return the split of ``within`` of above-threshold; the margin is two standard deviations of the wide noise.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             threshold: the public threshold.
             sensitivity: how far a value moves per unit of data.
             positives: how many answers near the threshold are paid for.
@@ -124,7 +124,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
 
         """
         plain = AboveThreshold.calibrated(
-            target, threshold=threshold, sensitivity=sensitivity, positives=positives, one_way=one_way
+            within, threshold=threshold, sensitivity=sensitivity, positives=positives, one_way=one_way
         )
         # Two standard deviations of scale 2 b: 2 * sqrt(2) * 2 b, and 17 / 3 is 4 sqrt(2) to three digits.
         margin = min(math.ceil(plain.query_scale * Fraction(17, 3)), 2**60) if adaptive else None

@@ -65,18 +65,18 @@ class Gaussian(Additive):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
+        cls, within: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
     ) -> Gaussian:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``.
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``.
 
         >>> from dither.privacy import ApproxDP
         >>> print(float(Gaussian.calibrated(ApproxDP(1, "1e-5"), sensitivity=1).sigma))
         3.7306...
         """
-        if isinstance(target, ApproxDP) and target.delta and not states_rho(target):
-            sigma = analytic_sigma(target.epsilon, target.delta, sensitivity=sensitivity)
+        if isinstance(within, ApproxDP) and within.delta and not states_rho(within):
+            sigma = analytic_sigma(within.epsilon, within.delta, sensitivity=sensitivity)
         else:
-            sigma = gaussian_sigma(target, sensitivity)
+            sigma = gaussian_sigma(within, sensitivity)
         return cls(sigma=sigma, grid=grid, shape=shape)
 
     @property

@@ -25,7 +25,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.noise import Noise
 from dither.privacy import Loss, Metric, PureDP, calibrate
-from dither.privacy.calibration import check_target
+from dither.privacy.calibration import check_loss
 
 
 def _examples() -> Iterator[Example]:
@@ -105,18 +105,18 @@ class GeneralisedExponential(Primitive[Any, Any]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivities: Sequence[Number], failure: Number = "1/20", steps: int = 2**20
+        cls, within: Loss, *, sensitivities: Sequence[Number], failure: Number = "1/20", steps: int = 2**20
     ) -> GeneralisedExponential:
-        """Return the sharpest choice whose loss at distance 1 is within ``target``.
+        """Return the sharpest choice whose loss at distance 1 is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             sensitivities: how far each score moves per unit of data.
             failure: the penalty is the one that makes the gap least at this probability of failing.
             steps: how many steps of the normalised score there are to one.
 
         """
-        check_target(target)
+        check_loss(within)
         missed = probability("failure", failure, open_below=True)
 
         def build(scale: Fraction) -> GeneralisedExponential:
@@ -125,12 +125,12 @@ class GeneralisedExponential(Primitive[Any, Any]):
             penalty = scale * Fraction(math.ceil(reach * 10**6), 10**6)
             return cls(sensitivities=plain.sensitivities, scale=scale, penalty=penalty, steps=steps)
 
-        if target.pure:
-            sharpest = build(2 / target.pure)
-            if sharpest.loss(1) <= target:
+        if within.pure:
+            sharpest = build(2 / within.pure)
+            if sharpest.loss(1) <= within:
                 return sharpest
         # The rho decides.
-        return calibrate(build, target, d_in=1)
+        return calibrate(build, within, d_in=1)
 
     @property
     def distance(self) -> Metric:

@@ -53,9 +53,9 @@ class Geometric(Additive):
     scale: DiscreteScale = DiscreteScale()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> Geometric:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), shape=shape)
+    def calibrated(cls, within: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> Geometric:
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``."""
+        return cls(scale=laplace_scale(within, sensitivity), shape=shape)
 
     @property
     def distance(self) -> Metric:

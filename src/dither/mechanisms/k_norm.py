@@ -182,10 +182,10 @@ class KNorm(Primitive[Any, NDArray[Any]]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, vertices: PublicArray, sensitivity: Number, grid: Number | None = None
+        cls, within: Loss, *, vertices: PublicArray, sensitivity: Number, grid: Number | None = None
     ) -> KNorm:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` times K is within ``target``."""
-        return cls(vertices=vertices, scale=laplace_scale(target, sensitivity), grid=grid)
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` times K is within ``within``."""
+        return cls(vertices=vertices, scale=laplace_scale(within, sensitivity), grid=grid)
 
     @property
     def distance(self) -> Metric:

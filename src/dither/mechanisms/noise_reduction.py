@@ -73,9 +73,9 @@ class NoiseReduction(InteractivePrimitive[int, int]):
     scales: FallingScales = FallingScales(most=_MOST_LEVELS)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, levels: int, factor: Number = 2) -> NoiseReduction:
-        """Return ``levels`` answers, each with a ``factor``-th of the noise before, all together within ``target``."""
-        ratio, finest = positive("factor", factor), laplace_scale(target, sensitivity)
+    def calibrated(cls, within: Loss, *, sensitivity: Number, levels: int, factor: Number = 2) -> NoiseReduction:
+        """Return ``levels`` answers, each with a ``factor``-th of the noise before, all together within ``within``."""
+        ratio, finest = positive("factor", factor), laplace_scale(within, sensitivity)
         if not ratio > 1:
             raise InvalidParameter("factor", factor, "a number above 1")
         powers = range(whole("levels", levels, least=1, most=_MOST_LEVELS))

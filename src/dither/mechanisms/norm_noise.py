@@ -25,10 +25,10 @@ class NormNoise(Additive):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
+        cls, within: Loss, *, sensitivity: Number, grid: Number | None = None, shape: tuple[int, ...] = ()
     ) -> Self:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), grid=grid, shape=shape)
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``."""
+        return cls(scale=laplace_scale(within, sensitivity), grid=grid, shape=shape)
 
     @property
     def width(self) -> Fraction:

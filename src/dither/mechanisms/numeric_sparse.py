@@ -83,7 +83,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         threshold: int,
         sensitivity: Number,
@@ -91,8 +91,8 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
         one_way: bool = False,
         value_share: Number = "1/2",
     ) -> NumericSparse:
-        """Return the mechanism that spends ``value_share`` of ``target`` on the values and the rest on comparisons."""
-        distance, epsilon = positive("sensitivity", sensitivity), 1 / laplace_scale(target, 1)
+        """Return the mechanism that spends ``value_share`` of ``within`` on the values and the rest on comparisons."""
+        distance, epsilon = positive("sensitivity", sensitivity), 1 / laplace_scale(within, 1)
         share = probability("value_share", value_share, open_below=True)
         comparison = AboveThreshold.calibrated(
             PureDP(epsilon * (1 - share)),

@@ -127,10 +127,10 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, steps: int, every: int, announced: int = 0
+        cls, within: Loss, *, sensitivity: Number, steps: int, every: int, announced: int = 0
     ) -> PanPrivateCounter:
-        """Return the counter with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        return cls(scale=laplace_scale(target, sensitivity), steps=steps, every=every, announced=announced)
+        """Return the counter with the least noise whose loss at ``sensitivity`` is within ``within``."""
+        return cls(scale=laplace_scale(within, sensitivity), steps=steps, every=every, announced=announced)
 
     @property
     def distance(self) -> Metric:

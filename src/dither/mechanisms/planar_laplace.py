@@ -66,9 +66,9 @@ class PlanarLaplace(Primitive[Any, NDArray[Any]]):
     grid: Grid = Grid("scale")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, radius: Number, grid: Number | None = None) -> PlanarLaplace:
-        """Return the mechanism with the least noise whose loss for places ``radius`` apart is within ``target``."""
-        return cls(scale=laplace_scale(target, radius), grid=grid)
+    def calibrated(cls, within: Loss, *, radius: Number, grid: Number | None = None) -> PlanarLaplace:
+        """Return the mechanism with the least noise whose loss for places ``radius`` apart is within ``within``."""
+        return cls(scale=laplace_scale(within, radius), grid=grid)
 
     @property
     def distance(self) -> Unit:

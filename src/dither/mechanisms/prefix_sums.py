@@ -28,7 +28,7 @@ from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray
-from dither.privacy import EVENT, L1, Loss, Metric, Parallel, Plan, Sequence, Unit, Use
+from dither.privacy import EVENT, L1, InOrder, Loss, Metric, Parallel, Plan, Unit, Use
 
 _MOST_STEPS = 2**24
 # Widens bounds by far more than the error of the float functions that compute them.
@@ -115,17 +115,17 @@ class PrefixSums(_Tree, Composed[Any, Any]):
     consistent: Flag = Flag(False)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, steps: int, sensitivity: Number, **parameters: Any) -> Self:
-        """Return the tree with the least noise whose loss at ``sensitivity`` is within ``target``.
+    def calibrated(cls, within: Loss, *, steps: int, sensitivity: Number, **parameters: Any) -> Self:
+        """Return the tree with the least noise whose loss at ``sensitivity`` is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             steps: how many integers there are.
             sensitivity: how far the vector moves in L1 per unit of data.
             parameters: the other fields: ``base``, ``consistent``.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         draft = cls(steps=steps, node=purse.noise(), **parameters)
         return replace(draft, node=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
 
@@ -264,7 +264,7 @@ class PrefixCounter(_Tree, Interactive[None, "RunningSum"]):
     def plan(self) -> Plan:
         """On each level the nodes are disjoint: blocks of them, and nodes within a block."""
         use = Use(self.node, self.largest)
-        return Sequence(tuple(Parallel(Parallel(use, width, 1), blocks, 1) for blocks, width in self.shares()))
+        return InOrder(tuple(Parallel(Parallel(use, width, 1), blocks, 1) for blocks, width in self.shares()))
 
     def error(self, confidence: Number) -> Bound:
         """Return how far any answer is off."""

@@ -133,9 +133,9 @@ class ProposeTestRelease(Primitive[Any, Any]):
     value_scale: DiscreteScale = DiscreteScale()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, bound: int, test_share: Number = "1/2") -> ProposeTestRelease:
-        """Return the mechanism whose loss for one unit is within ``target``, ``test_share`` of it for the test."""
-        share, wanted = probability("test_share", test_share, open_below=True), plain_approx(target)
+    def calibrated(cls, within: Loss, *, bound: int, test_share: Number = "1/2") -> ProposeTestRelease:
+        """Return the mechanism whose loss for one unit is within ``within``, ``test_share`` of it for the test."""
+        share, wanted = probability("test_share", test_share, open_below=True), plain_approx(within)
         scale = 1 / (share * wanted.epsilon)
         return cls(
             bound=bound,

@@ -19,7 +19,7 @@ from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import L1, L2, ZCDP, ApproxDP, GaussianDP, Loss, Metric, PureDP
-from dither.privacy.calibration import check_target, laplace_scale
+from dither.privacy.calibration import check_loss, laplace_scale
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.losses import states_rho
 from dither.privacy.plans import Part
@@ -104,7 +104,7 @@ class Purse:
         (PureDP('1'), True)
 
         """
-        check_target(loss)
+        check_loss(loss)
         if isinstance(loss, PureDP) or (isinstance(loss, ApproxDP) and (not loss.delta or states_rho(loss))):
             found = cls(1 / laplace_scale(loss, 1), is_pure=True)
         elif isinstance(loss, ApproxDP):
@@ -135,7 +135,7 @@ class Purse:
         True
 
         """
-        check_target(loss)
+        check_loss(loss)
         found = cls(1 / laplace_scale(loss, 1), is_pure=True)
         if not found.loss <= loss:
             raise NoGuarantee(f"nothing in epsilon alone is within {loss!r}: state it as ZCDP or PureDP")

@@ -56,10 +56,10 @@ class RandomisedResponse(Primitive[Any, int]):
     categories: Whole = Whole(2, least=2, most=2**31)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, categories: int = 2) -> RandomisedResponse:
-        """Return the report that is true most often with a loss within ``target``."""
+    def calibrated(cls, within: Loss, *, categories: int = 2) -> RandomisedResponse:
+        """Return the report that is true most often with a loss within ``within``."""
         # Its loss in epsilon is that of Laplace noise of scale 1 / epsilon.
-        return cls(epsilon=1 / laplace_scale(target, 1), categories=categories)
+        return cls(epsilon=1 / laplace_scale(within, 1), categories=categories)
 
     @property
     def distance(self) -> Metric:

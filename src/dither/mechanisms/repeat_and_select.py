@@ -25,7 +25,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import Category
 from dither.noise import Noise
-from dither.privacy import DIFFERENT, Best, Distance, Loss, Metric, Plan, PureDP, Repeats, Sequence, Unit, Use, Within
+from dither.privacy import DIFFERENT, Best, Distance, InOrder, Loss, Metric, Plan, PureDP, Repeats, Unit, Use, Within
 
 AnyMechanism = Mechanism[Any, Any]
 
@@ -123,7 +123,7 @@ class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
         dearest = PureDP(max(candidate.loss(1).pure or Fraction(0) for candidate in self.candidates))
         kinds = tuple(dict.fromkeys(type(candidate) for candidate in self.candidates))
         unit = self.distance if isinstance(self.distance, Unit) else None
-        return Sequence.of(Use(self.lottery), Within(dearest, kinds, unit))
+        return InOrder.of(Use(self.lottery), Within(dearest, kinds, unit))
 
     def release(self, data: Any, run: Runner) -> tuple[Any, tuple[int, Any]]:
         """Return the score, and the number of the candidate with its result."""

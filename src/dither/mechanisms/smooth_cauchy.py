@@ -70,17 +70,17 @@ class SmoothCauchy(SmoothNoise):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, least: Number, power: int = 4, dimension: int = 1, grid: Number | None = None
+        cls, within: Loss, *, least: Number, power: int = 4, dimension: int = 1, grid: Number | None = None
     ) -> SmoothCauchy:
-        """Return the mechanism that spends half of ``target`` on the value and half on the bound.
+        """Return the mechanism that spends half of ``within`` on the value and half on the bound.
 
         Its ``smoothness`` is what the bounds must be computed with.
         """
-        degree, epsilon = whole("power", power, least=2, most=LARGEST_POWER), 1 / laplace_scale(target, 1)
+        degree, epsilon = whole("power", power, least=2, most=LARGEST_POWER), 1 / laplace_scale(within, 1)
         size = whole("dimension", dimension, least=1)
         smoothness = min(epsilon / (2 * size * (degree - 1)) - ROUNDING, Fraction(1))
         if smoothness <= 0:
-            raise NoGuarantee(f"no smoothness reaches {target} with power {power}")
+            raise NoGuarantee(f"no smoothness reaches {within} with power {power}")
         scale = round_up(2 * steepness(degree) / epsilon, bits=64)
         return cls(least=least, smoothness=smoothness, scale=scale, grid=grid, power=power, dimension=size)
 

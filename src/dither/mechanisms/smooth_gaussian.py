@@ -61,10 +61,10 @@ class SmoothGaussian(LightTailed):
     norm: ClassVar[Metric] = L2
 
     @classmethod
-    def _scale_for(cls, target: ApproxDP, dimension: int) -> Fraction:
-        edge = _edge(target.delta, dimension)
+    def _scale_for(cls, within: ApproxDP, dimension: int) -> Fraction:
+        edge = _edge(within.delta, dimension)
         # The t with w t + t^2 / 2 = epsilon / 2 is sqrt(w^2 + epsilon) - w.
-        return (sqrt_up(edge * edge + target.epsilon) + edge) / target.epsilon
+        return (sqrt_up(edge * edge + within.epsilon) + edge) / within.epsilon
 
     def _chain_loss(self, length: int) -> Loss:
         edge, moved = _edge(self.delta, self.dimension), self._shift(length)

@@ -61,8 +61,8 @@ class SmoothLaplace(LightTailed):
     version: ClassVar[int] = 1
 
     @classmethod
-    def _scale_for(cls, target: ApproxDP, dimension: int) -> Fraction:
-        return 2 / target.epsilon
+    def _scale_for(cls, within: ApproxDP, dimension: int) -> Fraction:
+        return 2 / within.epsilon
 
     def _chain_loss(self, length: int) -> Loss:
         drift, size = self._drift(length), self.dimension

@@ -212,21 +212,21 @@ class LightTailed(SmoothNoise):
             raise InvalidParameter("delta", str(self.delta), "a number in (0, 1)")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, least: Number, dimension: int = 1, grid: Number | None = None) -> Self:
+    def calibrated(cls, within: Loss, *, least: Number, dimension: int = 1, grid: Number | None = None) -> Self:
         """Return the mechanism that spends half of epsilon on the value and the rest on the bound.
 
         Its ``smoothness`` is what the bounds must be computed with.
         """
-        if not (isinstance(target, ApproxDP) and target.epsilon > 0 and target.delta > 0):
-            raise NoGuarantee(f"no {cls.name} noise reaches {target}: it needs an epsilon and a delta")
+        if not (isinstance(within, ApproxDP) and within.epsilon > 0 and within.delta > 0):
+            raise NoGuarantee(f"no {cls.name} noise reaches {within}: it needs an epsilon and a delta")
         size = whole("dimension", dimension, least=1, most=_MOST_DIMENSIONS)
-        common: dict[str, Any] = {"delta": target.delta, "least": least, "dimension": size, "grid": grid}
-        scale = round_up(cls._scale_for(target, size), bits=64)
-        return smoothest(lambda smoothness: cls(smoothness=smoothness, scale=scale, **common), target)
+        common: dict[str, Any] = {"delta": within.delta, "least": least, "dimension": size, "grid": grid}
+        scale = round_up(cls._scale_for(within, size), bits=64)
+        return smoothest(lambda smoothness: cls(smoothness=smoothness, scale=scale, **common), within)
 
     @classmethod
     @abstractmethod
-    def _scale_for(cls, target: ApproxDP, dimension: int) -> Fraction:
+    def _scale_for(cls, within: ApproxDP, dimension: int) -> Fraction:
         """Return the scale at which moving the value alone costs half of epsilon."""
 
 
@@ -250,16 +250,16 @@ class _Priced(Protocol):
 S = TypeVar("S", bound=_Priced)
 
 
-def smoothest(build: Callable[[Fraction], S], target: Loss) -> S:
-    """Return ``build(smoothness)`` with the largest smoothness found whose loss for neighbours is within ``target``."""
+def smoothest(build: Callable[[Fraction], S], within: Loss) -> S:
+    """Return ``build(smoothness)`` with the largest smoothness found whose loss for neighbours is within ``within``."""
     low, high = Fraction(0), Fraction(1)
-    if build(high).loss(1) <= target:
+    if build(high).loss(1) <= within:
         return build(high)
     for _ in range(_SEARCHES):
         middle = round_down((low + high) / 2, bits=32)
-        low, high = (middle, high) if build(middle).loss(1) <= target else (low, middle)
+        low, high = (middle, high) if build(middle).loss(1) <= within else (low, middle)
     if not low:
-        raise NoGuarantee(f"no smoothness reaches {target}")
+        raise NoGuarantee(f"no smoothness reaches {within}")
     return build(low)
 
 

@@ -186,9 +186,9 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
     value_scale: Maybe = Maybe(DiscreteScale())
 
     @classmethod
-    def calibrated(cls, target: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
-        """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
-        wanted, draft = plain_approx(target), cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
+    def calibrated(cls, within: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
+        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon for the counts."""
+        wanted, draft = plain_approx(within), cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
         scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / wanted.epsilon
 
         def built(threshold: int) -> StabilitySelection:
@@ -200,7 +200,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
         high = threshold_for(scale, wanted.delta / (2 * draft.max_keys * draft.unit.touched)) + draft.unit.touched
         while high - low > 1:
             between = (low + high) // 2
-            low, high = (low, between) if built(between).loss(1) <= target else (between, high)
+            low, high = (low, between) if built(between).loss(1) <= within else (between, high)
         return built(high)
 
     @property

@@ -78,12 +78,12 @@ class Staircase(Additive):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, width: int | None = None, shape: tuple[int, ...] = ()
+        cls, within: Loss, *, sensitivity: Number, width: int | None = None, shape: tuple[int, ...] = ()
     ) -> Staircase:
-        """Return the mechanism whose loss at ``sensitivity`` is within ``target``; by default of least expected size.
+        """Return the mechanism whose loss at ``sensitivity`` is within ``within``; by default of least expected size.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             sensitivity: how far the value moves, rounded up to a whole number.
             width: the reach of the flat centre; by default the one with the least expected absolute noise.
             shape: the shape of the value.
@@ -91,7 +91,7 @@ class Staircase(Additive):
         """
         whole_sensitivity = math.ceil(positive("sensitivity", sensitivity))
         plain = cls(epsilon=1, sensitivity=whole_sensitivity, width=1, shape=shape)
-        epsilon = 1 / laplace_scale(target, plain.stairs(whole_sensitivity))
+        epsilon = 1 / laplace_scale(within, plain.stairs(whole_sensitivity))
         chosen = best_width(epsilon, whole_sensitivity) if width is None else width
         return cls(epsilon=epsilon, sensitivity=whole_sensitivity, width=chosen, shape=shape)
 

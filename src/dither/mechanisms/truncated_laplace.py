@@ -24,7 +24,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.values import LARGEST_SUM, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, NOTHING, ApproxDP, Loss, Metric
-from dither.privacy.calibration import check_target
+from dither.privacy.calibration import check_loss
 
 # Beyond this e^x is not worth computing.
 _LARGE = 4000
@@ -67,28 +67,28 @@ class TruncatedLaplace(Additive):
     bound: Whole = Whole(least=1, most=LARGEST_SUM)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> TruncatedLaplace:
-        """Return the mechanism with scale sensitivity / epsilon and the least bound that keeps ``target``."""
-        check_target(target)
+    def calibrated(cls, within: Loss, *, sensitivity: Number, shape: tuple[int, ...] = ()) -> TruncatedLaplace:
+        """Return the mechanism with scale sensitivity / epsilon and the least bound that keeps ``within``."""
+        check_loss(within)
         distance = positive("sensitivity", sensitivity)
-        if not (isinstance(target, ApproxDP) and target.delta and target.epsilon):
-            raise NoGuarantee(f"no truncated noise reaches {target}: it needs an epsilon and a delta")
-        scale = distance / target.epsilon
+        if not (isinstance(within, ApproxDP) and within.delta and within.epsilon):
+            raise NoGuarantee(f"no truncated noise reaches {within}: it needs an epsilon and a delta")
+        scale = distance / within.epsilon
 
         def keeps(bound: int) -> bool:
-            return _delta(scale, bound, math.ceil(distance)) <= target.delta
+            return _delta(scale, bound, math.ceil(distance)) <= within.delta
 
         low, high = 0, 1
         while not keeps(high):
             low, high = high, 2 * high
             if high > LARGEST_SUM:
-                raise NoGuarantee(f"no bound up to 2^62 reaches {target}")
+                raise NoGuarantee(f"no bound up to 2^62 reaches {within}")
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if keeps(middle) else (middle, high)
         found = cls(scale=scale, bound=high, shape=shape)
-        if not found.loss(distance) <= target:
-            raise NoGuarantee(f"no truncated noise reaches {target}: its rho is stated")
+        if not found.loss(distance) <= within:
+            raise NoGuarantee(f"no truncated noise reaches {within}: its rho is stated")
         return found
 
     @property

@@ -35,13 +35,13 @@ from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, Pur
 from dither.privacy.plans import (
     Best,
     Derived,
+    InOrder,
     Parallel,
     Plan,
     Repeat,
     Repeats,
     Sampled,
     SampledExactly,
-    Sequence,
     Use,
     Within,
 )
@@ -81,7 +81,7 @@ __all__ = [
     "Repeats",
     "Sampled",
     "SampledExactly",
-    "Sequence",
+    "InOrder",
     "Unit",
     "Use",
     "Within",

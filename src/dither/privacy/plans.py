@@ -133,9 +133,9 @@ class Plan(ABC):
 
     def then(self, rest: Plan) -> Plan:
         """Return this plan followed by ``rest``."""
-        parts = [*(self.plans if isinstance(self, Sequence) else (self,))]
-        parts += rest.plans if isinstance(rest, Sequence) else (rest,)
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        parts = [*(self.plans if isinstance(self, InOrder) else (self,))]
+        parts += rest.plans if isinstance(rest, InOrder) else (rest,)
+        return parts[0] if len(parts) == 1 else InOrder(tuple(parts))
 
 
 @dataclass(frozen=True)
@@ -184,13 +184,13 @@ class Derived(Use):
 
 
 @dataclass(frozen=True)
-class Sequence(Plan):
+class InOrder(Plan):
     """All plans, one after the other, each free to depend on what the earlier ones released. Rule: losses add."""
 
     plans: tuple[Plan, ...]
 
     @classmethod
-    def of(cls, *plans: Plan) -> Sequence:
+    def of(cls, *plans: Plan) -> InOrder:
         """Return the sequence of these plans."""
         return cls(plans)
 
@@ -203,7 +203,7 @@ class Sequence(Plan):
         for position, plan in enumerate(self.plans):
             taken = plan.after(step)
             if taken is not None:
-                return Taken(taken.rest.then(Sequence(self.plans[position + 1 :])), taken.inner)
+                return Taken(taken.rest.then(InOrder(self.plans[position + 1 :])), taken.inner)
             if not plan.may_end:
                 return None
         return None
@@ -220,7 +220,7 @@ class Sequence(Plan):
 
 
 #: The plan that draws nothing more.
-DONE = Sequence(())
+DONE = InOrder(())
 
 
 @dataclass(frozen=True)
@@ -450,9 +450,9 @@ class Within(Plan):
             raise IncompatibleDistance("an adaptive plan", unit, self.unit)
 
 
-def sequence(plans: Iterable[Plan]) -> Sequence:
+def sequence(plans: Iterable[Plan]) -> InOrder:
     """Return the sequence of these plans."""
-    return Sequence(tuple(plans))
+    return InOrder(tuple(plans))
 
 
 def _amplified(inner: Loss, caught: Fraction) -> Loss:

@@ -17,7 +17,7 @@ from dither.learn.selection import errors_of as errors_module
 from dither.learn.selection.errors_of import STEPS_OF_ERROR, scores_of
 from dither.learn.sparse import FrankWolfe
 from dither.mechanisms import perform
-from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Sequence, Use
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, InOrder, Loss, PureDP, Use
 from dither.testing.replay import replay
 
 BOX: dict[str, Any] = {"lower": [-1, -1], "upper": [1, 1]}
@@ -40,7 +40,7 @@ def test_a_search_on_parts_costs_one_candidate_and_fitting_all_costs_all(target:
     candidates = walks(target, tuple(range(1, 10)))
     search = DisjointTuning.calibrated(target, candidates=candidates, classes=2)
     assert search.loss(1) <= target
-    naive = Sequence(tuple(Use(one) for one in candidates)).loss(1)
+    naive = InOrder(tuple(Use(one) for one in candidates)).loss(1)
     price, all_of_them, two_rows = (
         float(one.pure if isinstance(target, PureDP) and one.pure else one.rho)
         for one in (search.loss(1), naive, search.loss(2))
@@ -57,7 +57,7 @@ def test_repeats_cost_three_runs_or_two() -> None:
     assert PureDP("0.999") <= search.loss(1) <= PureDP(1)
     assert search.repeated.repeats.mean == pytest.approx(20)
     assert RepeatedTuning.calibrated(PureDP(1), candidates=fits, classes=2, shape=0, stop="1/9").loss(1) <= PureDP(1)
-    assert Sequence(tuple(Use(one) for one in fits)).loss(1).pure > 6
+    assert InOrder(tuple(Use(one) for one in fits)).loss(1).pure > 6
     with pytest.raises(InvalidParameter, match="pure"):
         RepeatedTuning.calibrated(ZCDP(1), candidates=fits, classes=2)
     with pytest.raises(InvalidParameter, match="pure"):

@@ -120,9 +120,9 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
             raise InvalidParameter("sizes", self.sizes, f"so small that there are at most {_MOST_CELLS} counts")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sizes: Sequence[int], classes: int, unit: Unit = ROW) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        part = _moves(len(sizes), unit).noise(Purse.within(target))
+    def calibrated(cls, within: Loss, *, sizes: Sequence[int], classes: int, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        part = _moves(len(sizes), unit).noise(Purse.within(within))
         return cls(sizes=tuple(sizes), classes=classes, part=part, unit=unit)
 
     @property

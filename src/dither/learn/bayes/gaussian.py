@@ -32,7 +32,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: What a survey takes of the budget.
@@ -145,9 +145,9 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
             raise InvalidParameter("classes", self.classes, "so few that there are at most 2^23 means")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, classes: int, unit: Unit = ROW) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, classes: int, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
@@ -164,7 +164,7 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
         second = Use(shaped(self.part, self.classes * (2 * columns + 1)), self.unit.touched * STABILITY)
-        return Sequence.of(first, second)
+        return InOrder.of(first, second)
 
     def release(self, data: Any, run: Runner) -> GaussianModel:
         """Return the classes."""

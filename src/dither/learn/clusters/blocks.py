@@ -102,7 +102,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -111,10 +111,10 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = _moves(clusters * columns).noise(Purse.within(target), touched)
+        part = _moves(clusters * columns).noise(Purse.within(within), touched)
         return cls(lower=lower, upper=upper, clusters=clusters, blocks=blocks, part=part, key=key, unit=unit)
 
     @cached_property

@@ -93,12 +93,12 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, lower: Any, upper: Any, centres: Any, rate: Number = USUAL_RATE, bags: int = 1
+        cls, within: Loss, *, lower: Any, upper: Any, centres: Any, rate: Number = USUAL_RATE, bags: int = 1
     ) -> Self:
-        """Return the step with about the least noise whose pure loss for one row is within ``target``."""
-        purse = Purse.within(target)
+        """Return the step with about the least noise whose pure loss for one row is within ``within``."""
+        purse = Purse.within(within)
         if not purse.is_pure:
-            raise InvalidParameter("target", target, "pure: a rho is not known to fall by sampling")
+            raise InvalidParameter("within", within, "pure: a rho is not known to fall by sampling")
         chance, columns = exact("rate", rate), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < chance <= 1:
             raise InvalidParameter("rate", rate, "a number in (0, 1]")

@@ -42,8 +42,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: The part of the loss that the tree takes; the rest is for the last steps.
@@ -125,7 +124,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -137,10 +136,10 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: how many centres there are.
@@ -152,7 +151,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
@@ -182,7 +181,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             Use(of_shape(part, (self.clusters, columns + 1)), step_moves(columns).stability(part, touched))
             for part in self.parts
         ]
-        return InSequence((*tree, *last))
+        return InOrder((*tree, *last))
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
         """Return the centres after the last step. Between draws everything but the points is public."""

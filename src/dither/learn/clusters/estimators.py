@@ -243,7 +243,7 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         self.covariances_ = shapes.mean(axis=1) if self.covariance_type == "spherical" else shapes
 
 
-def best_solver(target: Loss, columns: int, clusters: int) -> str:
+def best_solver(within: Loss, columns: int, clusters: int) -> str:
     """Return which solver suits a loss and the size of a task: a function of public facts alone.
 
     Where the loss is pure, a grid for up to thirty clusters in three columns, or in six up to epsilon 1/4; Lloyd's
@@ -253,7 +253,7 @@ def best_solver(target: Loss, columns: int, clusters: int) -> str:
     >>> best_solver(PureDP(1), 2, 10), best_solver(ApproxDP(1, "1e-6"), 10, 20), best_solver(PureDP(1), 30, 2)
     ('grid', 'coreset', 'lloyd')
     """
-    purse = Purse.within(target)
+    purse = Purse.within(within)
     few = _FEW_COLUMNS_OF_LITTLE if purse.amount <= _LEAST_EPSILON else _FEW_COLUMNS
     if purse.is_pure and columns <= few and clusters <= _FEW_CLUSTERS:
         return "grid"

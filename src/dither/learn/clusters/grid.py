@@ -104,7 +104,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -114,10 +114,10 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the grid with the least noise whose loss for one unit is within ``target``.
+        """Return the grid with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: how many centres there are.
@@ -128,7 +128,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
 
         """
         touched = unit.touched if isinstance(unit, Unit) else 1
-        part = Purse.within(target).noise(touched)
+        part = Purse.within(within).noise(touched)
         columns = len(np.atleast_1d(np.asarray(lower)))
         width = usual_side(columns, records, deviation(part)) if side is None else side
         return cls(lower=lower, upper=upper, clusters=clusters, side=width, part=part, key=key, unit=unit)

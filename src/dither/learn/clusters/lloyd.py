@@ -41,8 +41,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, OneCount, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: What a point adds to the count of its cluster: half the length of the longest point.
@@ -133,7 +132,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -145,10 +144,10 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: how many centres there are.
@@ -160,7 +159,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
@@ -195,7 +194,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         columns = self.frame.columns
         first = Use(shaped(self.survey, where_entries(columns)), self.unit.touched * where_stability(columns))
         each = [Use(of_shape(part, self.shape), self._stability(part)) for part in self.parts]
-        return InSequence((first, *each))
+        return InOrder((first, *each))
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
         """Return the centres after the last step. Between draws everything but the points is public."""

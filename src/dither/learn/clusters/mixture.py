@@ -36,8 +36,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 SHAPES: Final = ("full", "diag", "spherical")
@@ -117,7 +116,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -129,10 +128,10 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: how many components there are.
@@ -144,7 +143,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
             raise InvalidParameter("share", share, "a number in (0, 1)")
@@ -179,7 +178,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     def plan(self) -> Plan:
         """Return one draw for each level of the tree, and one for each step."""
         tree = [Use(part, moved) for part, moved in level_uses(self.frame.columns, self.levels, self.unit.touched)]
-        return InSequence((*tree, *(Use(of_shape(part, self._drawn), self._stability(part)) for part in self.parts)))
+        return InOrder((*tree, *(Use(of_shape(part, self._drawn), self._stability(part)) for part in self.parts)))
 
     def release(self, data: Any, run: Runner) -> MixtureModel:
         """Return the components after the last step. Between draws everything but the points is public."""

@@ -108,7 +108,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -118,8 +118,8 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the search whose loss for one unit is within ``target``."""
-        each = Purse.within(target) / (2 * Whole(least=1).convert("generations", generations) - 1)
+        """Return the search whose loss for one unit is within ``within``."""
+        each = Purse.within(within) / (2 * Whole(least=1).convert("generations", generations) - 1)
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,

@@ -136,10 +136,10 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
             )
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, clusters: int, size: int, unit: Unit = ROW) -> Self:
-        """Return the choice whose loss for one unit is within ``target``."""
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, clusters: int, size: int, unit: Unit = ROW) -> Self:
+        """Return the choice whose loss for one unit is within ``within``."""
         touched = unit.touched if isinstance(unit, Unit) else 1
-        scale = Purse.within(target).choice(WORST, one_way=touched == 1)
+        scale = Purse.within(within).choice(WORST, one_way=touched == 1)
         return cls(lower=lower, upper=upper, clusters=clusters, size=size, scale=scale, unit=unit)
 
     @cached_property

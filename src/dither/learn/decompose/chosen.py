@@ -38,7 +38,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneCount, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 
 MOST_COLUMNS: Final = 2**6
@@ -127,7 +127,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -137,8 +137,8 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner that loses ``target`` at most for one unit."""
-        purse = Purse.within(target)
+        """Return the learner that loses ``within`` at most for one unit."""
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         choices = max(1, components * rounds)
@@ -176,7 +176,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         columns = self.frame.columns
         first = Use(shaped(self.survey, where_entries(columns)), self.unit.touched * where_stability(columns))
         choices = Repeat(Use(self.choice, MOVED), self.components * self.rounds)
-        return Sequence.of(first, choices, Use(of_shape(self.part, (self.components,)), self.stability))
+        return InOrder.of(first, choices, Use(of_shape(self.part, (self.components,)), self.stability))
 
     def release(self, data: Any, run: Runner) -> MomentsModel:
         """Return the centre, the directions and the variances along them as moments."""

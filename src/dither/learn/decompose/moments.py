@@ -161,9 +161,9 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
             raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, reach: Number = USUAL_REACH, unit: Unit = ROW) -> Self:
-        """Return the release with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, reach: Number = USUAL_REACH, unit: Unit = ROW) -> Self:
+        """Return the release with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         part = _moves(columns).noise(purse, touched)

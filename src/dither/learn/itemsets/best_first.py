@@ -27,7 +27,7 @@ from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ZCDP, Plan, PureDP, Sequence, Use, Within
+from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use, Within
 
 
 def _examples() -> Iterator[Example]:
@@ -82,7 +82,7 @@ class BestFirstItemsets(ItemsetMethod):
     def plan(self) -> Plan:
         """Choose among candidates that follow from what was chosen, then count; a transaction may be in all sets."""
         choices = Within(self.purse.share(1 - self.counting).loss, (Exponential,))
-        return Sequence.of(choices, Use(self.counter, moves(self._most).stability(self.counter)))
+        return InOrder.of(choices, Use(self.counter, moves(self._most).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports; none has more than one of its parts."""

@@ -111,17 +111,17 @@ class ItemsetMethod(Composed[Any, Itemsets]):
     budget: Spending = Spending()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, items: int, chosen: int, **parameters: Any) -> Self:
-        """Return the method within ``target`` for one transaction.
+    def calibrated(cls, within: Loss, *, items: int, chosen: int, **parameters: Any) -> Self:
+        """Return the method within ``within`` for one transaction.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             items: how many items there are.
             chosen: how many sets to release.
             parameters: the other fields.
 
         """
-        return cls(items=items, chosen=chosen, budget=Purse.within(target).loss, **parameters)
+        return cls(items=items, chosen=chosen, budget=Purse.within(within).loss, **parameters)
 
     @property
     def distance(self) -> Unit:

@@ -31,7 +31,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ZCDP, ApproxDP, Loss, Plan, PureDP, Sequence, Use, Within
+from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Plan, PureDP, Use, Within
 from dither.privacy.losses import states_rho
 
 _FINDING: Final = Fraction(1, 2)
@@ -75,22 +75,22 @@ class PrivateTree(ItemsetMethod):
         self.universe.check()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, items: int, chosen: int, **parameters: Any) -> Self:
-        """Return the method within ``target`` for one transaction.
+    def calibrated(cls, within: Loss, *, items: int, chosen: int, **parameters: Any) -> Self:
+        """Return the method within ``within`` for one transaction.
 
         The sparse vector is pure: of an (epsilon, delta) target it takes the epsilon, which goes farther than the rho
         that both would allow.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             items: how many items there are.
             chosen: how many sets to release.
             parameters: the other fields.
 
         """
-        if parameters.get("threshold") is not None and isinstance(target, ApproxDP) and not states_rho(target):
-            target = PureDP(target.epsilon)
-        return super().calibrated(target, items=items, chosen=chosen, **parameters)
+        if parameters.get("threshold") is not None and isinstance(within, ApproxDP) and not states_rho(within):
+            within = PureDP(within.epsilon)
+        return super().calibrated(within, items=items, chosen=chosen, **parameters)
 
     @cached_property
     def universe(self) -> Universe:
@@ -116,7 +116,7 @@ class PrivateTree(ItemsetMethod):
     def plan(self) -> Plan:
         """Find, then count; how many counts there are follows from what was found."""
         rest = self.purse.share(1 - _FINDING).loss
-        return Sequence.of(Use(self.finder), Within(rest, (Geometric, DiscreteGaussian)))
+        return InOrder.of(Use(self.finder), Within(rest, (Geometric, DiscreteGaussian)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the found sets, by their noisy supports."""

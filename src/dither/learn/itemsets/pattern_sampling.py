@@ -19,7 +19,7 @@ from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
-from dither.privacy import ZCDP, Plan, PureDP, Sequence, Use
+from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use
 
 #: Sets that are listed, and of which each has a weight.
 MOST_PATTERNS: Final = 2**20
@@ -78,7 +78,7 @@ class PatternSampling(ItemsetMethod):
 
     def plan(self) -> Plan:
         """Choose, then count; a transaction may be in all chosen sets."""
-        return Sequence.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
+        return InOrder.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports."""

@@ -22,7 +22,7 @@ from dither.mechanisms.floored_choice import FlooredTopK
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ZCDP, Plan, PureDP, Sequence, Use
+from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use
 
 
 def _examples() -> Iterator[Example]:
@@ -80,7 +80,7 @@ class TruncatedFrequency(ItemsetMethod):
 
     def plan(self) -> Plan:
         """Choose, then count; a transaction may be in all chosen sets."""
-        return Sequence.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
+        return InOrder.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
         """Return the chosen sets, by their noisy supports."""

@@ -40,7 +40,7 @@ _WITH_STEPS: Final = ("gradient", "newton", "minibatch")
 _WITH_PENALTY: Final = ("output", "objective")
 
 
-def chosen(solver: str, target: Loss, classes: int, columns: int = 1, loss_name: str = "logistic") -> str:
+def chosen(solver: str, within: Loss, classes: int, columns: int = 1, loss_name: str = "logistic") -> str:
     """Return the name of the solver that is used.
 
     Gradient descent wherever noise may be Gaussian, because many draws then cost little more than one. Where the loss
@@ -49,7 +49,7 @@ def chosen(solver: str, target: Loss, classes: int, columns: int = 1, loss_name:
     """
     if solver != AUTO:
         return solver
-    if not Purse.within(target).is_pure:
+    if not Purse.within(within).is_pure:
         return "gradient"
     if classes == 2 and columns < MOST_WEIGHTS:
         return "objective"
@@ -59,7 +59,7 @@ def chosen(solver: str, target: Loss, classes: int, columns: int = 1, loss_name:
 
 
 def classifier(
-    target: Loss,
+    within: Loss,
     *,
     solver: str,
     lower: Any,
@@ -73,7 +73,7 @@ def classifier(
     """Return the learner of a classifier that a solver stands for, refusing options that are another's."""
     known = SOLVERS if loss_name == "logistic" else HINGE_SOLVERS
     _check(solver, known)
-    used = chosen(solver, target, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
+    used = chosen(solver, within, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
     if steps is not None and used not in _WITH_STEPS:
         raise InvalidParameter("steps", steps, f"left out: solver {used!r} takes no steps")
     if penalty is not None and used not in _WITH_PENALTY:
@@ -82,25 +82,25 @@ def classifier(
     if used == "grid":
         if classes != 2:
             raise InvalidParameter("solver", solver, "another one: a grid of parameters is for two classes")
-        return ParameterGrid.calibrated(target, objective=loss_name, **box)
+        return ParameterGrid.calibrated(within, objective=loss_name, **box)
     public = box | {"classes": classes}
     if used == "objective":
-        return ObjectivePerturbation.calibrated(target, loss_name=loss_name, penalty=penalty, **public)
+        return ObjectivePerturbation.calibrated(within, loss_name=loss_name, penalty=penalty, **public)
     if used == "minibatch":
-        return MinibatchDescent.calibrated(target, loss_name=loss_name, steps=steps, **public)
+        return MinibatchDescent.calibrated(within, loss_name=loss_name, steps=steps, **public)
     if used == "gradient":
-        return GradientDescent.calibrated(target, loss_name=loss_name, steps=steps, **public)
+        return GradientDescent.calibrated(within, loss_name=loss_name, steps=steps, **public)
     if used == "newton":
-        return NewtonDescent.calibrated(target, steps=steps, **public)
+        return NewtonDescent.calibrated(within, steps=steps, **public)
     if used == "output":
-        return OutputPerturbation.calibrated(target, penalty=penalty, **public)
+        return OutputPerturbation.calibrated(within, penalty=penalty, **public)
     if used == "functional":
-        return FunctionalMechanism.calibrated(target, objective="logistic", **public)
-    return MomentClassifier.calibrated(target, **public)
+        return FunctionalMechanism.calibrated(within, objective="logistic", **public)
+    return MomentClassifier.calibrated(within, **public)
 
 
 def regression(
-    target: Loss,
+    within: Loss,
     *,
     solver: str,
     lower: Any,
@@ -121,10 +121,10 @@ def regression(
         "unit": unit,
     }
     if solver == "functional":
-        return FunctionalMechanism.calibrated(target, objective="squared", **public)
+        return FunctionalMechanism.calibrated(within, objective="squared", **public)
     if solver == "grid":
-        return ParameterGrid.calibrated(target, objective="squared", **public)
-    return MomentRegression.calibrated(target, **public)
+        return ParameterGrid.calibrated(within, objective="squared", **public)
+    return MomentRegression.calibrated(within, **public)
 
 
 def _check(solver: str, known: tuple[str, ...]) -> None:

@@ -95,7 +95,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -104,13 +104,13 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         steps: int | None = None,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Gradient descent, or objective perturbation where that is better: two classes, a pure epsilon, and no steps
         asked for.
 
         Args:
-            target: what may be lost.
+            within: what may be lost.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: how many classes there are.
@@ -123,7 +123,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         usual = min(columns, math.ceil(2 * math.sqrt(columns)))
         count = usual if dimensions is None else whole("dimensions", dimensions, least=1, most=columns)
         learner = usual_learner(
-            target,
+            within,
             reach=np.full(count, REACH),
             classes=classes,
             loss_name="logistic",

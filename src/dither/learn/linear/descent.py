@@ -34,7 +34,7 @@ from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: Records farther from the centre than this share of the spread are shortened.
@@ -109,7 +109,7 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -119,8 +119,8 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
         share: Number = SURVEY_SHARE,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         count = (USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS) if steps is None else steps
         first, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < first < 1:
@@ -147,7 +147,7 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
         each = Use(shaped(self.step, self.scores * (columns + 1)), self.stability)
-        return Sequence.of(first, Repeat(each, self.steps))
+        return InOrder.of(first, Repeat(each, self.steps))
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the average of the later half of the weights."""

@@ -38,7 +38,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import CountNoise, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 OBJECTIVES: Final = ("logistic", "squared")
@@ -122,7 +122,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -133,11 +133,11 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         penalty: Number = 0,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         The draw is discrete Laplace whatever the target; a rho buys the pure epsilon that it covers.
         """
-        purse, columns = Purse.pure_within(target), len(np.atleast_1d(np.asarray(lower)))
+        purse, columns = Purse.pure_within(within), len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         moved = touched * _moved(columns, classes if objective == "logistic" else 2, objective)
         return cls(
@@ -178,7 +178,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         """Return one survey and one draw of coefficients."""
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
-        return Sequence.of(first, Use(of_shape(self.part, (self.entries,)), self.stability))
+        return InOrder.of(first, Use(of_shape(self.part, (self.entries,)), self.stability))
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the minimiser of the noisy objective."""

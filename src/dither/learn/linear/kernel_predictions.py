@@ -132,7 +132,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -143,10 +143,10 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         penalty: Number | None = None,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the mechanism with the least noise whose loss for one unit is within ``target``.
+        """Return the mechanism with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: what may be lost.
+            within: what may be lost.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: how many classes there are.
@@ -157,7 +157,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             unit: ROW or ROW_REPLACED.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         low, high = BoundField().convert("lower", lower), BoundField().convert("upper", upper)
         frequencies, offsets = public_features(low.values.size, features, gamma)
         given, touched = PointField().convert("points", points), unit.touched if isinstance(unit, Unit) else 1

@@ -56,14 +56,14 @@ class LearnerField(Of[LinearLearner]):
 
 
 def usual_learner(
-    target: Loss, *, reach: Floats, classes: int, loss_name: str, steps: int | None, unit: Unit
+    within: Loss, *, reach: Floats, classes: int, loss_name: str, steps: int | None, unit: Unit
 ) -> LinearLearner:
     """Return the learner that suits the loss, for columns between -reach and reach.
 
     Steps, and more than two classes, ask for gradient descent.
     """
     found: Any = classifier(
-        target,
+        within,
         solver="auto" if steps is None and classes == 2 else "gradient",
         lower=-reach,
         upper=reach,
@@ -184,7 +184,7 @@ class KernelMachine(Composed[Any, KernelModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -195,13 +195,13 @@ class KernelMachine(Composed[Any, KernelModel]):
         steps: int | None = None,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the machine with the least noise whose loss for one unit is within ``target``.
+        """Return the machine with the least noise whose loss for one unit is within ``within``.
 
         Gradient descent on the features, or objective perturbation where that is better: two classes and a pure
         epsilon, and no steps asked for.
 
         Args:
-            target: what may be lost.
+            within: what may be lost.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: how many classes there are.
@@ -212,11 +212,11 @@ class KernelMachine(Composed[Any, KernelModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        usual = USUAL_PURE_FEATURES if Purse.within(target).is_pure else USUAL_FEATURES
+        usual = USUAL_PURE_FEATURES if Purse.within(within).is_pure else USUAL_FEATURES
         columns, count = len(np.atleast_1d(np.asarray(lower))), usual if features is None else features
         frequencies, offsets = public_features(columns, count, gamma)
         learner = usual_learner(
-            target,
+            within,
             reach=np.ones(len(frequencies.values)),
             classes=classes,
             loss_name=loss_name,

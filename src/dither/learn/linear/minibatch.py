@@ -34,8 +34,8 @@ from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, PureDP, Repeat, Sampled, Sequence, Unit, Use
-from dither.privacy.calibration import check_target
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, InOrder, Loss, Plan, PureDP, Repeat, Sampled, Unit, Use
+from dither.privacy.calibration import check_loss
 from dither.privacy.conversions import zcdp_rho
 from dither.privacy.fields import RowUnit
 from dither.privacy.losses import states_rho
@@ -124,7 +124,7 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -134,14 +134,14 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
         rate: Number = USUAL_RATE,
         unit: Unit = ROW,
     ) -> Self:
-        """Return a learner of little noise whose loss for one unit is within ``target``, an epsilon or one at a delta.
+        """Return a learner of little noise whose loss for one unit is within ``within``, an epsilon or one at a delta.
 
         The noise is the least there is up to a third of a percent. A rho is refused: samples do not lessen it.
         """
-        check_target(target)
-        delta = target.delta
-        if not isinstance(target, PureDP | ApproxDP) or states_rho(target):
-            raise InvalidParameter("target", target, "an epsilon, alone or at a delta: samples do not lessen a rho")
+        check_loss(within)
+        delta = within.delta
+        if not isinstance(within, PureDP | ApproxDP) or states_rho(within):
+            raise InvalidParameter("within", within, "an epsilon, alone or at a delta: samples do not lessen a rho")
         count = (USUAL_STEPS if delta else USUAL_PURE_STEPS) if steps is None else steps
         chance, touched = positive("rate", rate, at_most=1), unit.touched if isinstance(unit, Unit) else 1
         columns = len(np.atleast_1d(np.asarray(lower)))
@@ -149,10 +149,10 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
         survey: Gaussian | GammaNorm
         step: Gaussian | GammaNorm
         if delta:
-            wide = _multiples(target.epsilon, delta, chance, max(count, 1), unit)
+            wide = _multiples(within.epsilon, delta, chance, max(count, 1), unit)
             survey, step = (Gaussian(sigma=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
         else:
-            wide = _pure_multiples(target.epsilon, chance, max(count, 1))
+            wide = _pure_multiples(within.epsilon, chance, max(count, 1))
             survey, step = (GammaNorm(scale=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
         return cls(
             lower=lower,
@@ -181,7 +181,7 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
         each = Sampled(Use(shaped(self.step, self.scores * (columns + 1)), self.stability), self.rate)
-        draws = Sequence.of(first, Repeat(each, self.steps))
+        draws = InOrder.of(first, Repeat(each, self.steps))
         return Accounted(draws, self.unit, self.delta) if self._is_accounted else draws
 
     def release(self, data: Any, run: Runner) -> LinearModel:
@@ -217,7 +217,7 @@ def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, u
 
     def excess(times: Fraction) -> float:
         rounds = Repeat(Sampled(Use(Gaussian(sigma=times)), rate), steps)
-        lost = cast(ApproxDP, Accounted(Sequence.of(first, rounds), unit, delta).loss(1))
+        lost = cast(ApproxDP, Accounted(InOrder.of(first, rounds), unit, delta).loss(1))
         return math.log(float(lost.epsilon / epsilon)) if lost.epsilon else -math.inf
 
     # Without samples this much noise would do, and samples tell less.

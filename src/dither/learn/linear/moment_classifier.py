@@ -94,9 +94,9 @@ class MomentClassifier(DeclaredBounds, Composed[Any, LinearModel]):
             raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, classes: int, unit: Unit = ROW) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        survey, part = moment_noise(target, len(np.atleast_1d(np.asarray(lower))), unit)
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, classes: int, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        survey, part = moment_noise(within, len(np.atleast_1d(np.asarray(lower))), unit)
         return cls(lower=lower, upper=upper, classes=classes, survey=survey, part=part, unit=unit)
 
     def plan(self) -> Plan:

@@ -34,7 +34,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: How often products count in a draw, and those of different columns: by a little less than the root of 2 more often.
@@ -171,7 +171,7 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -180,8 +180,8 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
         penalty: Number = 0,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        survey, part = moment_noise(target, len(np.atleast_1d(np.asarray(lower))), unit)
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        survey, part = moment_noise(within, len(np.atleast_1d(np.asarray(lower))), unit)
         return cls(
             lower=lower,
             upper=upper,
@@ -218,9 +218,9 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
         return seen.model(self.box, weights, offset=middle, scale=float(self.target_box.scale[0]))
 
 
-def moment_noise(target: Loss, columns: int, unit: Unit) -> tuple[VectorNoise, VectorNoise]:
-    """Return the noise of a survey and of moments that together cost ``target``."""
-    purse = Purse.within(target)
+def moment_noise(within: Loss, columns: int, unit: Unit) -> tuple[VectorNoise, VectorNoise]:
+    """Return the noise of a survey and of moments that together cost ``within``."""
+    purse = Purse.within(within)
     touched = unit.touched if isinstance(unit, Unit) else 1
     survey = purse.share(SURVEY_SHARE).vector_noise(touched * survey_stability(columns))
     return survey, purse.share(1 - SURVEY_SHARE).vector_noise(touched * STABILITY)
@@ -229,4 +229,4 @@ def moment_noise(target: Loss, columns: int, unit: Unit) -> tuple[VectorNoise, V
 def moment_plan(survey: VectorNoise, part: VectorNoise, columns: int, targets: int, unit: Unit) -> Plan:
     """Return the plan of one survey and one draw of moments."""
     first = Use(shaped(survey, survey_entries(columns)), unit.touched * survey_stability(columns))
-    return Sequence.of(first, Use(shaped(part, moment_entries(columns, targets)), unit.touched * STABILITY))
+    return InOrder.of(first, Use(shaped(part, moment_entries(columns, targets)), unit.touched * STABILITY))

@@ -34,7 +34,7 @@ from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 
 #: Records farther from the centre than this share of the spread are shortened.
@@ -123,7 +123,7 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -133,10 +133,10 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         share: Number = CURVATURE_SHARE,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            target: what may be lost.
+            within: what may be lost.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: how many classes there are.
@@ -146,7 +146,7 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
             unit: ROW or ROW_REPLACED.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         count = (USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS) if steps is None else steps
         portion, columns = exact("share", share), len(np.atleast_1d(np.asarray(lower)))
         if not 0 < portion < 1:
@@ -171,8 +171,8 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         first = Use(shaped(self.survey, survey_entries(columns)), touched * survey_stability(columns))
         matrix = Use(shaped(self.curvature, (columns + 1) * (columns + 2) // 2), touched * BEND * LENGTH**2)
         each = Use(shaped(self.step, self.scores * (columns + 1)), touched * LENGTH * PULL)
-        led = Repeat(Sequence.of(matrix, each), self.curvatures)
-        return Sequence.of(first, led, Repeat(each, self.steps - self.curvatures))
+        led = Repeat(InOrder.of(matrix, each), self.curvatures)
+        return InOrder.of(first, led, Repeat(each, self.steps - self.curvatures))
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the average of the later half of the weights."""

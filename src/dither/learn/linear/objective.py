@@ -44,7 +44,7 @@ from dither.mechanisms.gaussian import Gaussian
 from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, ApproxDP, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 from dither.privacy.losses import states_rho
 
@@ -133,7 +133,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -142,7 +142,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         penalty: Number | None = None,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Without a penalty, that is taken whose pull at a weight of 12 is about as long as the linear term, or 1 if that
         is more. A penalty at which the bend of the minimum would lose more than half of epsilon is raised until it
@@ -153,10 +153,10 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
             raise InvalidParameter("lower", lower, f"bounds of 1 to {MOST_WEIGHTS - 1} columns")
         touched = unit.touched if isinstance(unit, Unit) else 1
         scores = 1 if whole("classes", classes, least=2, most=_MOST_CLASSES) == 2 else classes
-        if isinstance(target, ApproxDP) and target.epsilon and target.delta and not states_rho(target):
-            epsilon, outside = target.epsilon, target.delta if target.epsilon <= _LARGE else Fraction(0)
+        if isinstance(within, ApproxDP) and within.epsilon and within.delta and not states_rho(within):
+            epsilon, outside = within.epsilon, within.delta if within.epsilon <= _LARGE else Fraction(0)
         else:
-            epsilon, outside = Purse.pure_within(target).amount, Fraction(0)
+            epsilon, outside = Purse.pure_within(within).amount, Fraction(0)
         survey = Purse(epsilon * SURVEY_SHARE, is_pure=True).vector_noise(touched * survey_stability(columns))
         each = epsilon * (1 - SURVEY_SHARE) / (touched * scores)
         # Of two records one after the other, the second adds e^epsilon times its own delta.
@@ -203,7 +203,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         """Return one survey and a perturbed minimum for each score."""
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
-        return Sequence.of(first, Repeat(Use(self.minimum, self.unit.touched), self.scores))
+        return InOrder.of(first, Repeat(Use(self.minimum, self.unit.touched), self.scores))
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the noisy weights."""

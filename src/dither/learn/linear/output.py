@@ -34,7 +34,7 @@ from dither.mechanisms.gaussian import Gaussian
 from dither.mechanisms.purse import OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, Loss, Plan, Sequence, Unit, Use
+from dither.privacy import ROW, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 MOST_COLUMNS: Final = 2**11
@@ -101,7 +101,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -109,11 +109,11 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         penalty: Number | None = None,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``.
+        """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Without a penalty, that is taken at which all noise together is about as long as the weights of one record.
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         rest = purse.share(1 - SURVEY_SHARE)
@@ -137,7 +137,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         """Return one survey and the noise of all weights."""
         columns = self.box.columns
         first = Use(shaped(self.survey, survey_entries(columns)), self.unit.touched * survey_stability(columns))
-        return Sequence.of(first, Use(shaped(self.part, self.scores * (columns + 1)), self.stability))
+        return InOrder.of(first, Use(shaped(self.part, self.scores * (columns + 1)), self.stability))
 
     def release(self, data: Any, run: Runner) -> LinearModel:
         """Return the noisy weights."""

@@ -139,7 +139,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -151,14 +151,14 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         penalty: Number = 0,
         unit: Unit = ROW,
     ) -> Self:
-        """Return the sharpest choice whose loss for one unit is within ``target``.
+        """Return the sharpest choice whose loss for one unit is within ``within``.
 
         Without weights or constants, equally spaced ones are taken, so many that the grid has about 4096 models.
         """
         columns = len(np.atleast_1d(np.asarray(lower)))
         _check_columns(columns)
         usual = _usual_levels(columns, _USUAL_REACH.get(objective, Fraction(1)))
-        part = Exponential.calibrated(target, sensitivity=TOP, candidates=2, one_way=_one_way(unit))
+        part = Exponential.calibrated(within, sensitivity=TOP, candidates=2, one_way=_one_way(unit))
         return cls(
             lower=lower,
             upper=upper,

@@ -128,9 +128,9 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
             raise InvalidParameter("cells", self.cells, f"so few that {MOST_COLUMNS} columns have 2^22 at most")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, cells: int = USUAL_CELLS, unit: Unit = ROW) -> Self:
-        """Return the release with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, cells: int = USUAL_CELLS, unit: Unit = ROW) -> Self:
+        """Return the release with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         part = Moves(columns, columns).noise(purse, touched)

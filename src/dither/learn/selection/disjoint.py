@@ -81,18 +81,18 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
     scale: Positive = Positive()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, candidates: Any, **public: Any) -> Self:
-        """Return the search with the sharpest choice that loses no more than ``target`` for one row.
+    def calibrated(cls, within: Loss, *, candidates: Any, **public: Any) -> Self:
+        """Return the search with the sharpest choice that loses no more than ``within`` for one row.
 
         Args:
-            target: what may be lost; the candidates must be within it by themselves.
+            within: what may be lost; the candidates must be within it by themselves.
             candidates: the learners.
             public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``key``.
 
         """
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
         # All errors move the same way.
-        scale = Purse.within(target).choice(reach, one_way=True)
+        scale = Purse.within(within).choice(reach, one_way=True)
         return cls(candidates=candidates, scale=scale, **public)
 
     @property

@@ -140,21 +140,21 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         _ = self.repeated
 
     @classmethod
-    def calibrated(cls, target: Loss, *, candidates: Any, stop: Any = None, shape: int = 1, **public: Any) -> Self:
-        """Return the search with the least noise in its counts that loses no more than ``target`` for one row.
+    def calibrated(cls, within: Loss, *, candidates: Any, stop: Any = None, shape: int = 1, **public: Any) -> Self:
+        """Return the search with the least noise in its counts that loses no more than ``within`` for one row.
 
         Args:
-            target: a pure loss; the candidates must lose no more than a (2 + shape)-th of it.
+            within: a pure loss; the candidates must lose no more than a (2 + shape)-th of it.
             candidates: the learners.
             stop: by default as many runs are expected as there are candidates, three at least, with ``shape`` 1.
             shape: of the law of the number of runs.
             public: the other fields.
 
         """
-        if not isinstance(target, PureDP):
-            raise InvalidParameter("target", target, "a pure loss: repeated choices are priced for no other")
+        if not isinstance(within, PureDP):
+            raise InvalidParameter("within", within, "a pure loss: repeated choices are priced for no other")
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
-        scale = (2 + shape) * reach / Purse.within(target).amount
+        scale = (2 + shape) * reach / Purse.within(within).amount
         often = Fraction(1, max(3, len(candidates))) if stop is None else stop
         return cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
 

@@ -28,7 +28,7 @@ SELECT_SHARE: Final = Fraction(1, 2)
 
 
 def learner(
-    target: Loss,
+    within: Loss,
     *,
     solver: str,
     lower: Any,
@@ -56,11 +56,11 @@ def learner(
     clip = USUAL_CLIP if loss_name == "squared" else 1
     public: dict[str, Any] = {"lower": lower, "upper": upper, "loss_name": loss_name, "unit": unit, **targets}
     if used == "frank-wolfe":
-        return FrankWolfe.calibrated(target, steps=steps, radius=radius, clip=clip, **public)
+        return FrankWolfe.calibrated(within, steps=steps, radius=radius, clip=clip, **public)
     if used == "entropy":
-        return EntropyDescent.calibrated(target, steps=steps, radius=radius, clip=clip, **public)
+        return EntropyDescent.calibrated(within, steps=steps, radius=radius, clip=clip, **public)
     count = min(USUAL_KEPT, len(lower)) if kept is None else whole("kept", kept, least=1, most=len(lower))
-    purse = Purse.within(target)
+    purse = Purse.within(within)
     first, second = purse.share(SELECT_SHARE).loss, purse.share(1 - SELECT_SHARE).loss
     select: FrankWolfe | SupportSelection
     if used == "refit":
@@ -74,11 +74,11 @@ def learner(
 
 
 def _fitter(
-    target: Loss, loss_name: str, kept: int, unit: Unit, targets: dict[str, Any]
+    within: Loss, loss_name: str, kept: int, unit: Unit, targets: dict[str, Any]
 ) -> MomentRegression | GradientDescent | MomentClassifier:
     box: dict[str, Any] = {"lower": [-1] * kept, "upper": [1] * kept, "unit": unit}
     if loss_name == "squared":
-        return MomentRegression.calibrated(target, **box, **targets)
-    if Purse.within(target).is_pure:
-        return MomentClassifier.calibrated(target, classes=2, **box)
-    return GradientDescent.calibrated(target, classes=2, **box)
+        return MomentRegression.calibrated(within, **box, **targets)
+    if Purse.within(within).is_pure:
+        return MomentClassifier.calibrated(within, classes=2, **box)
+    return GradientDescent.calibrated(within, classes=2, **box)

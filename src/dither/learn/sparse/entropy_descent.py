@@ -82,7 +82,7 @@ class EntropyDescent(VertexLearner):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -92,8 +92,8 @@ class EntropyDescent(VertexLearner):
         unit: Unit = ROW,
         **targets: Any,
     ) -> Self:
-        """Return the learner of the highest learning rate whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+        """Return the learner of the highest learning rate whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
         # Step by step scores move by 1, 2, 3, ... times as far: their epsilons add up, and the squares of these.

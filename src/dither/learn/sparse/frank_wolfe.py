@@ -84,7 +84,7 @@ class FrankWolfe(VertexLearner):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -95,8 +95,8 @@ class FrankWolfe(VertexLearner):
         unit: Unit = ROW,
         **targets: Any,
     ) -> Self:
-        """Return the learner with the sharpest choices whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+        """Return the learner with the sharpest choices whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
         scale = (purse / count).choice(REACH * (unit.touched if isinstance(unit, Unit) else 1))

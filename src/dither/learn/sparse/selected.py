@@ -28,7 +28,7 @@ from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import Plan, Sequence, Unit, Use
+from dither.privacy import InOrder, Plan, Unit, Use
 
 Selector = FrankWolfe | EntropyDescent | SupportSelection
 Fitter = MomentRegression | GradientDescent | MomentClassifier
@@ -105,7 +105,7 @@ class SelectedColumns(Composed[Any, SparseModel]):
 
     def plan(self) -> Plan:
         """Return both stages."""
-        return Sequence.of(Use(self.select), Use(self.fit))
+        return InOrder.of(Use(self.select), Use(self.fit))
 
     def release(self, data: Any, run: Runner) -> SparseModel:
         """Return the model of the chosen columns."""

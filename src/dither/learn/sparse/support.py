@@ -114,7 +114,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -126,18 +126,18 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         unit: Unit = ROW,
         **targets: Number,
     ) -> Self:
-        """Return the selection with the least noise whose loss for one unit is within ``target``."""
+        """Return the selection with the least noise whose loss for one unit is within ``within``."""
         touched = unit.touched if isinstance(unit, Unit) else 1
         columns, threshold = len(np.atleast_1d(np.asarray(lower))), 0
         if votes == "whole":
-            if not (isinstance(target, ApproxDP) and target.delta):
-                raise InvalidParameter("target", target, "an epsilon with a delta, for votes on whole answers")
-            scale = round_up(2 * touched / Purse.pure_within(target).amount, bits=64)
-            threshold = threshold_for(scale, target.delta) + 2 * touched - 1
+            if not (isinstance(within, ApproxDP) and within.delta):
+                raise InvalidParameter("within", within, "an epsilon with a delta, for votes on whole answers")
+            scale = round_up(2 * touched / Purse.pure_within(within).amount, bits=64)
+            threshold = threshold_for(scale, within.delta) + 2 * touched - 1
         else:
             # The last candidate left is not a choice.
             times = max(1, min(whole("kept", kept, least=1), columns - 1))
-            scale = (Purse.within(target) / times).choice(touched)
+            scale = (Purse.within(within) / times).choice(touched)
         return cls(
             lower=lower,
             upper=upper,

@@ -104,7 +104,7 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -113,8 +113,8 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
         batches: int,
         penalty: Number = 0,
     ) -> Self:
-        """Return the stream with the least noise whose loss for one row is within ``target``."""
-        purse = Purse.within(target)
+        """Return the stream with the least noise whose loss for one row is within ``within``."""
+        purse = Purse.within(within)
         levels = whole("batches", batches, least=1, most=MOST_BATCHES).bit_length()
         part = (purse / levels).vector_noise(STABILITY)
         return cls(

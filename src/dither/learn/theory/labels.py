@@ -155,10 +155,10 @@ class LabelLearner(OpenPoints, Composed[Any, Concept]):
     scale: Positive = Positive()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, concepts: Concepts, points: Any) -> Self:
-        """Return the sharpest choice whose loss for one label is within ``target``."""
+    def calibrated(cls, within: Loss, *, concepts: Concepts, points: Any) -> Self:
+        """Return the sharpest choice whose loss for one label is within ``within``."""
         draft = cls(concepts=concepts, points=points, scale=1)
-        part = Exponential.calibrated(target, sensitivity=1, candidates=draft.choice.candidates)
+        part = Exponential.calibrated(within, sensitivity=1, candidates=draft.choice.candidates)
         return replace(draft, scale=part.scale)
 
     @property
@@ -277,10 +277,10 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
     epsilon: Positive = Positive()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, concepts: Concepts, points: Any) -> Self:
-        """Return the reports that are true most often with a loss within ``target`` for one label."""
+    def calibrated(cls, within: Loss, *, concepts: Concepts, points: Any) -> Self:
+        """Return the reports that are true most often with a loss within ``within`` for one label."""
         given = np.asarray(points.values if isinstance(points, PublicArray) else list(points))
-        return cls(concepts=concepts, points=given, epsilon=Purse.pure_within(target).amount)
+        return cls(concepts=concepts, points=given, epsilon=Purse.pure_within(within).amount)
 
     @property
     def part(self) -> Reports:

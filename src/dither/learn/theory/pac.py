@@ -69,11 +69,11 @@ class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
     unit: RowUnit = RowUnit(ROW)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, concepts: Concepts, unit: Unit = ROW) -> Self:
-        """Return the sharpest choice whose loss for one unit is within ``target``."""
+    def calibrated(cls, within: Loss, *, concepts: Concepts, unit: Unit = ROW) -> Self:
+        """Return the sharpest choice whose loss for one unit is within ``within``."""
         draft = cls(concepts=concepts, scale=1, unit=unit)
         part = Exponential.calibrated(
-            target, sensitivity=1, candidates=draft.concepts.count, one_way=draft.choice.one_way
+            within, sensitivity=1, candidates=draft.concepts.count, one_way=draft.choice.one_way
         )
         return replace(draft, scale=part.scale)
 

@@ -91,9 +91,9 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
             raise InvalidParameter("lower", self.lower, f"bounds of fewer than {_MOST_COLUMNS} columns")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, lower: Any, upper: Any, rounds: int = USUAL_ROUNDS, unit: Unit = ROW) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+    def calibrated(cls, within: Loss, *, lower: Any, upper: Any, rounds: int = USUAL_ROUNDS, unit: Unit = ROW) -> Self:
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         touched = unit.touched if isinstance(unit, Unit) else 1
         part = (purse / max(rounds, 1)).vector_noise(touched * LENGTH)
         return cls(lower=lower, upper=upper, rounds=rounds, part=part, unit=unit)

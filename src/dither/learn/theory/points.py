@@ -66,9 +66,9 @@ class PointLearner(Composed[Any, Concept]):
     )
 
     @classmethod
-    def calibrated(cls, target: Loss, *, unit: Unit = ROW) -> Self:
-        """Return the least noise and threshold for ``target``, which has a delta."""
-        return cls(selection=StabilitySelection.calibrated(target, unit=unit, max_keys=1, fresh=False))
+    def calibrated(cls, within: Loss, *, unit: Unit = ROW) -> Self:
+        """Return the least noise and threshold for ``within``, which has a delta."""
+        return cls(selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=False))
 
     @property
     def distance(self) -> Unit:

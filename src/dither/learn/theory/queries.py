@@ -29,7 +29,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 
 _MOST_POINTS: Final = 2**20
@@ -114,16 +114,16 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     unit: RowUnit = RowUnit(ROW)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
-        """Return the least noise for which the whole conversation is within ``target`` for one unit."""
+    def calibrated(cls, within: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
+        """Return the least noise for which the whole conversation is within ``within`` for one unit."""
         draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
-        part = (Purse.within(target) / (draft.questions + 1)).noise(draft.unit.touched)
+        part = (Purse.within(within) / (draft.questions + 1)).noise(draft.unit.touched)
         return replace(draft, part=part)
 
     def plan(self) -> Plan:
         """Return one draw for the number of rows, and one for each answer."""
         each = Use(self.part, self.unit.touched)
-        return Sequence.of(each, Repeat(each, self.questions))
+        return InOrder.of(each, Repeat(each, self.questions))
 
     def error(self, confidence: Number) -> Bound:
         """Return how far the number of rows and all sums may be off, at once."""

@@ -81,9 +81,9 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
             raise InvalidParameter("radius", str(self.radius), "a number in (0, 1)")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, concepts: Concepts, radius: Number = Fraction(1, 20)) -> Self:
-        """Return the learner whose loss for one row is within ``target``."""
-        return cls(concepts=concepts, epsilon=Purse.pure_within(target).amount, radius=radius)
+    def calibrated(cls, within: Loss, *, concepts: Concepts, radius: Number = Fraction(1, 20)) -> Self:
+        """Return the learner whose loss for one row is within ``within``."""
+        return cls(concepts=concepts, epsilon=Purse.pure_within(within).amount, radius=radius)
 
     @property
     def distance(self) -> Unit:

@@ -160,15 +160,15 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
     unit: RowUnit = RowUnit(ROW)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, size: int, unit: Unit = ROW) -> Self:
-        """Return the sharpest choice whose loss for one unit is within ``target``."""
+    def calibrated(cls, within: Loss, *, size: int, unit: Unit = ROW) -> Self:
+        """Return the sharpest choice whose loss for one unit is within ``within``."""
         draft = cls(size=size, scale=1, unit=unit)
-        if target.pure:
+        if within.pure:
             # A whole epsilon buys a scale without a search, unless the rho of the target is smaller.
-            sharpest = replace(draft, scale=draft.unit.touched / target.pure)
-            if sharpest.loss(1) <= target:
+            sharpest = replace(draft, scale=draft.unit.touched / within.pure)
+            if sharpest.loss(1) <= within:
                 return sharpest
-        return calibrate(lambda scale: replace(draft, scale=scale), target)
+        return calibrate(lambda scale: replace(draft, scale=scale), within)
 
     @property
     def part(self) -> ThresholdChoice:
@@ -230,10 +230,10 @@ class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):
     unit: RowUnit = RowUnit(ROW)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, size: int, unit: Unit = ROW) -> Self:
-        """Return the least noise for which all levels together are within ``target`` for one unit."""
+    def calibrated(cls, within: Loss, *, size: int, unit: Unit = ROW) -> Self:
+        """Return the least noise for which all levels together are within ``within`` for one unit."""
         draft = cls(size=size, part=Geometric(scale=1), unit=unit)
-        return replace(draft, part=(Purse.within(target) / draft.levels).noise(draft.unit.touched))
+        return replace(draft, part=(Purse.within(within) / draft.levels).noise(draft.unit.touched))
 
     @property
     def levels(self) -> int:

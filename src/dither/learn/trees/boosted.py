@@ -124,7 +124,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -137,8 +137,8 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the learner with the least noise whose loss for one unit is within ``target``."""
-        purse = Purse.within(target)
+        """Return the learner with the least noise whose loss for one unit is within ``within``."""
+        purse = Purse.within(within)
         columns = len(np.atleast_1d(np.asarray(lower)))
         count = usual_rounds(purse, columns) if rounds is None else rounds
         touched = unit.touched if isinstance(unit, Unit) else 1

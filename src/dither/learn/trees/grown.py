@@ -35,7 +35,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import ROW, ROW_REPLACED, Loss, Parallel, Plan, Sequence, Unit, Use
+from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Parallel, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 
 _ONE: Final = Moves(1, 1)
@@ -146,7 +146,7 @@ class ChosenTree(GrownTree):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -159,8 +159,8 @@ class ChosenTree(GrownTree):
         share: Number = Fraction(1, 2),
         unit: Unit = ROW,
     ) -> Self:
-        """Return the tree whose loss for one unit is within ``target``, of which choices get ``share``."""
-        purse = Purse.within(target)
+        """Return the tree whose loss for one unit is within ``within``, of which choices get ``share``."""
+        purse = Purse.within(within)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         each = purse.share(first) / (max(depth, 1) * touched)
         moved = score_moves(ScoreField().convert("score", score), records)
@@ -192,7 +192,7 @@ class ChosenTree(GrownTree):
         """Return a choice for each node, level by level, and the counts of the leaves."""
         each = Use(self.choice, self.moved)
         levels = [Parallel(each, 2**level, self.unit.touched) for level in range(self.depth)]
-        return Sequence((*levels, self._count_leaves()))
+        return InOrder((*levels, self._count_leaves()))
 
     def release(self, data: Any, run: Runner) -> ForestModel:
         """Return the tree. The nodes of a level, and so the division of the records, are released before it."""
@@ -267,7 +267,7 @@ class CountedTree(GrownTree):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -278,8 +278,8 @@ class CountedTree(GrownTree):
         share: Number = Fraction(3, 4),
         unit: Unit = ROW,
     ) -> Self:
-        """Return the tree with the least noise within ``target``, of which counts of cells get ``share``."""
-        purse = Purse.within(target)
+        """Return the tree with the least noise within ``within``, of which counts of cells get ``share``."""
+        purse = Purse.within(within)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         columns = len(np.atleast_1d(np.asarray(lower)))
         each = purse.share(first) / max(depth, 1)
@@ -307,7 +307,7 @@ class CountedTree(GrownTree):
     def plan(self) -> Plan:
         """Return the counts of each level, and of the leaves."""
         levels = [Use(of_shape(self.cell, self._shape(level)), self.stability) for level in range(self.depth)]
-        return Sequence((*levels, self._count_leaves()))
+        return InOrder((*levels, self._count_leaves()))
 
     def release(self, data: Any, run: Runner) -> ForestModel:
         """Return the tree."""

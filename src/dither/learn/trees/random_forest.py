@@ -106,7 +106,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         lower: Any,
         upper: Any,
@@ -119,7 +119,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         key: str = "",
         unit: Unit = ROW,
     ) -> Self:
-        """Return the forest with the least noise whose loss for one unit is within ``target``."""
+        """Return the forest with the least noise whose loss for one unit is within ``within``."""
         touched = unit.touched if isinstance(unit, Unit) else 1
         return cls(
             lower=lower,
@@ -129,7 +129,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
             classes=classes,
             trees=trees,
             depth=depth,
-            part=_moves(trees, divided=divided).noise(Purse.within(target), touched),
+            part=_moves(trees, divided=divided).noise(Purse.within(within), touched),
             divided=divided,
             key=key,
             unit=unit,

@@ -128,17 +128,17 @@ def mean_prefix_variance(known: TreeVariances) -> float:
     return total / cells
 
 
-def within(target: Loss, build: Callable[[Fraction], P]) -> P:
-    """Return ``build(epsilon)`` with the largest epsilon whose loss for counts 1 apart is within ``target``.
+def with_largest_epsilon(within: Loss, build: Callable[[Fraction], P]) -> P:
+    """Return ``build(epsilon)`` with the largest epsilon whose loss for counts 1 apart is within ``within``.
 
     For methods of pure parts. Under a target in rho these add up to less than their epsilons would, so the epsilon is
     searched for, to one part in a million.
     """
     # Refuses what no epsilon is within, before anything is searched for.
-    scale = laplace_scale(target, 1)
-    if isinstance(target, PureDP):
+    scale = laplace_scale(within, 1)
+    if isinstance(within, PureDP):
         return build(1 / scale)
-    return calibrate(lambda scale: build(1 / scale), target)
+    return calibrate(lambda scale: build(1 / scale), within)
 
 
 def whole_shares(parts: Sequence[float]) -> tuple[Fraction, ...]:

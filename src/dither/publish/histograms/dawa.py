@@ -20,8 +20,8 @@ from dither.exact import Positive, Whole
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, Within
-from dither.publish.histograms.common import Share, bucket_sums, counts_of, neighbours, within
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
+from dither.publish.histograms.common import Share, bucket_sums, counts_of, neighbours, with_largest_epsilon
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 from dither.publish.histograms.partition import LeastCostPartition
 
@@ -66,9 +66,9 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
     share: Share = Share(Fraction(3, 20))
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:
-        """Return the method within ``target`` for counts 1 apart."""
-        return within(target, lambda epsilon: cls(cells=cells, epsilon=epsilon, share=share))
+    def calibrated(cls, within: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:
+        """Return the method within ``within`` for counts 1 apart."""
+        return with_largest_epsilon(within, lambda epsilon: cls(cells=cells, epsilon=epsilon, share=share))
 
     @property
     def distance(self) -> Metric:
@@ -91,7 +91,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
 
     def plan(self) -> Plan:
         """Choose the partition, and draw a tree over as many runs as it has."""
-        return Sequence.of(Use(self.partition), Within(self.measuring, (HierarchicalHistogram,)))
+        return InOrder.of(Use(self.partition), Within(self.measuring, (HierarchicalHistogram,)))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the estimate of each run, spread evenly over its cells."""

@@ -24,7 +24,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
     check_cells,
@@ -81,9 +81,9 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("shape", self.shape, f"one to {_MOST_AXES} axes")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
-        """Return the method within ``target`` for counts 1 apart, ``share`` of which forms the boxes."""
-        purse = Purse.within(target)
+    def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
+        """Return the method within ``within`` for counts 1 apart, ``share`` of which forms the boxes."""
+        purse = Purse.within(within)
         rough, node = (purse.share(part).noise() for part in whole_shares([share, 1 - share]))
         return cls(shape=shape, rough=rough, node=node)
 
@@ -95,7 +95,7 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """Draw all cells, then as many boxes, most of them unused."""
         size = (math.prod(self.shape),)
-        return Sequence.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
+        return InOrder.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""

@@ -66,9 +66,9 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("widths", self.widths, f"one for each of {len(self.shape)} axes")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...], widths: int | tuple[int, ...]) -> Self:
-        """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(shape=shape, widths=widths, node=Purse.within(target).noise())
+    def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...], widths: int | tuple[int, ...]) -> Self:
+        """Return the least noise within ``within`` for counts 1 apart; a pure target gives geometric noise."""
+        return cls(shape=shape, widths=widths, node=Purse.within(within).noise())
 
     @property
     def distance(self) -> Metric:

@@ -24,7 +24,7 @@ from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_buckets, interval_within
 from dither.publish.histograms.common import (
     Counts,
@@ -33,7 +33,7 @@ from dither.publish.histograms.common import (
     measured,
     neighbours,
     variance_of,
-    within,
+    with_largest_epsilon,
 )
 
 #: The constants of the source: how many points a block is to hold per unit of 1 / epsilon.
@@ -116,10 +116,10 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     node: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: tuple[int, int]) -> Self:
-        """Return the method within ``target`` for counts 1 apart; a twentieth of it pays for the total."""
-        return within(
-            target,
+    def calibrated(cls, within: Loss, *, shape: tuple[int, int]) -> Self:
+        """Return the method within ``within`` for counts 1 apart; a twentieth of it pays for the total."""
+        return with_largest_epsilon(
+            within,
             lambda epsilon: cls(
                 shape=shape, total=Geometric(scale=20 / epsilon), node=Geometric(scale=Fraction(20, 19) / epsilon)
             ),
@@ -127,7 +127,7 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
 
     def plan(self) -> Plan:
         """Draw the total, then as many blocks as there are cells."""
-        return Sequence.of(Use(self.total), Use(replace(self.node, shape=self.cells)))
+        return InOrder.of(Use(self.total), Use(replace(self.node, shape=self.cells)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
@@ -172,18 +172,18 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     fine: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: tuple[int, int]) -> Self:
-        """Return the method within ``target`` for counts 1 apart: a twentieth for the total, the rest in halves."""
+    def calibrated(cls, within: Loss, *, shape: tuple[int, int]) -> Self:
+        """Return the method within ``within`` for counts 1 apart: a twentieth for the total, the rest in halves."""
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
             level = Geometric(scale=Fraction(40, 19) / epsilon)
             return kind(shape=shape, total=Geometric(scale=20 / epsilon), coarse=level, fine=level)
 
-        return within(target, built)
+        return with_largest_epsilon(within, built)
 
     def plan(self) -> Plan:
         """Draw the total, then twice as many blocks as there are cells."""
-        return Sequence.of(
+        return InOrder.of(
             Use(self.total), Use(replace(self.coarse, shape=self.cells)), Use(replace(self.fine, shape=self.cells))
         )
 

@@ -27,8 +27,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import (
     LevelNoise,
     combination_reach,
@@ -86,11 +85,11 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("levels", len(self.levels), f"levels that differ, over {self.cells} cells")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, branching: int | None = None, even: bool = False) -> Self:
+    def calibrated(cls, within: Loss, *, cells: int, branching: int | None = None, even: bool = False) -> Self:
         """Return the tree of the least mean variance over all ranges whose loss for counts 1 apart is within target.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             cells: how many there are.
             branching: how many blocks make up one of the next level; None for the best.
             even: whether all levels get equal shares; otherwise those of the least error.
@@ -98,7 +97,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
         """
         size = whole("cells", cells, least=1, most=MOST_CELLS)
         chosen = None if branching is None else whole("branching", branching, least=2, most=2**16)
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         fan, shares = best_tree(size, purse.is_pure, chosen, bool(even))
         levels = tuple(purse.share(part).noise() for part in whole_shares(shares))
         return cls(cells=size, branching=fan, levels=levels)
@@ -120,7 +119,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     def plan(self) -> Plan:
         """One draw for each level."""
-        return InSequence(tuple(Use(part) for part in self.parts))
+        return InOrder(tuple(Use(part) for part in self.parts))
 
     @cached_property
     def variances(self) -> TreeVariances:

@@ -22,10 +22,9 @@ from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Use, Within
-from dither.privacy import Sequence as InSequence
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.histograms.buckets import interval_within
-from dither.publish.histograms.common import Share, check_cells, counts_of, neighbours, within
+from dither.publish.histograms.common import Share, check_cells, counts_of, neighbours, with_largest_epsilon
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 
 if TYPE_CHECKING:
@@ -175,9 +174,9 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("shape", self.shape, "the cells along two axes")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: tuple[int, int], depth: int = 8, share: Any = Fraction(3, 10)) -> Self:
-        """Return the method within ``target`` for counts 1 apart."""
-        return within(target, lambda epsilon: cls(shape=shape, epsilon=epsilon, depth=depth, share=share))
+    def calibrated(cls, within: Loss, *, shape: tuple[int, int], depth: int = 8, share: Any = Fraction(3, 10)) -> Self:
+        """Return the method within ``within`` for counts 1 apart."""
+        return with_largest_epsilon(within, lambda epsilon: cls(shape=shape, epsilon=epsilon, depth=depth, share=share))
 
     @property
     def distance(self) -> Metric:
@@ -193,7 +192,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """Choose the cuts level by level, then draw the tree."""
         cutting = Within(PureDP(self.share * self.epsilon), (MedianCuts,))
-        return InSequence((cutting, Use(self.measuring)))
+        return InOrder((cutting, Use(self.measuring)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""

@@ -23,7 +23,7 @@ from dither.mechanisms.purse import CountNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, PureDP
-from dither.publish.histograms.common import counts_of, neighbours, within
+from dither.publish.histograms.common import counts_of, neighbours, with_largest_epsilon
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 
 _MOST_CELLS = 2**13
@@ -69,10 +69,10 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
     non_negative: Flag = Flag(True)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, branching: int | None = None) -> Self:
-        """Return the method within ``target`` for counts 1 apart, on the tree that suits ranges best."""
-        return within(
-            target,
+    def calibrated(cls, within: Loss, *, cells: int, branching: int | None = None) -> Self:
+        """Return the method within ``within`` for counts 1 apart, on the tree that suits ranges best."""
+        return with_largest_epsilon(
+            within,
             lambda epsilon: cls(
                 tree=HierarchicalHistogram.calibrated(PureDP(epsilon), cells=cells, branching=branching)
             ),

@@ -68,9 +68,9 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
     node: OneCount = OneCount()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int) -> Self:
-        """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(cells=cells, node=Purse.within(target).noise())
+    def calibrated(cls, within: Loss, *, cells: int) -> Self:
+        """Return the least noise within ``within`` for counts 1 apart; a pure target gives geometric noise."""
+        return cls(cells=cells, node=Purse.within(within).noise())
 
     @property
     def distance(self) -> Metric:

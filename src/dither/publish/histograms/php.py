@@ -21,7 +21,7 @@ from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use, Within
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.histograms.bisection import Bisection
 from dither.publish.histograms.buckets import interval_of_merged
 from dither.publish.histograms.common import (
@@ -31,7 +31,7 @@ from dither.publish.histograms.common import (
     measured,
     neighbours,
     variance_of,
-    within,
+    with_largest_epsilon,
 )
 
 _MOST_CELLS = 2**20
@@ -75,10 +75,10 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     share: Share = Share(Fraction(1, 2))
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, depth: int | None = None, share: Any = Fraction(1, 2)) -> Self:
-        """Return the method within ``target`` for counts 1 apart; the depth is half the binary digits of the cells."""
+    def calibrated(cls, within: Loss, *, cells: int, depth: int | None = None, share: Any = Fraction(1, 2)) -> Self:
+        """Return the method within ``within`` for counts 1 apart; the depth is half the binary digits of the cells."""
         deep = max(1, min(_DEEPEST, int(cells).bit_length() // 2)) if depth is None else depth
-        return within(target, lambda epsilon: cls(cells=cells, epsilon=epsilon, depth=deep, share=share))
+        return with_largest_epsilon(within, lambda epsilon: cls(cells=cells, epsilon=epsilon, depth=deep, share=share))
 
     @property
     def distance(self) -> Metric:
@@ -93,7 +93,7 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """Choose on each level, in segments that the level before released, then draw for every cell."""
         cutting = Within(PureDP(self.share * self.epsilon), (Bisection,))
-        return Sequence.of(cutting, Use(replace(self.node, shape=(self.cells,))))
+        return InOrder.of(cutting, Use(replace(self.node, shape=(self.cells,))))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""

@@ -27,9 +27,9 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, PureDP, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import counts_of, measured, neighbours, within
+from dither.publish.histograms.common import counts_of, measured, neighbours, with_largest_epsilon
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -166,8 +166,8 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     node: Of[Geometric] = Of(Geometric, shape=())
 
     @classmethod
-    def calibrated(cls, target: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:
-        """Return the method within ``target`` for counts 1 apart; ``share`` of it pays for the tree."""
+    def calibrated(cls, within: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:
+        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the tree."""
         part = Fraction(share)
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
@@ -176,7 +176,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
             tree = QuarteringTree(side=side, scale=scale, decay=int(scale * _LOG_4) + 1)
             return kind(tree=tree, node=Geometric(scale=1 / ((1 - part) * epsilon)))
 
-        return within(target, built)
+        return with_largest_epsilon(within, built)
 
     @property
     def distance(self) -> Metric:
@@ -185,7 +185,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
 
     def plan(self) -> Plan:
         """Draw the tree, then as many squares as there are cells."""
-        return Sequence.of(Use(self.tree), Use(replace(self.node, shape=(self.tree.side**2,))))
+        return InOrder.of(Use(self.tree), Use(replace(self.node, shape=(self.tree.side**2,))))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""

@@ -28,8 +28,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import (
     LevelNoise,
     combination_reach,
@@ -115,10 +114,10 @@ class PrunedHistogram(Composed[Any, Floats]):
             raise InvalidParameter("total", self.total, "noise of the same kind as that of the levels")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int) -> Self:
-        """Return the method within ``target`` for counts 1 apart; a pure target gives geometric noise."""
+    def calibrated(cls, within: Loss, *, cells: int) -> Self:
+        """Return the method within ``within`` for counts 1 apart; a pure target gives geometric noise."""
         size = whole("cells", cells, least=1, most=MOST_CELLS)
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         fan, shares = best_tree(size, purse.is_pure, None, False)
         step = _TOPMOST ** (1 / max(len(shares) - 1, 1))
         wanted = [share * step**level for level, share in enumerate(shares)]
@@ -153,7 +152,7 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     def plan(self) -> Plan:
         """One draw for each level, and one for the total."""
-        return InSequence(tuple(Use(part) for part in self.parts))
+        return InOrder(tuple(Use(part) for part in self.parts))
 
     @cached_property
     def variances(self) -> TreeVariances:

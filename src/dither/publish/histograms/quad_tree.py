@@ -25,8 +25,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Use
-from dither.privacy import Sequence as InSequence
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (
     LevelNoise,
@@ -86,11 +85,11 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("levels", len(self.levels), f"levels that differ, on {self.shape} cells")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: tuple[int, int], leaf: int = 1, levels: int | None = None) -> Self:
-        """Return the tree within ``target`` for counts 1 apart, up to four squares on top, at most ten levels.
+    def calibrated(cls, within: Loss, *, shape: tuple[int, int], leaf: int = 1, levels: int | None = None) -> Self:
+        """Return the tree within ``within`` for counts 1 apart, up to four squares on top, at most ten levels.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             shape: the cells along both axes.
             leaf: how many cells the smallest square has along each axis.
             levels: how many sizes of squares there are; None for all.
@@ -99,7 +98,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
         across = -(-max(shape) // leaf)
         height = max(1, min(_MOST_LEVELS, (across - 1).bit_length())) if levels is None else levels
         shares = [2 ** ((height - level) / 3) for level in range(height)]
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         noise = tuple(purse.share(part).noise() for part in whole_shares(shares))
         return cls(shape=shape, leaf=leaf, levels=noise)
 
@@ -120,7 +119,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
 
     def plan(self) -> Plan:
         """One draw for each level."""
-        return InSequence(tuple(Use(part) for part in self.parts))
+        return InOrder(tuple(Use(part) for part in self.parts))
 
     @cached_property
     def variances(self) -> TreeVariances:

@@ -72,9 +72,9 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("top", self.top, f"below 2^26 / {self.cells}, the number of cells")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, top: int | None = None) -> Self:
-        """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(cells=cells, node=Purse.within(target).noise(), top=top)
+    def calibrated(cls, within: Loss, *, cells: int, top: int | None = None) -> Self:
+        """Return the least noise within ``within`` for counts 1 apart; a pure target gives geometric noise."""
+        return cls(cells=cells, node=Purse.within(within).noise(), top=top)
 
     @property
     def distance(self) -> Metric:

@@ -100,12 +100,12 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, cells: int, unit: Unit = ROW, false_cells: Number = 1, sampled: bool = False
+        cls, within: Loss, *, cells: int, unit: Unit = ROW, false_cells: Number = 1, sampled: bool = False
     ) -> Self:
-        """Return the least noise within ``target``, and the least threshold for it.
+        """Return the least noise within ``within``, and the least threshold for it.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             cells: of the domain.
             unit: ROW or ROW_REPLACED.
             false_cells: how many empty cells may pass, on average.
@@ -114,7 +114,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
         """
         many = whole("cells", cells, least=1, most=MOST_CELLS)
         most = positive("false_cells", false_cells, at_most=_MOST_PASSING)
-        scale = laplace_scale(target, unit.touched)
+        scale = laplace_scale(within, unit.touched)
 
         def is_enough(threshold: int) -> bool:
             chance = chance_of_passing(scale, threshold, sampled)[1]

@@ -61,9 +61,9 @@ class StabilityHistogram(Composed[Any, dict[int, int]]):
     width: Positive = Positive()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:
-        """Return the least noise and threshold for ``target``; with ``fresh``, half of epsilon for the counts."""
-        return cls(width=width, selection=StabilitySelection.calibrated(target, unit=unit, max_keys=1, fresh=fresh))
+    def calibrated(cls, within: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:
+        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon for the counts."""
+        return cls(width=width, selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=fresh))
 
     @property
     def distance(self) -> Unit:

@@ -23,14 +23,14 @@ from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import L1, Loss, Metric, Plan, Repeat, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Repeat, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
     counts_of,
     labels_of_runs,
     measured,
     neighbours,
-    within,
+    with_largest_epsilon,
 )
 
 _MOST_CELLS = 2**13
@@ -84,8 +84,8 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
             raise InvalidParameter("bound", self.bound, f"below 2^31 / {self.cells}, so that squares fit")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: int, buckets: int, bound: int, share: Any = Fraction(1, 4)) -> Self:
-        """Return the method within ``target`` for counts 1 apart; ``share`` of it pays for the boundaries."""
+    def calibrated(cls, within: Loss, *, cells: int, buckets: int, bound: int, share: Any = Fraction(1, 4)) -> Self:
+        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the boundaries."""
         part = Fraction(share) if buckets > 1 else Fraction(0)
         boundaries = 2 * (2 * whole("bound", bound, least=1) - 1) * (whole("buckets", buckets, least=1) - 1)
 
@@ -94,7 +94,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
             node = Geometric(scale=1 / ((1 - part) * epsilon))
             return kind(cells=cells, buckets=buckets, bound=bound, choice=choice, node=node)
 
-        return within(target, built)
+        return with_largest_epsilon(within, built)
 
     @property
     def distance(self) -> Metric:
@@ -114,7 +114,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     def plan(self) -> Plan:
         """Choose each boundary, then draw for as many buckets as there are cells."""
         boundary, counts = Use(self.chooser, self.stability), Use(replace(self.node, shape=(self.cells,)))
-        return Sequence.of(Repeat(boundary, self.buckets - 1), counts)
+        return InOrder.of(Repeat(boundary, self.buckets - 1), counts)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
         """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""

@@ -59,9 +59,9 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
         check_cells(self.shape)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, shape: int | tuple[int, ...]) -> Self:
-        """Return the least noise within ``target`` for counts 1 apart; a pure target gives geometric noise."""
-        return cls(shape=shape, node=Purse.within(target).noise())
+    def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...]) -> Self:
+        """Return the least noise within ``within`` for counts 1 apart; a pure target gives geometric noise."""
+        return cls(shape=shape, node=Purse.within(within).noise())
 
     @property
     def distance(self) -> Metric:

@@ -74,12 +74,12 @@ class ContingencyTable(MarginalRelease):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, attributes: Attributes, marginals: Sequence[Sequence[str]], unit: Unit = ROW
+        cls, within: Loss, *, attributes: Attributes, marginals: Sequence[Sequence[str]], unit: Unit = ROW
     ) -> Self:
-        """Return the least noise within ``target`` for data one unit apart; a pure target gives geometric noise."""
+        """Return the least noise within ``within`` for data one unit apart; a pure target gives geometric noise."""
         checked_sets(attributes, marginals)
         _check_dense(attributes)
-        node = node_within(target, attributes, (_all(attributes),), (1,), unit)
+        node = node_within(within, attributes, (_all(attributes),), (1,), unit)
         return cls(attributes=attributes, marginals=marginals, unit=unit, node=node)
 
     @cached_property

@@ -98,17 +98,17 @@ class DataCubes(DrawnMarginals):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         marginals: Sequence[Sequence[str]],
         unit: Unit = ROW,
         cuboids: Sequence[Sequence[str]] | None = None,
     ) -> Self:
-        """Return the least noise within ``target`` for data one unit apart.
+        """Return the least noise within ``within`` for data one unit apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             marginals: the cuboids that are asked for, sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
@@ -117,11 +117,11 @@ class DataCubes(DrawnMarginals):
         """
         asked = checked_sets(attributes, marginals)
         if cuboids is None:
-            measured = choose_cuboids(attributes, asked, 2 if Purse.within(target).is_pure else 1)
+            measured = choose_cuboids(attributes, asked, 2 if Purse.within(within).is_pure else 1)
             cuboids = [attributes.named(axes) for axes in measured]
         else:
             measured = checked_sets(attributes, cuboids, "cuboids")
-        node = node_within(target, attributes, measured, (1,) * len(measured), unit)
+        node = node_within(within, attributes, measured, (1,) * len(measured), unit)
         return cls(attributes=attributes, marginals=marginals, unit=unit, cuboids=cuboids, node=node)
 
     @cached_property

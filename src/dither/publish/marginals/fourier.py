@@ -99,17 +99,17 @@ class FourierMarginals(MarginalRelease):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         marginals: Sequence[Sequence[str]],
         unit: Unit = ROW,
         non_negative: bool = False,
     ) -> Self:
-        """Return the least noise within ``target`` for data one unit apart.
+        """Return the least noise within ``within`` for data one unit apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW or ROW_REPLACED.
@@ -117,7 +117,7 @@ class FourierMarginals(MarginalRelease):
 
         """
         checked_sets(attributes, marginals)
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         draft = cls(
             attributes=attributes, marginals=marginals, unit=unit, node=purse.noise(), non_negative=non_negative
         )

@@ -88,12 +88,12 @@ class Measurement:
 
 
 def node_within(
-    target: Loss, attributes: Attributes, sets: tuple[Axes, ...], weights: tuple[int, ...], unit: Unit
+    within: Loss, attributes: Attributes, sets: tuple[Axes, ...], weights: tuple[int, ...], unit: Unit
 ) -> CountNoise:
-    """Return the least noise whose one draw on these weighted marginals is within ``target``.
+    """Return the least noise whose one draw on these weighted marginals is within ``within``.
 
     A pure target gives geometric noise, any other Gaussian noise.
     """
-    purse = Purse.within(target)
+    purse = Purse.within(within)
     # How far the marginals move is counted in the distance of the noise.
     return purse.noise(Measurement(attributes, sets, weights, purse.noise(), unit).stability)

@@ -92,7 +92,7 @@ class NoisyMarginals(DrawnMarginals):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         marginals: Sequence[Sequence[str]],
@@ -100,10 +100,10 @@ class NoisyMarginals(DrawnMarginals):
         even: bool = False,
         agreeing: bool = True,
     ) -> Self:
-        """Return the least noise within ``target`` for data one unit apart.
+        """Return the least noise within ``within`` for data one unit apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
@@ -114,9 +114,9 @@ class NoisyMarginals(DrawnMarginals):
         """
         sets = checked_sets(attributes, marginals)
         # The sum of cells / weight^2 at a given sum of weights, or of their squares, is least at these powers.
-        power = 0.0 if even else (1 / 3 if Purse.within(target).is_pure else 1 / 4)
+        power = 0.0 if even else (1 / 3 if Purse.within(within).is_pure else 1 / 4)
         weights = rounded_weights([attributes.cells_of(axes) ** power for axes in sets])
-        node = node_within(target, attributes, sets, weights, unit)
+        node = node_within(within, attributes, sets, weights, unit)
         return cls(attributes=attributes, marginals=marginals, unit=unit, weights=weights, node=node, agreeing=agreeing)
 
     @cached_property

@@ -79,7 +79,7 @@ class PriView(MarginalRelease):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         unit: Unit = ROW,
@@ -87,10 +87,10 @@ class PriView(MarginalRelease):
         strength: int = 2,
         largest: int = 8,
     ) -> Self:
-        """Return the least noise within ``target`` for data one unit apart.
+        """Return the least noise within ``within`` for data one unit apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             unit: ROW or ROW_REPLACED.
             views: sets of names; a covering design where None.
@@ -100,7 +100,7 @@ class PriView(MarginalRelease):
         """
         chosen = covering_views(attributes, strength=strength, largest=largest) if views is None else views
         sets = checked_sets(attributes, chosen, "views")
-        node = node_within(target, attributes, sets, (1,) * len(sets), unit)
+        node = node_within(within, attributes, sets, (1,) * len(sets), unit)
         return cls(attributes=attributes, marginals=chosen, unit=unit, node=node)
 
     @cached_property

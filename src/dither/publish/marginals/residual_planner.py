@@ -93,24 +93,24 @@ class ResidualPlanner(DrawnMarginals):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         marginals: Sequence[Sequence[str]],
         unit: Unit = ROW,
         importance: Sequence[Number] | None = None,
     ) -> Self:
-        """Return the plan of the least weighted sum of variances within ``target`` for data one unit apart.
+        """Return the plan of the least weighted sum of variances within ``within`` for data one unit apart.
 
         Args:
-            target: the loss not to exceed, in rho or with a delta.
+            within: the loss not to exceed, in rho or with a delta.
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
             importance: how much the variance of a cell of each marginal counts; 1 for all where None.
 
         """
-        purse, sets = Purse.within(target), checked_sets(attributes, marginals)
+        purse, sets = Purse.within(within), checked_sets(attributes, marginals)
         plan = best_plan(attributes, sets, unit, importance)
         roots = {axes: 1 / math.sqrt(spread) if spread else 0.0 for axes, spread in plan.spreads.items()}
         finest = max(roots.values()) or 1.0

@@ -115,7 +115,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         trees: Sequence[Hierarchy],
@@ -123,10 +123,10 @@ class DiffGen(Composed[Any, GeneralisedTable]):
         specialisations: int = 10,
         **parameters: Any,
     ) -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             trees: a taxonomy or cells for each attribute but the class.
             class_attribute: the name of the class.
@@ -139,7 +139,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
             trees=trees,
             class_attribute=class_attribute,
             specialisations=specialisations,
-            budget=Purse.within(target).loss,
+            budget=Purse.within(within).loss,
             **parameters,
         )
 

@@ -34,7 +34,7 @@ from dither.mechanisms.purse import PureSpending, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, PureDP, Within
-from dither.publish.histograms.common import Share, within
+from dither.publish.histograms.common import Share, with_largest_epsilon
 from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.microdata.transactions import ItemSets
 
@@ -102,16 +102,18 @@ class DiffPart(Composed[Any, ItemSets]):
     false_groups: Positive = Positive(1)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, taxonomy: Taxonomy, **parameters: Any) -> Self:
-        """Return the method within ``target`` for collections 1 apart.
+    def calibrated(cls, within: Loss, *, taxonomy: Taxonomy, **parameters: Any) -> Self:
+        """Return the method within ``within`` for collections 1 apart.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             taxonomy: a public tree whose leaves are the items.
             parameters: the other fields: ``share``, ``width``, ``false_groups``.
 
         """
-        return within(target, lambda epsilon: cls(taxonomy=taxonomy, budget=PureDP(epsilon), **parameters))
+        return with_largest_epsilon(
+            within, lambda epsilon: cls(taxonomy=taxonomy, budget=PureDP(epsilon), **parameters)
+        )
 
     @property
     def distance(self) -> Metric:

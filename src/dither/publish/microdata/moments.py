@@ -112,17 +112,17 @@ class MomentGrouping(Composed[Any, Grouping]):
                 raise InvalidParameter("attributes", f"{first} and {second} values", f"pairs of {MOST_CELLS} at most")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes, **parameters: Any) -> Self:
-        """Return the least noise within ``target`` for records 1 apart.
+    def calibrated(cls, within: Loss, *, attributes: Attributes, **parameters: Any) -> Self:
+        """Return the least noise within ``within`` for records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             parameters: the other fields: ``rule``, ``most_cells``, ``least``.
 
         """
         moments = Fraction(moments_of(attributes))
-        return cls(attributes=attributes, node=Purse.within(target).noise(moments, sqrt_up(moments)), **parameters)
+        return cls(attributes=attributes, node=Purse.within(within).noise(moments, sqrt_up(moments)), **parameters)
 
     @property
     def distance(self) -> Metric:

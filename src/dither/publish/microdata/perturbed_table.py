@@ -25,7 +25,7 @@ from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.registry import Example
 from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
-from dither.privacy.calibration import check_target, laplace_scale
+from dither.privacy.calibration import check_loss, laplace_scale
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupNames
 from dither.publish.microdata.row_response import MOST_ROWS, RowResponse
@@ -91,22 +91,22 @@ class PerturbedTable(OverData[Codes]):
         object.__setattr__(self, "groups", self.merged.groups)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, cells: Any, rows: int, groups: Sequence[Sequence[str]] = ()) -> Self:
-        """Return the rows that are told truly most often, within ``target`` for one unit.
+    def calibrated(cls, within: Loss, *, cells: Any, rows: int, groups: Sequence[Sequence[str]] = ()) -> Self:
+        """Return the rows that are told truly most often, within ``within`` for one unit.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             cells: the rows and the code of each of their columns.
             rows: how many are published.
             groups: public groups of columns.
 
         """
-        check_target(target)
+        check_loss(within)
         sizes = merged_of(cells.attributes, groups).merged.sizes
         moved = max(sum(size > 1 for size in sizes), 1) * cells.contribution.total
-        made = cls(cells=cells, groups=groups, rows=rows, epsilon=1 / laplace_scale(target, moved))
-        if not made.loss(1) <= target:
-            raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {target}")
+        made = cls(cells=cells, groups=groups, rows=rows, epsilon=1 / laplace_scale(within, moved))
+        if not made.loss(1) <= within:
+            raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {within}")
         return made
 
     @property

@@ -113,16 +113,16 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
             raise InvalidParameter("most_cells", f"{cells} cells in all", f"at most {MOST_CELLS}")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes, **parameters: Any) -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+    def calibrated(cls, within: Loss, *, attributes: Attributes, **parameters: Any) -> Self:
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             parameters: the other fields: ``groups``, ``share``, ``rule``, ``most_cells``, ``least``.
 
         """
-        return cls(attributes=attributes, budget=Purse.within(target).loss, **parameters)
+        return cls(attributes=attributes, budget=Purse.within(within).loss, **parameters)
 
     @property
     def distance(self) -> Metric:

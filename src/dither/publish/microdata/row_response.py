@@ -29,7 +29,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import IntegerArray
 from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Relation, Unit, Use
-from dither.privacy.calibration import check_target, laplace_scale
+from dither.privacy.calibration import check_loss, laplace_scale
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupNames
 
@@ -192,21 +192,21 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, attributes: Attributes, rows: int, groups: Sequence[Sequence[str]] = ()
+        cls, within: Loss, *, attributes: Attributes, rows: int, groups: Sequence[Sequence[str]] = ()
     ) -> Self:
-        """Return the rows that are told truly most often, within ``target`` for one row replaced.
+        """Return the rows that are told truly most often, within ``within`` for one row replaced.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             attributes: names and sizes.
             rows: how many there are.
             groups: public groups.
 
         """
-        check_target(target)
+        check_loss(within)
         sizes = merged_of(attributes, groups).merged.sizes
         moved = max(sum(size > 1 for size in sizes), 1)
-        return cls(attributes=attributes, groups=groups, rows=rows, epsilon=1 / laplace_scale(target, moved))
+        return cls(attributes=attributes, groups=groups, rows=rows, epsilon=1 / laplace_scale(within, moved))
 
     @property
     def distance(self) -> Unit:

@@ -26,7 +26,7 @@ from dither.exact import Field, Number, Of, OneOf
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
 from dither.mechanisms.spec import Codec, register_codec
-from dither.privacy import ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Sequence, Unit, Use, Within
+from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
 from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, laid_out, persons_by_text, positions
@@ -169,7 +169,7 @@ class Answer(OverData[Answered]):
         design = self.design
         if design.discovery is not None:
             values = Within(design.values_loss, (Geometric, DiscreteGaussian))
-            return Sequence.of(Use(design.discovery, design.unit.touched), values)
+            return InOrder.of(Use(design.discovery, design.unit.touched), values)
         groups = len(design.groups or ())
         plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
         for search, part in zip(design.searches, design.levels, strict=True):
@@ -177,7 +177,7 @@ class Answer(OverData[Answered]):
                 drawn = part.drawn(groups, search.slots, search.children(level))
                 plans.append(Use(drawn, part.stability))
         plans += [Parallel(Use(pick.drawn), groups, pick.touched) for pick in design.picks]
-        return Sequence(tuple(plans))
+        return InOrder(tuple(plans))
 
     def aggregations(self) -> Iterator[Aggregation]:
         """Yield the forms of all that an engine will be asked; of groups that are discovered, as if there were none."""

@@ -10,8 +10,7 @@ attributes has a share of its own, from which rare values are merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -123,22 +122,22 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
-        workload: Several[Several[str]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
         largest_model: int = USUAL_MODEL,
     ) -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: the marginals that should come out well; None for all pairs.
             largest_model: how many cells the model may have.
 
         """
-        purse, width = Purse.within(target), len(attributes.names)
+        purse, width = Purse.within(within), len(attributes.names)
         survey, choice, rounds = _PURE if purse.is_pure else _IN_RHO
         return cls(
             attributes=attributes,

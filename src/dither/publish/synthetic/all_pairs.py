@@ -35,7 +35,7 @@ from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
-from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import rounded_weights
 from dither.publish.marginals.interactions import centred
@@ -122,16 +122,16 @@ class AllPairs(Composed[Any, PairModel]):
             raise InvalidParameter("most_groups", f"{self.cells} measurements", rule)
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes, most_groups: int = 32) -> Self:
-        """Return the method within ``target`` for records 1 apart.
+    def calibrated(cls, within: Loss, *, attributes: Attributes, most_groups: int = 32) -> Self:
+        """Return the method within ``within`` for records 1 apart.
 
         Args:
-            target: the loss not to exceed, in rho or with a delta.
+            within: the loss not to exceed, in rho or with a delta.
             attributes: names and sizes.
             most_groups: how many groups of values an attribute has at most; fewer where there are very many pairs.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         groups, pairs = most_groups, _pairs(attributes)
         # So few that all can be measured, and that records can be fitted to all of them at once.
         while groups > 2 and (
@@ -182,7 +182,7 @@ class AllPairs(Composed[Any, PairModel]):
     def plan(self) -> Plan:
         """One draw for all single attributes, one for all pairs."""
         singles = Use(self.singles_part, self.stability)
-        return Sequence.of(singles, Use(self.pairs_part, REACH)) if self.pairs else singles
+        return InOrder.of(singles, Use(self.pairs_part, REACH)) if self.pairs else singles
 
     def release(self, data: Any, run: Runner) -> PairModel:
         """Return a model of all pairs."""

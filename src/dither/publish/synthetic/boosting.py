@@ -10,8 +10,7 @@ table that is fitted to the medians, not the medians alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -126,27 +125,27 @@ class BoostedQueries(Composed[Any, FullTable]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
-        workload: Several[Several[str]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
         rounds: int = 5,
         samples: int = 10,
     ) -> Self:
-        """Return the method within ``target`` for records 1 apart.
+        """Return the method within ``within`` for records 1 apart.
 
         A twentieth pays for the number of records and at most two fifths for sampling. Errors within the noise of an
         answer count as good, errors beyond three times that as bad.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
             rounds: how many tables are fitted.
             samples: how many queries each is fitted to.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
         for_sampling = _FOR_SAMPLING if times > 1 else Fraction(0)
@@ -229,7 +228,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         moved: NDArray[np.int64] = np.clip(2 * (errors - self.tolerance) - self.ramp, -self.ramp, self.ramp)
         return moved
 
-    def _fitted(self, chosen: Several[int], measured: Several[float], total: float) -> Floats:
+    def _fitted(self, chosen: Sequence[int], measured: Sequence[float], total: float) -> Floats:
         """Return a table of all cells that is fitted to noisy answers; repeated ones are averaged."""
         sums = np.bincount(chosen, measured, minlength=self.queries.size)
         times = np.bincount(chosen, minlength=self.queries.size)

@@ -36,7 +36,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
-from dither.privacy.plans import Sequence as Following
+from dither.privacy.plans import InOrder
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
@@ -200,17 +200,17 @@ class GaussianCopula(Composed[Any, CopulaModel]):
             raise InvalidParameter("attributes", len(self.attributes.names), f"at most {_MOST_ATTRIBUTES} attributes")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes) -> Self:
-        """Return the method within ``target`` for records 1 apart; half of it pays for margins, half for correlations.
+    def calibrated(cls, within: Loss, *, attributes: Attributes) -> Self:
+        """Return the method within ``within`` for records 1 apart; half of it pays for margins, half for correlations.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes, the values of each in their order.
 
         """
         width = len(attributes.names)
         pairs = width * (width - 1) // 2
-        half = Purse.within(target) / (2 if pairs else 1)
+        half = Purse.within(within) / (2 if pairs else 1)
         return cls(
             attributes=attributes,
             single=survey_noise(half, attributes),
@@ -246,7 +246,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     def plan(self) -> Plan:
         """One draw for all margins, one for all pairs."""
         margins = Use(self.survey.part, self.survey.stability)
-        return Following.of(margins, Use(self.products, self.stability)) if self.pairs else margins
+        return InOrder.of(margins, Use(self.products, self.stability)) if self.pairs else margins
 
     def release(self, data: Any, run: Runner) -> CopulaModel:
         """Return margins and correlations."""

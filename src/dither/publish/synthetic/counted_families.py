@@ -40,7 +40,7 @@ from dither.mechanisms import Numerics, Runner, register
 from dither.mechanisms.core import Mechanism
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example
-from dither.privacy import RECORDS, ZCDP, Loss, Plan, PureDP, Sequence, Unit, Use
+from dither.privacy import RECORDS, ZCDP, InOrder, Loss, Plan, PureDP, Unit, Use
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.parent_child import MOST_CHILDREN, NUMBER, FamilyModel
 
@@ -157,7 +157,7 @@ class CountedFamilies(OverData[FamilyModel]):
 
     def plan(self) -> Plan:
         """One model of parents, and one of children, of whom a parent has at most ``most``."""
-        return Sequence.of(Use(self.of_parents, self._touched), Use(self.of_children, self._touched * self.most))
+        return InOrder.of(Use(self.of_parents, self._touched), Use(self.of_children, self._touched * self.most))
 
     def release(self, data: Engine, run: Runner) -> FamilyModel:
         """Return both models."""
@@ -167,12 +167,12 @@ class CountedFamilies(OverData[FamilyModel]):
 
 
 def families_within(
-    target: Loss, parents: Cells, children: Cells, *, most: int | None = None, build: Build | None = None
+    within: Loss, parents: Cells, children: Cells, *, most: int | None = None, build: Build | None = None
 ) -> CountedFamilies:
-    """Return the release within ``target``; half of it pays for parents, half for children.
+    """Return the release within ``within``; half of it pays for parents, half for children.
 
     Args:
-        target: what one person may lose.
+        within: what one person may lose.
         parents: the rows of parents and the codes of their columns.
         children: those of children.
         most: how many children of a parent count; as many as the limits leave where None.
@@ -188,7 +188,7 @@ def families_within(
         rule = f"at most {children.contribution.total}, as the limits of the data set leave"
         raise InvalidParameter("children", kept, rule)
     make = build or (lambda each, attributes: MaximumSpanningTree.calibrated(each, attributes=attributes))
-    half, touched = Purse.within(target) / 2, parents.contribution.touched
+    half, touched = Purse.within(within) / 2, parents.contribution.touched
     above, below = parents_of(parents, children, kept), children_of(parents, children, kept)
     release = CountedFamilies(
         parents=parents,
@@ -197,8 +197,8 @@ def families_within(
         of_parents=make(half.per(touched).loss, above.attributes),
         of_children=make(half.per(touched * kept).loss, below.attributes),
     )
-    if not release.loss(1) <= target:
-        raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {target}")
+    if not release.loss(1) <= within:
+        raise NoGuarantee(f"the release would lose {release.loss(1)}, which is not within {within}")
     return release
 
 

@@ -10,8 +10,7 @@ query or by its negation, so scores that are balanced between the two move half 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -107,24 +106,24 @@ class DualQuery(Composed[Any, WeightedRecords]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
-        workload: Several[Several[str]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
         rounds: int = 20,
         samples: int = 16,
     ) -> Self:
-        """Return the method within ``target`` for records 1 apart; a twentieth of it pays for the number of records.
+        """Return the method within ``within`` for records 1 apart; a twentieth of it pays for the number of records.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
             rounds: how many records are found.
             samples: how many queries a record is found by.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         times = whole("rounds", rounds, least=1, most=_MOST_ROUNDS)
         each = whole("samples", samples, least=1, most=_MOST_SAMPLES)
         # All choices of a round move by the number of the rounds before it. One round samples nothing.

@@ -68,15 +68,15 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
     single: OneCount = OneCount()
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes) -> Self:
-        """Return the least noise within ``target`` for records 1 apart.
+    def calibrated(cls, within: Loss, *, attributes: Attributes) -> Self:
+        """Return the least noise within ``within`` for records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
 
         """
-        return cls(attributes=attributes, single=survey_noise(Purse.within(target), attributes))
+        return cls(attributes=attributes, single=survey_noise(Purse.within(within), attributes))
 
     @property
     def distance(self) -> Metric:

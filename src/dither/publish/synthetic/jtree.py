@@ -33,7 +33,7 @@ from dither.mechanisms.purse import CountNoise, OneCount, Purse, Spending
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
-from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Sequence, Use, Within
+from dither.privacy import RECORDS, ZCDP, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     LARGEST_MODEL,
@@ -142,24 +142,24 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
         chosen: int | None = None,
         sparse: bool = False,
         largest_model: int = USUAL_MODEL,
     ) -> Self:
-        """Return the method within ``target`` for records 1 apart; a third of it pays for each of the three stages.
+        """Return the method within ``within`` for records 1 apart; a third of it pays for each of the three stages.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes; at least two.
             chosen: how many pairs are selected at most; None for three times the number of attributes.
             sparse: whether by a sparse vector; otherwise the best ones.
             largest_model: how many cells the model may have.
 
         """
-        third, width = Purse.within(target) / 3, len(attributes.names)
+        third, width = Purse.within(within) / 3, len(attributes.names)
         candidates = width * (width - 1) // 2
         if not candidates:
             raise InvalidParameter("attributes", attributes.names, "at least two")
@@ -198,7 +198,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         """Measure single attributes, select pairs, and measure whatever clusters they make."""
         singles = Use(self.survey.part, self.survey.stability)
         clusters = Within(self.clusters, (Geometric, DiscreteGaussian))
-        return Sequence.of(singles, Use(self.selector, STEPS), clusters)
+        return InOrder.of(singles, Use(self.selector, STEPS), clusters)
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return the model of the measured clusters."""

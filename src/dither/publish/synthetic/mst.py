@@ -29,7 +29,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import RECORDS, Loss, Metric, Plan, Repeat, Sequence, Use, Within
+from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Repeat, Use, Within
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (
     EXCLUDED,
@@ -105,16 +105,16 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
             raise InvalidParameter("attributes", len(self.attributes.names), f"at most {_MOST_ATTRIBUTES} attributes")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes, largest_model: int = USUAL_MODEL) -> Self:
-        """Return the method within ``target`` for records 1 apart; a third of it pays for each of the three stages.
+    def calibrated(cls, within: Loss, *, attributes: Attributes, largest_model: int = USUAL_MODEL) -> Self:
+        """Return the method within ``within`` for records 1 apart; a third of it pays for each of the three stages.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             largest_model: how many cells the model may have.
 
         """
-        third = Purse.within(target) / 3
+        third = Purse.within(within) / 3
         edge = third / max(len(attributes.names) - 1, 1)
         return cls(
             attributes=attributes,
@@ -151,7 +151,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
         if not edges:
             return singles
         measured = Within(self.pair.loss(1).times(edges), (type(self.pair),))
-        return Sequence.of(singles, Repeat(Use(self.chooser, STEPS), edges), measured)
+        return InOrder.of(singles, Repeat(Use(self.chooser, STEPS), edges), measured)
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
         """Return a tree-shaped model."""

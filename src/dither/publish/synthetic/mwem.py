@@ -9,8 +9,7 @@ several passes over all measurements; the theorem is about the average of all ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
@@ -96,16 +95,16 @@ class Mwem(Composed[Any, FullTable]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
-        workload: Several[Several[str]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
         rounds: int | None = None,
     ) -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
             rounds: how many are chosen; None for two for each attribute.
@@ -115,7 +114,7 @@ class Mwem(Composed[Any, FullTable]):
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=Purse.within(target).loss,
+            budget=Purse.within(within).loss,
             rounds=2 * width if rounds is None else whole("rounds", rounds, least=1, most=_MOST_ROUNDS),
         )
 

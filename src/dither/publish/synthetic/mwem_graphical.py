@@ -8,8 +8,7 @@ them at a time. Cost: a fit and a look at all marginals of the workload in each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -102,17 +101,17 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         attributes: Attributes,
-        workload: Several[Several[str]] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
         rounds: int | None = None,
         largest_model: int = USUAL_MODEL,
     ) -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: the marginals that should come out well; None for all pairs.
             rounds: how many are measured; None for one for each attribute.
@@ -123,7 +122,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, width)) if workload is None else workload,
-            budget=Purse.within(target).loss,
+            budget=Purse.within(within).loss,
             rounds=width if rounds is None else whole("rounds", rounds, least=1, most=_MOST_ROUNDS),
             largest_model=largest_model,
         )

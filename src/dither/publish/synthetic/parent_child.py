@@ -28,7 +28,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Use
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 from dither.publish.synthetic.mst import MaximumSpanningTree
@@ -274,12 +274,12 @@ class ParentChild(Composed[Families, FamilyModel]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, parents: Attributes, children: Attributes, most: int, build: Build = _tree
+        cls, within: Loss, *, parents: Attributes, children: Attributes, most: int, build: Build = _tree
     ) -> Self:
-        """Return the method within ``target`` for families 1 apart; half of it pays for parents, half for children.
+        """Return the method within ``within`` for families 1 apart; half of it pays for parents, half for children.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             parents: names and sizes of the attributes of parents.
             children: names and sizes of the attributes of children.
             most: how many children of a parent are kept.
@@ -287,7 +287,7 @@ class ParentChild(Composed[Families, FamilyModel]):
                 tree if nothing else is said.
 
         """
-        half, kept = Purse.within(target) / 2, whole("most", most, least=1, most=MOST_CHILDREN)
+        half, kept = Purse.within(within) / 2, whole("most", most, least=1, most=MOST_CHILDREN)
         above = Attributes((*parents.names, NUMBER), (*parents.sizes, kept + 1))
         below = Attributes((*parents.names, *children.names), (*parents.sizes, *children.sizes))
         return cls(parents=build(half.loss, above), children=build(half.per(kept).loss, below), most=kept)
@@ -299,7 +299,7 @@ class ParentChild(Composed[Families, FamilyModel]):
 
     def plan(self) -> Plan:
         """One model of parents, and one of children, of whom a parent has at most ``most``."""
-        return Sequence.of(Use(self.parents), Use(self.children, self.most))
+        return InOrder.of(Use(self.parents), Use(self.children, self.most))
 
     def release(self, data: Families, run: Runner) -> FamilyModel:
         """Return both models."""

@@ -116,17 +116,17 @@ class PrivBayes(Composed[Any, Model]):
             raise InvalidParameter("attributes", len(self.modelled.names), f"at most {_MOST_ATTRIBUTES}, or bits")
 
     @classmethod
-    def calibrated(cls, target: Loss, *, attributes: Attributes, parents: int = 4, encoding: str = "general") -> Self:
-        """Return the method that spends ``target`` on records 1 apart.
+    def calibrated(cls, within: Loss, *, attributes: Attributes, parents: int = 4, encoding: str = "general") -> Self:
+        """Return the method that spends ``within`` on records 1 apart.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             parents: how many attributes one may depend on.
             encoding: "general", or "binary" for a network of bits.
 
         """
-        return cls(attributes=attributes, budget=Purse.within(target).loss, parents=parents, encoding=encoding)
+        return cls(attributes=attributes, budget=Purse.within(within).loss, parents=parents, encoding=encoding)
 
     @property
     def distance(self) -> Metric:

@@ -9,8 +9,7 @@ counts, and the number of records is measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +30,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.privacy import RECORDS, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Use
 from dither.publish.marginals.common import Names
 from dither.publish.synthetic.cell_queries import CellQueries, check_table, named_sets, rounded_total
 from dither.publish.synthetic.measuring import Seen
@@ -112,18 +111,18 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, attributes: Attributes, workload: Several[Several[str]] | None = None, size: int = 4
+        cls, within: Loss, *, attributes: Attributes, workload: Sequence[Sequence[str]] | None = None, size: int = 4
     ) -> Self:
-        """Return the method within ``target`` for records 1 apart; a tenth of it pays for the number of records.
+        """Return the method within ``within`` for records 1 apart; a tenth of it pays for the number of records.
 
         Args:
-            target: the loss not to exceed.
+            within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
             size: how many records the small table has.
 
         """
-        purse, records = Purse.within(target), whole("size", size, least=1, most=_MOST_SIZE)
+        purse, records = Purse.within(within), whole("size", size, least=1, most=_MOST_SIZE)
         return cls(
             attributes=attributes,
             workload=attributes.every(min(2, len(attributes.names))) if workload is None else workload,
@@ -161,7 +160,7 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
 
     def plan(self) -> Plan:
         """Measure the number of records, then choose."""
-        return Sequence.of(Use(self.total), Use(self.chooser, self.size))
+        return InOrder.of(Use(self.total), Use(self.chooser, self.size))
 
     def release(self, data: Any, run: Runner) -> WeightedRecords:
         """Return the chosen table."""

@@ -53,18 +53,18 @@ class EigenDesign(Measured):
     version: ClassVar[int] = 1
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, workload: Workload, **parameters: Any) -> Self:
-        """Decompose the workload, and return the mechanism with the least noise whose loss is within ``target``.
+    def calibrated(cls, within: Loss, *, sensitivity: Number, workload: Workload, **parameters: Any) -> Self:
+        """Decompose the workload, and return the mechanism with the least noise whose loss is within ``within``.
 
         Args:
-            target: the loss not to exceed; zCDP or (epsilon, delta), because the weights are those for Gaussian noise.
+            within: the loss not to exceed; zCDP or (epsilon, delta), because the weights are those for Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
             workload: what is asked, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        if Purse.within(target).is_pure:
+        if Purse.within(within).is_pure:
             raise NoGuarantee(
                 "eigen-design is for Gaussian noise: give a zCDP or an (epsilon, delta) loss, or take hdmm"
             )
-        return cls._calibrated(target, sensitivity, workload, eigen_design(workload), **parameters)
+        return cls._calibrated(within, sensitivity, workload, eigen_design(workload), **parameters)

@@ -24,7 +24,7 @@ from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.workloads.mechanism import neighbours_of
 
 
@@ -70,11 +70,11 @@ class GroupingAndSmoothing(Composed[Any, Any]):
     rough: Maybe = Maybe(OneCount())
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, columns: int, width: int, share: Number = "1/4") -> Self:
-        """Return the release whose loss at ``sensitivity`` is within ``target``.
+    def calibrated(cls, within: Loss, *, sensitivity: Number, columns: int, width: int, share: Number = "1/4") -> Self:
+        """Return the release whose loss at ``sensitivity`` is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the counts move in L1 per unit of data: the number of columns a person contributes to.
             columns: how many counts there are.
             width: how many columns make a group.
@@ -84,7 +84,7 @@ class GroupingAndSmoothing(Composed[Any, Any]):
         part = exact("share", share)
         if not 0 <= part < 1:
             raise InvalidParameter("share", share, "a number in [0, 1)")
-        purse, reach = Purse.within(target), positive("sensitivity", sensitivity)
+        purse, reach = Purse.within(within), positive("sensitivity", sensitivity)
         rough = purse.share(part).noise(reach) if part else None
         return cls(columns=columns, width=width, noise=purse.share(1 - part).noise(reach), rough=rough)
 
@@ -111,7 +111,7 @@ class GroupingAndSmoothing(Composed[Any, Any]):
     def plan(self) -> Plan:
         """Rough counts, if groups are chosen by them; then one draw for all sums."""
         chosen = () if self.sorting is None else (Use(self.sorting),)
-        return Sequence.of(*chosen, Use(self.sums))
+        return InOrder.of(*chosen, Use(self.sums))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return for every column the noisy average of its group."""

@@ -156,17 +156,17 @@ class Hdmm(Measured):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, workload: Workload, iterations: int | None = None, **parameters: Any
+        cls, within: Loss, *, sensitivity: Number, workload: Workload, iterations: int | None = None, **parameters: Any
     ) -> Self:
-        """Search a strategy for the workload, and return the mechanism whose loss is within ``target``.
+        """Search a strategy for the workload, and return the mechanism whose loss is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
             workload: what is asked.
             iterations: of each descent of the search.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        found = find_strategy(workload, Purse.within(target).metric, iterations=iterations)
-        return cls._calibrated(target, sensitivity, workload, found.strategy, **parameters)
+        found = find_strategy(workload, Purse.within(within).metric, iterations=iterations)
+        return cls._calibrated(within, sensitivity, workload, found.strategy, **parameters)

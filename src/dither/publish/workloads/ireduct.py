@@ -94,19 +94,19 @@ class IReduct(Primitive[Any, Any]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, workload: Workload, floor: Number, levels: int = 8
+        cls, within: Loss, *, sensitivity: Number, workload: Workload, floor: Number, levels: int = 8
     ) -> Self:
         """Return levels from twice the noise of even shares down, each with two thirds of the noise before.
 
         Args:
-            target: a pure loss not to exceed.
+            within: a pure loss not to exceed.
             sensitivity: how far the counts move in L1 per unit of data.
             workload: queries of whole numbers.
             floor: answers below this count as this.
             levels: how many levels there are.
 
         """
-        purse = Purse.within(target).per(sensitivity)
+        purse = Purse.within(within).per(sensitivity)
         even = purse.geometric_noise(workload.sensitivity(L1)).scale
         count = whole("levels", levels, least=2, most=_MOST_LEVELS)
         scales = tuple(2 * even / Fraction(3, 2) ** level for level in range(count))

@@ -54,15 +54,15 @@ class LowRank(Measured):
     version: ClassVar[int] = 1
 
     @classmethod
-    def calibrated(cls, target: Loss, *, sensitivity: Number, workload: Workload, **parameters: Any) -> Self:
-        """Decompose the workload, and return the mechanism with the least noise whose loss is within ``target``.
+    def calibrated(cls, within: Loss, *, sensitivity: Number, workload: Workload, **parameters: Any) -> Self:
+        """Decompose the workload, and return the mechanism with the least noise whose loss is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
             workload: what is asked, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        strategy = low_rank_design(workload, Purse.within(target).metric)
-        return cls._calibrated(target, sensitivity, workload, strategy, **parameters)
+        strategy = low_rank_design(workload, Purse.within(within).metric)
+        return cls._calibrated(within, sensitivity, workload, strategy, **parameters)

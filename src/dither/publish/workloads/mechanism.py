@@ -106,10 +106,10 @@ class Measured(Composed[Any, Any]):
 
     @classmethod
     def _calibrated(
-        cls, target: Loss, sensitivity: Number, workload: Workload, strategy: Strategy, **rest: Any
+        cls, within: Loss, sensitivity: Number, workload: Workload, strategy: Strategy, **rest: Any
     ) -> Self:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``."""
-        purse = Purse.within(target)
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``."""
+        purse = Purse.within(within)
         reach = positive("sensitivity", sensitivity) * strategy.sensitivity(purse.metric)
         return cls(workload=workload, strategy=strategy, noise=purse.noise(reach), **rest)
 
@@ -223,16 +223,16 @@ class MatrixMechanism(Measured):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, workload: Workload, strategy: Strategy, **parameters: Any
+        cls, within: Loss, *, sensitivity: Number, workload: Workload, strategy: Strategy, **parameters: Any
     ) -> Self:
-        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``target``.
+        """Return the mechanism with the least noise whose loss at ``sensitivity`` is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
             workload: what is asked.
             strategy: what is measured.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """
-        return cls._calibrated(target, sensitivity, workload, strategy, **parameters)
+        return cls._calibrated(within, sensitivity, workload, strategy, **parameters)

@@ -115,17 +115,17 @@ class Privelet(Composed[Any, Any]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         sensitivity: Number,
         shape: int | Sequence[int],
         trees: Mapping[int, Any] | None = None,
         plain: Sequence[int] = (),
     ) -> Self:
-        """Return the release with the least noise whose loss at ``sensitivity`` is within ``target``.
+        """Return the release with the least noise whose loss at ``sensitivity`` is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table moves in L1 per unit of data.
             shape: the shape of the table.
             trees: for axes of categories their trees, as ``NominalTree`` takes them.
@@ -140,7 +140,7 @@ class Privelet(Composed[Any, Any]):
             else (Identity(size) if place in plain else Haar(_next_power(size)))
             for place, size in enumerate(shape_of("shape", sizes))
         )
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         draft = cls(shape=sizes, axes=axes, noise=purse.noise())
         return replace(draft, noise=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
 

@@ -26,7 +26,7 @@ from dither.mechanisms.purse import Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
-from dither.privacy import L1, Loss, Metric, Plan, Sequence, Use
+from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.workloads.matrices import Floats
 from dither.publish.workloads.mechanism import WHOLE_NUMBERS, is_whole, neighbours_of
 from dither.publish.workloads.workload import Workload
@@ -96,7 +96,7 @@ class TwoPhase(Composed[Any, Any]):
     @classmethod
     def calibrated(
         cls,
-        target: Loss,
+        within: Loss,
         *,
         sensitivity: Number,
         workload: Workload,
@@ -104,10 +104,10 @@ class TwoPhase(Composed[Any, Any]):
         share: Number = "1/4",
         steps: int = 64,
     ) -> Self:
-        """Return the mechanism whose loss at ``sensitivity`` is within a pure ``target``.
+        """Return the mechanism whose loss at ``sensitivity`` is within a pure ``within``.
 
         Args:
-            target: a pure loss not to exceed.
+            within: a pure loss not to exceed.
             sensitivity: how far the counts move in L1 per unit of data.
             workload: queries of whole numbers.
             floor: answers below this count as this.
@@ -115,7 +115,7 @@ class TwoPhase(Composed[Any, Any]):
             steps: how finely the noise is shared out.
 
         """
-        purse, part = Purse.within(target), probability("share", share, open_below=True)
+        purse, part = Purse.within(within), probability("share", share, open_below=True)
         reach = workload.sensitivity(L1) * positive("sensitivity", sensitivity)
         rough, noise = purse.share(part).geometric_noise(reach), purse.share(1 - part).geometric_noise(reach * steps)
         return cls(workload=workload, rough=rough, noise=noise, steps=steps, floor=floor)
@@ -142,7 +142,7 @@ class TwoPhase(Composed[Any, Any]):
 
     def plan(self) -> Plan:
         """Rough answers, then multiplied ones, which move by at most ``steps`` times as much."""
-        return Sequence.of(Use(self.first, self.stability), Use(self.second, self.stability * self.steps))
+        return InOrder.of(Use(self.first, self.stability), Use(self.second, self.stability * self.steps))
 
     def release(self, data: Any, run: Runner) -> Floats:
         """Return the answers, and their multiples."""

@@ -92,18 +92,18 @@ class WeightedMarginals(Composed[Any, Any]):
 
     @classmethod
     def calibrated(
-        cls, target: Loss, *, sensitivity: Number, workload: Workload, strategy: Strategy | None = None
+        cls, within: Loss, *, sensitivity: Number, workload: Workload, strategy: Strategy | None = None
     ) -> Self:
-        """Return the mechanism whose loss at ``sensitivity`` rows is within ``target``.
+        """Return the mechanism whose loss at ``sensitivity`` rows is within ``within``.
 
         Args:
-            target: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
+            within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how many rows one unit has.
             workload: the marginals that are asked for.
             strategy: the marginals that are measured; searched for unless given.
 
         """
-        purse = Purse.within(target)
+        purse = Purse.within(within)
         if strategy is None:
             if not isinstance(workload, Workload) or not isinstance(workload.matrix, Marginals):
                 raise InvalidParameter("workload", workload, "a workload of marginals")
