@@ -31,7 +31,7 @@ from dither.mechanisms import (
     converse,
     release,
 )
-from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, user
+from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, person
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -67,8 +67,8 @@ __all__ = [
     "choose",
     "converse",
     "open",
+    "person",
     "release",
-    "user",
 ]
 
 

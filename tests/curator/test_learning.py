@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def dataset(unit: Unit, **limits: int) -> DataSet:
-    person = "id" if unit.protects == "user" else None
+    person = "id" if unit.protects == "person" else None
     return DataSet("clinic", (Table("visits", COLUMNS, source="visits.csv", person=person),), unit, **limits)
 
 
@@ -73,7 +73,7 @@ def test_a_model_says_what_a_person_lost_by_it() -> None:
     plan = planned(person_unit("id"), logistic(delta=None), rows=3)
     nobody = ReferenceEngine(dataset(person_unit("id"), rows=3), {"visits": []})
     fitted = plan.adopt(perform(plan.mechanism, nobody).to_record(), "receipt")
-    assert str(fitted.privacy_).startswith("epsilon = 3 for users added or removed")
+    assert str(fitted.privacy_).startswith("epsilon = 3 for people added or removed")
 
 
 @pytest.mark.parametrize(

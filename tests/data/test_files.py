@@ -313,7 +313,7 @@ def test_variables_of_the_environment(monkeypatch):
 
 
 def test_a_unit_that_no_file_can_say():
-    odd = Unit("user", Relation.ADD_REMOVE, "everybody")
+    odd = Unit("person", Relation.ADD_REMOVE, "everybody")
     dataset = DataSet("clinic", (Table("t", (Column("a", Kind.TEXT),), "t", person="a"),), odd, rows=1)
     with pytest.raises(InvalidSchema, match="unit"):
         dump_schema(dataset)

@@ -42,7 +42,7 @@ NAMES = ("ward", "smokes", "age", "cost", "day")
 
 
 def hospital(unit: Any, **limits: int) -> DataSet:
-    is_person = unit.protects == "user"
+    is_person = unit.protects == "person"
     table = Table("visits", COLUMNS, "visits.csv", person="person" if is_person else None)
     return DataSet("hospital", (table,), unit, **limits)
 

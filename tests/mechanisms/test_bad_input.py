@@ -53,8 +53,8 @@ from dither.privacy import (
     calibrate,
     gaussian_sigma,
     laplace_scale,
+    person,
     place,
-    user,
     w_event,
 )
 from dither.privacy.filters import Filter, Odometer
@@ -296,8 +296,8 @@ def promises() -> Iterator[tuple[str, str, Call, list[Any]]]:
     )
     yield "Odometer rho", "first_rho", lambda bad: Odometer(first_rho=bad), NOT_POSITIVE
     yield "Odometer rungs", "rungs", lambda bad: Odometer(first_rho=1, rungs=bad), [*NOT_COUNTED, 257]
-    yield "user column", "id_column", lambda bad: user(bad, Relation.REPLACE), [None, "", "a b", 7, "1a"]
-    yield "user relation", "relation", lambda bad: user("person", bad), [None, "REPLACE", Relation.METRIC]
+    yield "user column", "id_column", lambda bad: person(bad, Relation.REPLACE), [None, "", "a b", 7, "1a"]
+    yield "user relation", "relation", lambda bad: person("person", bad), [None, "REPLACE", Relation.METRIC]
     yield "w_event", "width", w_event, NOT_COUNTED
     yield "place", "metric", place, [None, "", "hamming", 1]
 

@@ -10,12 +10,12 @@ import pytest
 from dither import ROW, ROW_REPLACED, AboveThreshold, Budget, Geometric, converse, release
 from dither.errors import InvalidParameter
 from dither.mechanisms import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive, perform, registered
-from dither.privacy import DIFFERENT, EDGE, LABEL, RECORDS, PureDP, Relation, Unit, user
+from dither.privacy import DIFFERENT, EDGE, LABEL, RECORDS, PureDP, Relation, Unit, person
 from dither.publish.histograms import IdentityHistogram
 from dither.publish.marginals import Attributes
 from dither.publish.synthetic import IndependentMarginals
 
-PERSON = user("person", Relation.ADD_REMOVE)
+PERSON = person("person", Relation.ADD_REMOVE)
 
 
 def through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget) -> None:

@@ -21,7 +21,7 @@ from dither.mechanisms.runner import _subset
 from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.noise import Noise, SystemEntropy, system_noise
-from dither.privacy import ROW, ROW_REPLACED, ZCDP, Plan, Relation, Unit, Use, user
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, Plan, Relation, Unit, Use, person
 from dither.privacy.plans import SampledExactly
 from dither.testing import replay
 from dither.testing.branching import branch_outcomes
@@ -122,7 +122,7 @@ def test_prices() -> None:
     assert PoissonSample(part=Count(part=DiscreteGaussian(sigma=1)), rate="1/10").loss(1) == ZCDP("1/2")
 
 
-@pytest.mark.parametrize("unit", [ROW_REPLACED, user("person", Relation.ADD_REMOVE)])
+@pytest.mark.parametrize("unit", [ROW_REPLACED, person("person", Relation.ADD_REMOVE)])
 def test_only_single_rows_added_or_removed(unit: Unit) -> None:
     with pytest.raises(IncompatibleDistance):
         PoissonSample(part=Count(unit=unit), rate="1/2")
@@ -291,7 +291,7 @@ def test_prices_of_fixed_samples() -> None:
     assert FixedSizeSample(part=Total(part=DiscreteGaussian(sigma=2)), kept=1, of=10).loss(1) == ZCDP("1/2")
 
 
-@pytest.mark.parametrize("unit", [ROW, user("person", Relation.REPLACE)])
+@pytest.mark.parametrize("unit", [ROW, person("person", Relation.REPLACE)])
 def test_only_single_rows_replaced(unit: Unit) -> None:
     with pytest.raises(IncompatibleDistance):
         FixedSizeSample(part=Total(unit=unit), kept=1, of=2)

@@ -40,7 +40,7 @@ from dither.mechanisms import (
     registry,
     to_spec,
 )
-from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Plan, PureDP, Unit, Use, user, w_event
+from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Plan, PureDP, Unit, Use, person, w_event
 from dither.privacy.distances import Relation
 
 EXAMPLES = [example.mechanism for entry in registered().values() for example in entry.examples()]
@@ -85,7 +85,7 @@ def everything(**changes: Any) -> Everything:
         "part": Geometric(scale="1/3"),
         "weights": PublicArray([[1.5, 2.0], [0.1, -3.0]]),
         "target": ApproxDP(1, "1e-6"),
-        "unit": user("person", Relation.REPLACE),
+        "unit": person("person", Relation.REPLACE),
         "scale": "22/7",
         "labels": ("a", "b"),
     }

@@ -28,8 +28,8 @@ from dither.privacy import (
     Metric,
     Relation,
     Unit,
+    person,
     place,
-    user,
     w_event,
 )
 from dither.privacy.distances import METRICS
@@ -208,38 +208,38 @@ def test_the_distance_is_the_number_of_steps(first: list[int], second: list[int]
 
 
 def test_what_one_change_touches() -> None:
-    assert (ROW.touched, EDGE.touched, user("id", Relation.ADD_REMOVE).touched) == (1, 1, 1)
+    assert (ROW.touched, EDGE.touched, person("id", Relation.ADD_REMOVE).touched) == (1, 1, 1)
     # Out of one part and into another.
-    assert (ROW_REPLACED.touched, EVENT_REPLACED.touched, user("id", Relation.REPLACE).touched) == (2, 2, 2)
+    assert (ROW_REPLACED.touched, EVENT_REPLACED.touched, person("id", Relation.REPLACE).touched) == (2, 2, 2)
     assert place("manhattan").touched == 2
 
 
 def test_which_units_are_relaxed() -> None:
-    assert not any(unit.is_relaxed for unit in [*UNITS, user("id", Relation.REPLACE)])
+    assert not any(unit.is_relaxed for unit in [*UNITS, person("id", Relation.REPLACE)])
     assert all(unit.is_relaxed for unit in (w_event(3), place("euclidean"), Unit("label", Relation.REPLACE)))
 
 
 def test_units_say_what_they_are() -> None:
     assert str(ROW) == "rows added or removed"
     assert str(EVENT_REPLACED) == "events replaced"
-    assert str(user("patient", Relation.ADD_REMOVE)) == "users added or removed (all rows with one patient)"
+    assert str(person("patient", Relation.ADD_REMOVE)) == "people added or removed (all rows with one patient)"
     assert str(w_event(7)) == "windows added or removed (all events of one person within 7 steps)"
     assert str(place("great circle")) == "places moved (great circle)"
 
 
 def test_units_are_values() -> None:
-    assert user("id", Relation.REPLACE) == user("id", Relation.REPLACE)
-    units = [*UNITS, user("id", Relation.REPLACE), user("name", Relation.REPLACE), w_event(1), w_event(2)]
+    assert person("id", Relation.REPLACE) == person("id", Relation.REPLACE)
+    units = [*UNITS, person("id", Relation.REPLACE), person("name", Relation.REPLACE), w_event(1), w_event(2)]
     assert len(set(units)) == len(units)
 
 
 @pytest.mark.parametrize(
     ("build", "parameter"),
     [
-        (lambda: user("two words", Relation.REPLACE), "id_column"),
-        (lambda: user(None, Relation.REPLACE), "id_column"),  # type: ignore[arg-type]
-        (lambda: user("id", Relation.METRIC), "relation"),
-        (lambda: user("id", "replaced"), "relation"),  # type: ignore[arg-type]
+        (lambda: person("two words", Relation.REPLACE), "id_column"),
+        (lambda: person(None, Relation.REPLACE), "id_column"),  # type: ignore[arg-type]
+        (lambda: person("id", Relation.METRIC), "relation"),
+        (lambda: person("id", "replaced"), "relation"),  # type: ignore[arg-type]
         (lambda: w_event(0), "width"),
         (lambda: w_event(1.0), "width"),  # type: ignore[arg-type]
         (lambda: place("furlongs"), "metric"),

@@ -46,8 +46,8 @@ from dither.privacy import (
     Unit,
     Use,
     Within,
+    person,
     place,
-    user,
 )
 from dither.privacy.plans import (
     DONE,
@@ -516,7 +516,7 @@ def test_large_groups_of_a_sample_are_priced() -> None:
     assert truth * (1 - 1e-12) <= float(loss.delta) <= truth * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("unit", [ROW_REPLACED, place("euclidean"), user("id", Relation.REPLACE), L1], ids=str)
+@pytest.mark.parametrize("unit", [ROW_REPLACED, place("euclidean"), person("id", Relation.REPLACE), L1], ids=str)
 def test_a_sample_needs_added_or_removed_units(unit: Distance) -> None:
     with pytest.raises(IncompatibleDistance, match="sampled"):
         Sampled(coin, rate="1/2").check(unit)
@@ -637,7 +637,7 @@ def test_large_groups_of_a_fixed_sample_are_priced() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    [ROW, EDGE, place("euclidean"), user("id", Relation.ADD_REMOVE), user("id", Relation.REPLACE), L1],
+    [ROW, EDGE, place("euclidean"), person("id", Relation.ADD_REMOVE), person("id", Relation.REPLACE), L1],
     ids=str,
 )
 def test_a_fixed_sample_needs_single_replaced_units(unit: Distance) -> None:

@@ -69,7 +69,7 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
     units = (ROW, ROW_REPLACED, person_unit("person"), person_unit("person", replaced=True))
     for unit, groups_are in itertools.cycle(itertools.product(units, _GROUPS)):
         limits: dict[str, int | None] = {"rows": None, "groups": None, "rows_per_group": None}
-        if unit.protects == "user":
+        if unit.protects == "person":
             rows, groups, each = (int(number) + 1 for number in noise.uniform_below(4, 3))
             limits = {"rows": rows, "groups": groups, "rows_per_group": each}
             left = int(noise.uniform_below(4, 1)[0])
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
-    of_persons = unit.protects == "user"
+    of_persons = unit.protects == "person"
     columns = (
         Column("person", Kind.INTEGER),
         Column("site", Kind.TEXT),

@@ -15,7 +15,7 @@ _LIMITS = {"rows": 3, "groups": 2, "rows_per_group": 2}
 
 def clinic(unit: Unit) -> DataSet:
     """Return the schema of a clinic: visits with a site, a drug and a cost, of persons or by themselves."""
-    of_persons = unit.protects == "user"
+    of_persons = unit.protects == "person"
     columns = (
         Column("person", Kind.INTEGER),
         Column("site", Kind.TEXT, categories=SITES),

@@ -18,7 +18,7 @@ from typing import Final
 from dither.data.expressions import Kind, Literal, Value, as_stored
 from dither.errors import InvalidParameter
 from dither.exact import typed, whole
-from dither.privacy import Relation, Unit, user
+from dither.privacy import Relation, Unit, person
 
 #: How many characters of a text are read where its column does not say, and how many a column may ask for.
 USUAL_LENGTH: Final = 1024
@@ -172,7 +172,7 @@ class DataSet:
     Args:
         name: how the catalogue, the ledger and requests call it.
         tables: private and public ones.
-        unit: ROW, ROW_REPLACED, or ``user(id_column, relation)``; then every private table names its privacy id.
+        unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id.
         rows: how many rows of one person count in one request, over all groups (persons only; 1 for rows).
         groups: how many groups of a request one person may count in.
         rows_per_group: how many rows of one person count in one group.
@@ -201,7 +201,7 @@ class DataSet:
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
             raise InvalidParameter("tables", names, "different names, at least one of them private")
         relations = (Relation.ADD_REMOVE, Relation.REPLACE)
-        if self.unit.protects not in ("row", "user") or self.unit.relation not in relations:
+        if self.unit.protects not in ("row", "person") or self.unit.relation not in relations:
             raise InvalidParameter("unit", self.unit, "rows, rows replaced, or persons")
         for table in self.tables:
             if not table.is_public and (table.person is not None) != self.protects_persons:
@@ -224,7 +224,7 @@ class DataSet:
     @property
     def protects_persons(self) -> bool:
         """Whether the unit is a person with all their rows."""
-        return self.unit.protects == "user"
+        return self.unit.protects == "person"
 
     @property
     def join_rows(self) -> int:
@@ -258,7 +258,7 @@ def check_name(parameter: str, name: object) -> None:
 
 def person_unit(id_column: str, *, replaced: bool = False) -> Unit:
     """Return the unit of a person with all their rows."""
-    return user(id_column, Relation.REPLACE if replaced else Relation.ADD_REMOVE)
+    return person(id_column, Relation.REPLACE if replaced else Relation.ADD_REMOVE)
 
 
 def as_real(value: Value) -> float:

@@ -139,7 +139,7 @@ class SampleAndAggregate(Composed[Any, float]):
         part: Geometric or DiscreteGaussian noise on the sum of the answers in steps, for a mean; Exponential or
             PermuteAndFlip over ``steps + 1`` candidates, for a median; SmoothCauchy, SmoothLaplace or SmoothGaussian
             noise on one number in steps, for a centre of attention.
-        key: a public text that decides the division together with the rows.
+        public_seed: a public text that decides the division together with the rows.
 
     >>> mean = SampleAndAggregate(
     ...     statistic="mean", unit=ROW, blocks=100, lower=0, upper=10, otherwise=5, grid=0.1, part=Geometric(scale=200)
@@ -168,7 +168,7 @@ class SampleAndAggregate(Composed[Any, float]):
     upper: Real = Real()
     otherwise: Real = Real()
     grid: Positive = Positive()
-    key: Text = Text("")
+    public_seed: Text = Text("")
 
     def __post_init__(self) -> None:
         if not (self.lower + self.grid <= self.upper and self.steps <= _MOST_STEPS):
@@ -223,7 +223,9 @@ class SampleAndAggregate(Composed[Any, float]):
 
     def release(self, data: Any, run: Runner) -> float:
         """Return the mean, the median or the centre of the answers of the blocks, on the declared range."""
-        answers = np.array([self._answer(block) for block in divided(data, self.blocks, self.key)], dtype=np.int64)
+        answers = np.array(
+            [self._answer(block) for block in divided(data, self.blocks, self.public_seed)], dtype=np.int64
+        )
         if isinstance(self.part, Geometric | DiscreteGaussian):
             total = run(self.part, int(answers.sum()), stability=self.stability)
             combined = Fraction(total, self.blocks)
@@ -251,7 +253,7 @@ class SampleAndAggregate(Composed[Any, float]):
         return math.floor((value - self.lower) / self.grid)
 
 
-def divided(rows: Any, blocks: int, key: str) -> list[list[Any]]:
+def divided(rows: Any, blocks: int, public_seed: str) -> list[list[Any]]:
     """Return the plain rows in blocks, by a hash of each row's own content, in the order of the hashes.
 
     Equal rows are told apart by their number among their equals, which is no position: one row more is one number more.
@@ -264,7 +266,9 @@ def divided(rows: Any, blocks: int, key: str) -> list[list[Any]]:
     for row in map(plain, rows):
         text = repr(row)
         seen[text] += 1
-        digest = hashlib.sha256(f"{len(key)}:{key}:{seen[text]}:{text}".encode("utf-8", "surrogatepass")).digest()
+        digest = hashlib.sha256(
+            f"{len(public_seed)}:{public_seed}:{seen[text]}:{text}".encode("utf-8", "surrogatepass")
+        ).digest()
         found[int.from_bytes(digest[:16], "big") % blocks].append((digest, row))
     return [[row for _, row in sorted(block, key=lambda pair: pair[0])] for block in found]
 

@@ -96,7 +96,8 @@ class Unit(Distance):
 
     def __str__(self) -> str:
         detail = f" ({self.detail})" if self.detail else ""
-        return f"{self.protects}s {self.relation.value}{detail}"
+        several = "people" if self.protects == "person" else f"{self.protects}s"
+        return f"{several} {self.relation.value}{detail}"
 
 
 _RELAXED: Final = frozenset({"window", "label", "place"})
@@ -115,13 +116,13 @@ RATING: Final = Unit("rating", Relation.ADD_REMOVE)
 LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not protected")
 
 
-def user(id_column: str, relation: Relation) -> Unit:
+def person(id_column: str, relation: Relation) -> Unit:
     """Return the unit of all rows that carry one value of ``id_column``."""
     if not (isinstance(id_column, str) and id_column.isidentifier()):
         raise InvalidParameter("id_column", id_column, "the name of a column")
     if relation not in (Relation.ADD_REMOVE, Relation.REPLACE):
         raise InvalidParameter("relation", relation, "ADD_REMOVE or REPLACE")
-    return Unit("user", relation, f"all rows with one {id_column}")
+    return Unit("person", relation, f"all rows with one {id_column}")
 
 
 def w_event(width: int) -> Unit:

@@ -8,7 +8,7 @@ from typing import Any
 from dither.errors import InvalidParameter
 from dither.exact import Field
 from dither.exact.parameters import REQUIRED
-from dither.privacy.distances import EDGE, NODE, ROW, ROW_REPLACED, Relation, Unit, user
+from dither.privacy.distances import EDGE, NODE, ROW, ROW_REPLACED, Relation, Unit, person
 
 
 class RowUnit(Field[Unit, Unit]):
@@ -33,4 +33,4 @@ class RowUnit(Field[Unit, Unit]):
 
     def offenders(self) -> Iterator[Any]:
         """Return other units, and what is not a unit."""
-        yield from ("row", None, EDGE, NODE, user("id", Relation.ADD_REMOVE), Relation.REPLACE, object())
+        yield from ("row", None, EDGE, NODE, person("id", Relation.ADD_REMOVE), Relation.REPLACE, object())

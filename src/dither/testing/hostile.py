@@ -163,7 +163,7 @@ def engine_pairs(engine: ReferenceEngine, unit: Unit) -> Iterator[Pair]:
 
     A unit is a row, or a person with many rows in every private table, whose cells lie at the edges of their kinds.
     """
-    dataset, persons = engine.dataset, unit.protects == "user"
+    dataset, persons = engine.dataset, unit.protects == "person"
     # Under replacement the first unit makes room for another one, so that their number stays.
     first = next((row for table in dataset.tables if not table.is_public for row in engine.frames[table.name]), None)
     gone = None if first is None else _unit_of(engine, first)

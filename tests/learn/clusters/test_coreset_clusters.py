@@ -134,8 +134,8 @@ def test_medians_resist_a_far_point_where_means_do_not() -> None:
     assert np.linalg.norm(pull) < 0.05
     assert np.linalg.norm(middle[0]) < 400
     leaves = Leaves(places, weights, np.ones(4))
-    mean, _, _ = settle(leaves, 1, objective="means", key="")
-    median, _, _ = settle(leaves, 1, objective="medians", key="")
+    mean, _, _ = settle(leaves, 1, objective="means", public_seed="")
+    median, _, _ = settle(leaves, 1, objective="medians", public_seed="")
     assert np.allclose(mean[0], places.mean(axis=0))
     assert np.allclose(median, middle)
 
@@ -143,7 +143,7 @@ def test_medians_resist_a_far_point_where_means_do_not() -> None:
 def test_fewer_leaves_than_clusters_still_give_as_many_centres() -> None:
     for weights in ([0.0, 0.0], [5.0, 0.0], [1.0, 2.0]):
         leaves = Leaves(np.array([[0.0, 0.0], [10.0, 10.0]]), np.array(weights), np.ones(2))
-        centres, held, spreads = settle(leaves, 7, objective="means", key="k")
+        centres, held, spreads = settle(leaves, 7, objective="means", public_seed="k")
         assert centres.shape == (7, 2)
         assert np.isfinite(centres).all()
         assert (held >= 0).all()

@@ -83,7 +83,7 @@ def test_one_row_less_is_one_row_less_in_one_part() -> None:
                 moved += 1
                 assert as_multiset(np.vstack([after, everything[gone]])) == as_multiset(before)
         assert moved == 1
-    other = DisjointTuning.calibrated(ZCDP(1), candidates=walks(ZCDP(1)), classes=2, key="another")
+    other = DisjointTuning.calibrated(ZCDP(1), candidates=walks(ZCDP(1)), classes=2, public_seed="another")
     assert as_multiset(other.divided(everything, 3)[0]) != as_multiset(parts[0])
 
 

@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 def shop(unit: Unit, **limits: int) -> DataSet:
-    person = "who" if unit.protects == "user" else None
+    person = "who" if unit.protects == "person" else None
     return DataSet("shop", (Table("rows", COLUMNS, "rows.csv", person),), unit, **limits)
 
 

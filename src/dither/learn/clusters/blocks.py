@@ -72,7 +72,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         clusters: how many centres there are.
         blocks: into how many blocks the points are divided.
         part: the noise of one number of a centre, summed over blocks, in steps.
-        key: a public text that decides the division and the starts.
+        public_seed: a public text that decides the division and the starts.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -92,7 +92,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     blocks: Whole = Whole(USUAL_BLOCKS, least=1, most=2**16)
     part: OneCount = OneCount()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -108,14 +108,16 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         upper: Any,
         clusters: int,
         blocks: int = USUAL_BLOCKS,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``."""
         columns = len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
         part = _moves(clusters * columns).noise(Purse.within(within), touched)
-        return cls(lower=lower, upper=upper, clusters=clusters, blocks=blocks, part=part, key=key, unit=unit)
+        return cls(
+            lower=lower, upper=upper, clusters=clusters, blocks=blocks, part=part, public_seed=public_seed, unit=unit
+        )
 
     @cached_property
     def frame(self) -> Frame:
@@ -135,7 +137,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         """Return the noisy mean of the centres of all blocks."""
         # Whole numbers from 0, the lower bound, to STEPS, the upper one.
         points = np.rint((self.frame.scaled(points_of(data, self.frame.columns)) + 1) / 2 * STEPS)
-        block = tree_of(points.astype(np.int64), self.blocks, self.key)
+        block = tree_of(points.astype(np.int64), self.blocks, self.public_seed)
         total = np.zeros((self.clusters, self.frame.columns), dtype=np.int64)
         for number in range(self.blocks):
             total += self._centres(points[block == number])
@@ -147,7 +149,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         if not len(points):
             return np.full((self.clusters, self.frame.columns), STEPS // 2, dtype=np.int64)
         points = points[np.lexsort(points.T)]
-        numbers = public_numbers(f"starts:{self.key}", self.clusters).reshape(1, -1) / 2.0**32
+        numbers = public_numbers(f"starts:{self.public_seed}", self.clusters).reshape(1, -1) / 2.0**32
         centres = next(spread_starts(points, np.ones(len(points)), self.clusters, numbers))
         for _ in range(_ROUNDS):
             sums = cluster_sums(points, centres, 1).astype(np.float64)

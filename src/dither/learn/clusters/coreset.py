@@ -89,7 +89,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         parts: the noise of one number of each last step.
         objective: "means" for small squared distances, "medians" for small distances.
-        key: a public text that decides the starts of k-means.
+        public_seed: a public text that decides the starts of k-means.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ApproxDP
@@ -111,7 +111,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     levels: StepNoise = StepNoise()
     parts: StepNoise = StepNoise()
     objective: OneOf = OneOf(*OBJECTIVES, default="means")
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -133,7 +133,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         steps: int | None = None,
         share: Number = TREE_SHARE,
         objective: str = "means",
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
@@ -147,7 +147,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             steps: how many last steps there are; by default one, or two where the loss has a delta.
             share: the part of the loss that the tree takes.
             objective: "means" or "medians".
-            key: a public text that decides the starts of k-means.
+            public_seed: a public text that decides the starts of k-means.
             unit: ROW or ROW_REPLACED.
 
         """
@@ -169,7 +169,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             levels=noise_of_levels(purse.share(first), columns, levels, touched),
             parts=tuple(step_moves(columns).noise(purse.share(1 - first) / last, touched) for _ in range(last)),
             objective=objective,
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -188,7 +188,9 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         columns, touched = self.frame.columns, self.unit.touched
         steps = self.frame.steps(points_of(data, columns))
         leaves = grow(run, self.levels, steps, touched=touched)
-        centres, weights, spreads = settle(leaves, self.clusters, objective=self.objective, key=self.key)
+        centres, weights, spreads = settle(
+            leaves, self.clusters, objective=self.objective, public_seed=self.public_seed
+        )
         near = NEAR if self.objective == "means" else _MEDIAN_NEAR
         radii = np.maximum(np.rint(near * np.sqrt(spreads)), _NARROWEST)
         for part in self.parts:

@@ -58,7 +58,7 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
         objective: of the coreset: "means" for small squared distances, "medians" for small distances.
         records: for the grid, a public guess of how many rows there are.
         blocks: how many blocks the solver "blocks" has.
-        key: a public text that decides starts.
+        public_seed: a public text that decides starts.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -87,12 +87,18 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
         objective: str = "means",
         records: int = 10_000,
         blocks: int = USUAL_BLOCKS,
-        key: str = "",
+        public_seed: str = "",
         unit: str = "row",
     ) -> None:
         self.n_clusters, self.epsilon, self.delta, self.rho = n_clusters, epsilon, delta, rho
         self.bounds, self.solver, self.steps, self.schedule, self.zone = bounds, solver, steps, schedule, zone
-        self.objective, self.records, self.blocks, self.key, self.unit = objective, records, blocks, key, unit
+        self.objective, self.records, self.blocks, self.public_seed, self.unit = (
+            objective,
+            records,
+            blocks,
+            public_seed,
+            unit,
+        )
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -101,7 +107,7 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
             "lower": lower,
             "upper": upper,
             "clusters": self.n_clusters,
-            "key": self.key,
+            "public_seed": self.public_seed,
             "unit": self._unit(),
         }
         if self.solver not in SOLVERS:
@@ -162,7 +168,7 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         rho: a loss in zero-concentrated differential privacy.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
         steps: how many steps of expectation and maximisation are taken.
-        key: a public text that decides the start.
+        public_seed: a public text that decides the start.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -189,12 +195,12 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         rho: Any = None,
         bounds: Any = None,
         steps: int = 5,
-        key: str = "",
+        public_seed: str = "",
         unit: str = "row",
     ) -> None:
         self.n_components, self.covariance_type = n_components, covariance_type
         self.epsilon, self.delta, self.rho, self.bounds = epsilon, delta, rho, bounds
-        self.steps, self.key, self.unit = steps, key, unit
+        self.steps, self.public_seed, self.unit = steps, public_seed, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -208,7 +214,7 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
             clusters=self.n_components,
             shape=self.covariance_type,
             steps=self.steps,
-            key=self.key,
+            public_seed=self.public_seed,
             unit=self._unit(),
         )
 

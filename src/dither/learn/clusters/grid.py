@@ -71,7 +71,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         clusters: how many centres there are.
         side: how many cells the grid has along each column.
         part: the noise of one count.
-        key: a public text that decides the starts of k-means.
+        public_seed: a public text that decides the starts of k-means.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -91,7 +91,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     clusters: Whole = Whole(least=1, most=MOST_CLUSTERS)
     side: Whole = Whole(least=1, most=2**10)
     part: OneCount = OneCount()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         clusters: int,
         side: int | None = None,
         records: int = _USUAL_RECORDS,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the grid with the least noise whose loss for one unit is within ``within``.
@@ -123,7 +123,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
             clusters: how many centres there are.
             side: how many cells the grid has along each column; by default what suits the loss and ``records``.
             records: a public guess of how many records there are.
-            key: a public text that decides the starts of k-means.
+            public_seed: a public text that decides the starts of k-means.
             unit: ROW or ROW_REPLACED.
 
         """
@@ -131,7 +131,9 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         part = Purse.within(within).noise(touched)
         columns = len(np.atleast_1d(np.asarray(lower)))
         width = usual_side(columns, records, deviation(part)) if side is None else side
-        return cls(lower=lower, upper=upper, clusters=clusters, side=width, part=part, key=key, unit=unit)
+        return cls(
+            lower=lower, upper=upper, clusters=clusters, side=width, part=part, public_seed=public_seed, unit=unit
+        )
 
     @cached_property
     def frame(self) -> Frame:
@@ -165,7 +167,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
             kept = np.zeros(seen.size, dtype=bool)
             kept[np.argsort(-seen, kind="stable")[: self.clusters]] = True
         places, weights = self._middles()[kept], np.maximum(seen[kept], 0.0)
-        numbers = public_numbers(f"starts:{self.key}", _STARTS * self.clusters).reshape(_STARTS, -1) / 2.0**32
+        numbers = public_numbers(f"starts:{self.public_seed}", _STARTS * self.clusters).reshape(_STARTS, -1) / 2.0**32
         starts = spread_starts(places, weights, self.clusters, numbers)
         return from_steps(self.frame, *weighted_clusters(places, weights, self.clusters, starts))
 

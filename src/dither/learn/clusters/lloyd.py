@@ -100,7 +100,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         zone: "mean" to move to noisy means; "past" or "future" for the orientation-controlled moves, made of noisy
             means alone: a point of a zone about the noisy mean, turned away from where the centre was, or towards where
             it would move next, which takes two steps for one.
-        key: a public text that decides the start and the turns.
+        public_seed: a public text that decides the start and the turns.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ApproxDP
@@ -122,7 +122,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     survey: OneEntry = OneEntry()
     parts: StepNoise = StepNoise()
     zone: OneOf = OneOf(*ZONES, default="mean")
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -141,7 +141,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         schedule: str = "even",
         share: Number = SURVEY_SHARE,
         zone: str = "mean",
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
@@ -155,7 +155,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             schedule: "even", or "halving" for half of what is left in each step (Dwork 2011).
             share: the part of the loss that the survey takes.
             zone: how centres move; see the class.
-            key: a public text that decides the start.
+            public_seed: a public text that decides the start.
             unit: ROW or ROW_REPLACED.
 
         """
@@ -177,7 +177,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             survey=purse.share(first).vector_noise(touched * where_stability(columns)),
             parts=tuple(moves.noise(purse.share((1 - first) * weight / sum(weights)), touched) for weight in weights),
             zone=zone,
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -209,7 +209,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             whole = np.rint(centres)
             sums = noisy_cells(run, part, cluster_sums(points, whole, _COUNTED), self._stability(part))
             means, weights = _moved(sums, whole, deviation(part))
-            centres, before = zoned(self.zone, before, whole, means, number, self.key), whole
+            centres, before = zoned(self.zone, before, whole, means, number, self.public_seed), whole
             if number + 1 < len(self.parts):
                 centres = self._resettled(centres, weights, deviation(part) / _COUNTED, number)
             centres = np.clip(centres, -LENGTH, LENGTH)
@@ -218,7 +218,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     def _resettled(self, centres: Floats, weights: Floats, noise: float, number: int) -> Floats:
         """Return the centres, those that seem to hold nobody moved beside the fullest; of released numbers."""
         found, load = centres.copy(), weights.copy()
-        aside = packed(self.clusters + 1, self.frame.columns, f"{number}:{self.key}")
+        aside = packed(self.clusters + 1, self.frame.columns, f"{number}:{self.public_seed}")
         for place in np.flatnonzero(weights <= _EMPTY * noise + 1):
             fullest = int(load.argmax())
             if load[fullest] <= 4 * _EMPTY * noise + 1:
@@ -232,7 +232,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     def _start(self, seen: Where, radius: int) -> Floats:
         """Return public centres about zero, far from one another, the first two along the diagonal of the columns."""
         reach = _START * min(seen.spread / radius, 1.0) * LENGTH
-        return packed(self.clusters, self.frame.columns, self.key) * reach
+        return packed(self.clusters, self.frame.columns, self.public_seed) * reach
 
 
 def usual_steps(purse: Purse) -> int:
@@ -242,13 +242,13 @@ def usual_steps(purse: Purse) -> int:
     return min(round(16 * math.pow(purse.amount, 0.45)), 10)
 
 
-def packed(clusters: int, columns: int, key: str) -> Floats:
+def packed(clusters: int, columns: int, public_seed: str) -> Floats:
     """Return public points of the unit ball, each far from those before it; the first two are those of the diagonal.
 
     Columns often rise together, so that the diagonal is the direction to try first when nothing is known.
     """
     count = 32 * clusters + 2
-    drawn = public_numbers(f"start:{key}", count * (columns + 1)).reshape(count, columns + 1) / 2.0**32
+    drawn = public_numbers(f"start:{public_seed}", count * (columns + 1)).reshape(count, columns + 1) / 2.0**32
     places = 2 * drawn[:, :-1] - 1
     lengths = np.maximum(np.linalg.norm(places, axis=1), 1e-9)
     places *= (drawn[:, -1] ** (1 / columns) / lengths)[:, None]

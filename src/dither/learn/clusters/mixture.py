@@ -79,7 +79,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         parts: the noise of one number of each step; Gaussian if components are "full".
         shape: "full" for any covariance, "diag" for columns that are independent, "spherical" for one spread each.
-        key: a public text that decides the start.
+        public_seed: a public text that decides the start.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ApproxDP
@@ -101,7 +101,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     levels: StepNoise = StepNoise()
     parts: StepNoise = StepNoise()
     shape: OneOf = OneOf(*SHAPES, default="full")
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         depth: int | None = None,
         steps: int = 5,
         share: Number = TREE_SHARE,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
@@ -139,7 +139,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             depth: how many levels the tree of the start has; by default what suits the loss.
             steps: how many steps are taken.
             share: the part of the loss that the tree takes.
-            key: a public text that decides the start.
+            public_seed: a public text that decides the start.
             unit: ROW or ROW_REPLACED.
 
         """
@@ -162,7 +162,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             levels=noise_of_levels(purse.share(first), columns, levels, touched),
             parts=(part,) * count,
             shape=form,
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -185,7 +185,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         columns = self.frame.columns
         steps = self.frame.steps(points_of(data, columns))
         leaves = grow(run, self.levels, steps, touched=self.unit.touched)
-        centres, weights, spreads = settle(leaves, self.clusters, objective="means", key=self.key)
+        centres, weights, spreads = settle(leaves, self.clusters, objective="means", public_seed=self.public_seed)
         variances = np.maximum(spreads / columns, _NARROWEST**2)
         centres = np.clip(centres, -STEPS, STEPS)
         found = Components(centres, variances[:, None, None] * np.eye(columns), _shares(weights))

@@ -77,7 +77,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         generations: how often the candidates are looked at.
         population: how many candidates there are each time.
         scale: how much lower a cost must be for a candidate to be e times as likely.
-        key: a public text that decides the first candidates, crossings and mutations.
+        public_seed: a public text that decides the first candidates, crossings and mutations.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -98,7 +98,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
     generations: Whole = Whole(USUAL_GENERATIONS, least=1, most=2**10)
     population: Whole = Whole(USUAL_POPULATION, least=2, most=2**12)
     scale: DiscreteScale = DiscreteScale()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         clusters: int,
         generations: int = USUAL_GENERATIONS,
         population: int = USUAL_POPULATION,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the search whose loss for one unit is within ``within``."""
@@ -128,7 +128,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
             generations=generations,
             population=population,
             scale=each.choice(WORST, one_way=touched == 1),
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -142,7 +142,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         return Repeat(Use(self.choice, WORST), 2 * self.generations - 1)
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
-        """Return the candidate chosen last. Candidates are made of chosen ones and of the key."""
+        """Return the candidate chosen last. Candidates are made of chosen ones and of the seed."""
         steps = self.frame.steps(points_of(data, self.frame.columns))
         shape = (self.population, self.clusters, self.frame.columns)
         candidates = np.rint((2 * self._numbers("first", shape) - 1) * STEPS)
@@ -180,5 +180,5 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         return np.asarray(children, dtype=np.float64)
 
     def _numbers(self, what: str, shape: tuple[int, ...]) -> Floats:
-        drawn: Floats = public_numbers(f"{what}:{self.key}", math.prod(shape)).reshape(shape) / 2.0**32
+        drawn: Floats = public_numbers(f"{what}:{self.public_seed}", math.prod(shape)).reshape(shape) / 2.0**32
         return drawn

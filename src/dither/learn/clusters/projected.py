@@ -84,7 +84,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         lift: the noise of one number of the first step in all columns.
         last: the noise of one number of the last step.
-        key: a public text that decides the directions and the starts of k-means.
+        public_seed: a public text that decides the directions and the starts of k-means.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -107,7 +107,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     levels: StepNoise = StepNoise()
     lift: OneCount = OneCount()
     last: OneCount = OneCount()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -127,7 +127,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         directions: int | None = None,
         depth: int | None = None,
         share: Number = TREE_SHARE,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
@@ -140,7 +140,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             directions: how many there are; by default the binary logarithm of the clusters, or columns if fewer.
             depth: how many levels the tree has; by default what suits the loss.
             share: the part of the loss that the tree takes.
-            key: a public text that decides the directions and starts.
+            public_seed: a public text that decides the directions and starts.
             unit: ROW or ROW_REPLACED.
 
         """
@@ -162,7 +162,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             levels=noise_of_levels(purse.share(first), across, levels, touched),
             lift=step_moves(columns).noise(rest.share(_LIFT_SHARE), touched),
             last=step_moves(columns).noise(rest.share(1 - _LIFT_SHARE), touched),
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -182,7 +182,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         steps = self.frame.steps(points_of(data, columns))
         short = self.projected(steps)
         leaves = grow(run, self.levels, short, touched=touched)
-        places, _, spreads = settle(leaves, self.clusters, objective="means", key=self.key)
+        places, _, spreads = settle(leaves, self.clusters, objective="means", public_seed=self.public_seed)
         moves = step_moves(columns)
         given = _lifted(steps, short, np.clip(np.rint(places), -STEPS, STEPS))
         seen = noisy_cells(run, self.lift, given, moves.stability(self.lift, touched))
@@ -198,7 +198,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     def projected(self, steps: Floats) -> Floats:
         """Return points projected to the public directions: whole numbers of at most STEPS, each point's its own."""
         count = (self.frame.columns, self.directions)
-        signs = public_numbers(f"directions:{self.key}", math.prod(count)).reshape(count) % 2 * 2.0 - 1.0
+        signs = public_numbers(f"directions:{self.public_seed}", math.prod(count)).reshape(count) % 2 * 2.0 - 1.0
         # Sums of whole numbers of at most 2^24 are exact in any order; what follows is rounded once.
         found: Floats = np.clip(np.rint((steps @ signs) / math.sqrt(self.frame.columns)), -STEPS, STEPS)
         return found

@@ -23,14 +23,14 @@ _MOST_DISTANCES: Final = 2**21
 _ROUNDS: Final = 30
 
 
-def settle(leaves: Leaves, clusters: int, *, objective: str, key: str) -> tuple[Floats, Floats, Floats]:
+def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -> tuple[Floats, Floats, Floats]:
     """Return the centres of a coreset, about how many points each has, and how far they lie from it, squared."""
-    leaves = _enough(leaves, clusters, key)
+    leaves = _enough(leaves, clusters, public_seed)
     places, weights = leaves.places, leaves.weights
     # As many places as clusters can be settled in one way only, and very many take long.
     most = _MOST_DISTANCES // (len(places) * clusters)
     starts = min(_STARTS, max(most, 1)) if len(places) > clusters else 1
-    numbers = public_numbers(f"starts:{key}", starts * clusters).reshape(starts, -1) / 2.0**32
+    numbers = public_numbers(f"starts:{public_seed}", starts * clusters).reshape(starts, -1) / 2.0**32
     centres, _ = weighted_clusters(places, weights, clusters, spread_starts(places, weights, clusters, numbers))
     if objective == "medians":
         centres = weighted_medians(places, weights, centres)
@@ -62,7 +62,7 @@ def _squared(places: Floats, centres: Floats) -> Floats:
     return found
 
 
-def _enough(leaves: Leaves, clusters: int, key: str) -> Leaves:
+def _enough(leaves: Leaves, clusters: int, public_seed: str) -> Leaves:
     """Return at least as many places as there are clusters; those that are added weigh next to nothing."""
     weights = leaves.weights
     if not weights.sum() > 0:
@@ -72,7 +72,7 @@ def _enough(leaves: Leaves, clusters: int, key: str) -> Leaves:
         return Leaves(leaves.places, weights, leaves.spreads)
     widest = np.argsort(-weights * leaves.spreads, kind="stable")
     beside = widest[np.arange(missing) % max(int((weights > 0).sum()), 1)]
-    aside = packed(missing + 1, leaves.places.shape[1], f"beside:{key}")[1:]
+    aside = packed(missing + 1, leaves.places.shape[1], f"beside:{public_seed}")[1:]
     return Leaves(
         np.vstack([leaves.places, leaves.places[beside] + aside * np.sqrt(leaves.spreads[beside])[:, None]]),
         np.append(weights, np.full(missing, 1e-6 * float(weights.sum()))),

@@ -1,7 +1,7 @@
 """Orientation-controlled moves: a centre moves to a point of a zone beside its noisy mean and not to the mean itself.
 
 The published form draws the point about the *true* mean, and the zone itself gives the mean away: its guarantee does
-not hold. Here the zone is made of released means and of a public key alone, so that it is post-processing and costs
+not hold. Here the zone is made of released means and of a public seed alone, so that it is post-processing and costs
 nothing. Any point nearer to the mean than the old centre lowers the cost of the cluster as it stands (in terms of the
 noisy means), so zones keep that property; that the whole converges to an optimum of Lloyd's algorithm is not promised,
 since no private algorithm can.
@@ -20,8 +20,8 @@ from dither.learn.trees.bins import public_numbers
 ZONES: Final = ("mean", "past", "future")
 
 
-def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, key: str) -> Floats:
-    """Return where centres move, from released numbers and a public key.
+def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, public_seed: str) -> Floats:
+    """Return where centres move, from released numbers and a public seed.
 
     Args:
         zone: "mean", "past" or "future".
@@ -29,7 +29,7 @@ def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, ke
         old: the centres of which these are the means.
         means: noisy means.
         number: which step this is.
-        key: a public text.
+        public_seed: a public text.
 
     """
     if zone == "mean" or len(means) == 0:
@@ -37,18 +37,18 @@ def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, ke
     if zone == "future":
         if number % 2 == 0:
             return means  # the first half of a pair: the means of the means come next
-        return _in_zone(before, old, means, number, key)
+        return _in_zone(before, old, means, number, public_seed)
     far = 2 * means - old
     controller = np.array(
         [
-            _turned(centre, mean, end, public_numbers(f"turn:{number}:{place}:{key}", 1 + len(mean)) / 2.0**32)
+            _turned(centre, mean, end, public_numbers(f"turn:{number}:{place}:{public_seed}", 1 + len(mean)) / 2.0**32)
             for place, (centre, mean, end) in enumerate(zip(old, means, far, strict=True))
         ]
     )
-    return _in_zone(old, means, controller, number, key)
+    return _in_zone(old, means, controller, number, public_seed)
 
 
-def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, key: str) -> Floats:
+def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, public_seed: str) -> Floats:
     """Return a public point of each zone: the ball that touches the controller and keeps away from the mean."""
     found = means.copy()
     for place, (start, mean, controller) in enumerate(zip(old, means, controllers, strict=True)):
@@ -57,7 +57,7 @@ def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, key: 
         if reach == 0 or length == 0:
             continue  # nothing moved: the centre stays at its mean
         toward = toward * min(1.0, reach / length)  # a controller beyond the convergent ball is drawn back into it
-        drawn = public_numbers(f"zone:{number}:{place}:{key}", 2) / 2.0**32
+        drawn = public_numbers(f"zone:{number}:{place}:{public_seed}", 2) / 2.0**32
         # The offset of the zone's middle has a density proportional to e^(2 - 2 offset) on (1/2, 1).
         offset = -0.5 * math.log(math.exp(-1) - float(drawn[0]) * (math.exp(-1) - math.exp(-2)))
         within = (2 * float(drawn[1]) - 1) * (1 - offset)

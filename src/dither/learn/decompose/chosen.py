@@ -91,7 +91,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         scale: how much better a direction must be to be e times as likely: 2^20 is the most one row adds to a score.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the variance along one component.
-        key: a public text that decides the candidates.
+        public_seed: a public text that decides the candidates.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -115,7 +115,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     scale: DiscreteScale = DiscreteScale()
     survey: OneEntry = OneEntry()
     part: OneCount = OneCount()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -134,7 +134,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         components: int,
         candidates: int = USUAL_CANDIDATES,
         rounds: int = USUAL_ROUNDS,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner that loses ``within`` at most for one unit."""
@@ -152,7 +152,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
             scale=each.choice(MOVED, one_way=touched == 1),
             survey=purse.share(_SURVEY_SHARE).vector_noise(touched * where_stability(columns)),
             part=_moves(components).noise(purse.share(_MEASURE_SHARE), touched),
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -211,7 +211,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     def _listed(self, component: int, number: int, before: Floats, near: Floats | None) -> Floats:
         """Return public candidates, of length 1 and at right angles to all directions before; the best known is one."""
         columns = self.frame.columns
-        drawn = public_numbers(f"direction:{self.key}:{component}:{number}", 2 * self.candidates * columns)
+        drawn = public_numbers(f"direction:{self.public_seed}:{component}:{number}", 2 * self.candidates * columns)
         shares = (drawn.reshape(2, self.candidates, columns) + 1) / (2.0**32 + 1)
         normal = np.sqrt(-2 * np.log(shares[0])) * np.cos(2 * math.pi * shares[1])
         free = _at_right_angles(normal, before)

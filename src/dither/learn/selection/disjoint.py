@@ -62,7 +62,7 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         target_lower: the public lower bound of the target of a regression.
         target_upper: its upper bound.
         held_out: how many times as large as the part of one candidate the part is that is held out.
-        key: a public text that decides the division.
+        public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import GradientDescent
     >>> from dither.privacy import PureDP
@@ -87,7 +87,7 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         Args:
             within: what may be lost; the candidates must be within it by themselves.
             candidates: the learners.
-            public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``key``.
+            public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``public_seed``.
 
         """
         reach = 1 if public.get("classes") else STEPS_OF_ERROR

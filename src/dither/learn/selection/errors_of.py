@@ -42,7 +42,7 @@ class Judged:
     target_lower: Real = Real(0)
     target_upper: Real = Real(1)
     held_out: Whole = Whole(1, least=1, most=MOST_CANDIDATES)
-    key: Text = Text("")
+    public_seed: Text = Text("")
 
     def __post_init__(self) -> None:
         if self.classes == 1:
@@ -79,7 +79,7 @@ class Judged:
             rows = np.ascontiguousarray(data, dtype=np.float64)
             # One zero and one NaN, so that equal rows have equal bits.
             rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
-        slot = np.minimum(tree_of(rows.view(np.int64), parts + self.held_out, self.key), parts)
+        slot = np.minimum(tree_of(rows.view(np.int64), parts + self.held_out, self.public_seed), parts)
         return [rows[slot == number] for number in range(parts + 1)]
 
     def errors(self, model: Any, rows: Floats) -> int:

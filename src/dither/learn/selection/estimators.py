@@ -52,7 +52,7 @@ class PrivateSearch(PrivateEstimator):
         held_out: parts: how many times as large as the part of one candidate the part is that is held out; repeats:
             how many of four and more slots are, three being learned from.
         repeats: how many runs are expected; for "repeats", as many as candidates by default, three at least.
-        key: a public text that decides which rows fall into which part.
+        public_seed: a public text that decides which rows fall into which part.
 
     >>> import numpy as np
     >>> from dither.learn import LogisticRegression
@@ -81,11 +81,11 @@ class PrivateSearch(PrivateEstimator):
         method: str = "parts",
         held_out: int = 1,
         repeats: Any = None,
-        key: str = "",
+        public_seed: str = "",
     ) -> None:
         self.estimator, self.grid = estimator, grid
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.method, self.held_out, self.repeats, self.key = method, held_out, repeats, key
+        self.method, self.held_out, self.repeats, self.public_seed = method, held_out, repeats, public_seed
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release: the search among all candidates."""
@@ -93,7 +93,7 @@ class PrivateSearch(PrivateEstimator):
             raise InvalidParameter("method", self.method, f"one of {', '.join(METHODS)}")
         template = self._template()
         candidates = [self._candidate(point).mechanism(columns) for point in self._points()]
-        public: dict[str, Any] = {"held_out": self.held_out, "key": self.key, "candidates": candidates}
+        public: dict[str, Any] = {"held_out": self.held_out, "public_seed": self.public_seed, "candidates": candidates}
         if isinstance(template, PrivateClassifier):
             public["classes"] = len(template.declared_classes())
         else:

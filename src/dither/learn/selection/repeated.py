@@ -112,7 +112,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         target_upper: its upper bound.
         held_out: how many of ``held_out + learned_from`` slots of rows are held out.
         learned_from: how many of them are learned from.
-        key: a public text that decides the division.
+        public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import MomentClassifier
     >>> from dither.privacy import PureDP
@@ -174,7 +174,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
             "target_upper": self.target_upper,
             "held_out": self.held_out,
             "learned_from": self.learned_from,
-            "key": self.key,
+            "public_seed": self.public_seed,
         }
         runs = tuple(ScoredLearner(number=number, **common) for number in range(len(self.candidates)))
         return RepeatAndSelect(candidates=runs, stop=self.stop, shape=self.shape)

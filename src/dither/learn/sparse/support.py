@@ -78,7 +78,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         votes: "columns" or "whole".
         scale: of a choice among columns, or of the noise of the lead, in votes.
         threshold: what the noisy lead, less 1, must reach; 0 for votes on columns.
-        key: a public text that decides the division.
+        public_seed: a public text that decides the division.
         target_lower: the public lower bound of the target; for labels 0.
         target_upper: its upper bound; for labels 1.
         unit: ROW or ROW_REPLACED.
@@ -101,7 +101,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
     votes: OneOf = OneOf(*VOTES)
     scale: Positive = Positive()
     threshold: Whole = Whole(0, most=_MOST_THRESHOLD)
-    key: Text = Text("")
+    public_seed: Text = Text("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,7 +122,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         kept: int,
         votes: str = "columns",
         blocks: int = USUAL_BLOCKS,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
         **targets: Number,
     ) -> Self:
@@ -147,7 +147,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
             votes=votes,
             scale=scale,
             threshold=threshold,
-            key=key,
+            public_seed=public_seed,
             unit=unit,
             **targets,
         )
@@ -173,7 +173,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         columns, targets = self.whole_numbers(data)
         if self.loss_name == "logistic":
             targets = (2 * targets - 1) * PULL
-        block = tree_of(np.column_stack([columns, targets]).astype(np.int64), self.blocks, self.key)
+        block = tree_of(np.column_stack([columns, targets]).astype(np.int64), self.blocks, self.public_seed)
         answers = [
             forward_selection(columns[block == number], targets[block == number], self.kept)
             for number in range(self.blocks)

@@ -1,7 +1,7 @@
 """Public bins: every column is cut into cells before anything is looked at, so that no threshold comes from data.
 
 A column of numbers has cells of one width between its bounds; a column of categories has a cell for each code. What
-trees look like is drawn from a public key by SHAKE-256: the same key gives the same trees, whatever the data.
+trees look like is drawn from a public seed by SHAKE-256: the same seed gives the same trees, whatever the data.
 """
 
 from __future__ import annotations
@@ -79,23 +79,23 @@ class Bins:
         return cells
 
 
-def public_numbers(key: str, count: int) -> Whole64:
-    """Return so many public whole numbers below 2^32, the same for the same key.
+def public_numbers(public_seed: str, count: int) -> Whole64:
+    """Return so many public whole numbers below 2^32, the same for the same seed.
 
     >>> public_numbers("a", 2).tolist() == public_numbers("a", 3).tolist()[:2]
     True
     """
-    digest = hashlib.shake_256(key.encode("utf-8", "surrogatepass")).digest(4 * count)
+    digest = hashlib.shake_256(public_seed.encode("utf-8", "surrogatepass")).digest(4 * count)
     return np.frombuffer(digest, dtype="<u4").astype(np.int64)
 
 
-def public_order(key: str, count: int) -> Whole64:
+def public_order(public_seed: str, count: int) -> Whole64:
     """Return a public permutation of 0, 1, ..., count - 1."""
-    order: Whole64 = np.argsort(public_numbers(key, count), kind="stable").astype(np.int64)
+    order: Whole64 = np.argsort(public_numbers(public_seed, count), kind="stable").astype(np.int64)
     return order
 
 
-def public_parts(key: str, cells: int, parts: int, *, unordered: bool) -> Whole64:
+def public_parts(public_seed: str, cells: int, parts: int, *, unordered: bool) -> Whole64:
     """Return which of at most ``parts`` parts each cell of a column belongs to: intervals, or any sets of categories.
 
     >>> public_parts("a", 6, 3, unordered=False).tolist()
@@ -103,9 +103,9 @@ def public_parts(key: str, cells: int, parts: int, *, unordered: bool) -> Whole6
     """
     count = min(parts, cells)
     if unordered:
-        dealt = public_order(key, cells) % count  # nearly as many categories in each part
+        dealt = public_order(public_seed, cells) % count  # nearly as many categories in each part
         return dealt.astype(np.int64)
-    edges = np.sort(public_order(key, cells - 1)[: count - 1])
+    edges = np.sort(public_order(public_seed, cells - 1)[: count - 1])
     return np.searchsorted(edges, np.arange(cells), side="left").astype(np.int64)
 
 

@@ -1,10 +1,10 @@
 """Gradient-boosted trees on private histograms: many small trees whose shape is public, each with noisy leaves.
 
 For tables of numbers and codes, the classifier to take first. A tree looks at one column, or at a few, cut into parts
-that a public key decides; each of its leaves is given what the noisy sum of gradients in it asks for. Columns take
+that a public seed decides; each of its leaves is given what the noisy sum of gradients in it asks for. Columns take
 turns, so that every column is seen equally often. Cost: one pass over the records for each tree. Corrections: splits
-and bins come from a public key and never from data; gradients are whole numbers, so that no float decides what a record
-adds; what a leaf holds is divided by noisy counts, which are paid for.
+and bins come from a public seed and never from data; gradients are whole numbers, so that no float decides what a
+record adds; what a leaf holds is divided by noisy counts, which are paid for.
 """
 
 from __future__ import annotations
@@ -58,7 +58,14 @@ def _examples() -> Iterator[Example]:
     yield Example(BoostedTrees(**small, classes=2, rounds=3, part=DiscreteGaussian(sigma=2**14)), rows, others)
     yield Example(BoostedTrees(**small, classes=3, rounds=2, part=Geometric(scale=2**14)), rows, others)
     wide = BoostedTrees(
-        **public, leaves=2, classes=2, rounds=2, depth=2, part=Geometric(scale=2**13), unit=ROW_REPLACED, key="b"
+        **public,
+        leaves=2,
+        classes=2,
+        rounds=2,
+        depth=2,
+        part=Geometric(scale=2**13),
+        unit=ROW_REPLACED,
+        public_seed="b",
     )
     yield Example(wide, rows)
 
@@ -85,7 +92,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         leaves: into how many parts a tree cuts a column, at most.
         depth: how many columns a tree looks at.
         part: the noise of one number of a leaf, in steps of 1/4096 of the largest gradient.
-        key: a public text that decides the shapes of the trees.
+        public_seed: a public text that decides the shapes of the trees.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ApproxDP
@@ -112,7 +119,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     leaves: Whole = Whole(10, least=2, most=2**10)
     depth: Whole = Whole(1, least=1, most=8)
     part: OneCount = OneCount()
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -134,7 +141,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         rounds: int | None = None,
         leaves: int = 10,
         depth: int = 1,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``."""
@@ -152,7 +159,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
             leaves=leaves,
             depth=depth,
             part=_moves(classes).noise(purse / max(count, 1), touched),
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -208,14 +215,14 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         columns, first = self.cells.columns, number * self.depth
         # Columns take turns; a tree that begins near the end of a turn goes on with the next one.
         places = [(first + step) // columns for step in range(self.depth)]
-        orders = {turn: public_order(f"turn:{turn}:{self.key}", columns) for turn in set(places)}
+        orders = {turn: public_order(f"turn:{turn}:{self.public_seed}", columns) for turn in set(places)}
         chosen = [int(orders[turn][(first + step) % columns]) for step, turn in enumerate(places)]
         parts = np.zeros((self.depth, self.cells.widest), dtype=np.int64)
         for place, column in enumerate(chosen):
             count = int(self.bins.values[column])
             unordered = bool(self.unordered.values[column])
             parts[place, :count] = public_parts(
-                f"parts:{number}:{place}:{self.key}", count, self.leaves, unordered=unordered
+                f"parts:{number}:{place}:{self.public_seed}", count, self.leaves, unordered=unordered
             )
         return np.array(chosen, dtype=np.int64), parts
 

@@ -56,7 +56,7 @@ class GradientBoostingClassifier(_TreeClassifier):
         rounds: how many trees there are; by default as many turns of all columns as the loss suggests.
         leaves: into how many parts a tree cuts a column, at most.
         depth: how many columns a tree looks at.
-        key: a public text that decides the shapes of the trees.
+        public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -82,12 +82,12 @@ class GradientBoostingClassifier(_TreeClassifier):
         rounds: int | None = None,
         leaves: int = 10,
         depth: int = 1,
-        key: str = "",
+        public_seed: str = "",
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
         self.bounds, self.classes, self.categorical, self.bins = bounds, classes, categorical, bins
-        self.rounds, self.leaves, self.depth, self.key, self.unit = rounds, leaves, depth, key, unit
+        self.rounds, self.leaves, self.depth, self.public_seed, self.unit = rounds, leaves, depth, public_seed, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -97,7 +97,7 @@ class GradientBoostingClassifier(_TreeClassifier):
             rounds=self.rounds,
             leaves=self.leaves,
             depth=self.depth,
-            key=self.key,
+            public_seed=self.public_seed,
         )
 
 
@@ -124,7 +124,7 @@ class RandomForestClassifier(_ForestClassifier):
         n_estimators: how many trees there are.
         max_depth: how many questions lead to a leaf.
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
-        key: a public text that decides the shapes of the trees.
+        public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced".
 
     >>> import numpy as np
@@ -150,13 +150,13 @@ class RandomForestClassifier(_ForestClassifier):
         n_estimators: int = 20,
         max_depth: int = 8,
         divided: bool = True,
-        key: str = "",
+        public_seed: str = "",
         unit: str = "row",
     ) -> None:
         self.epsilon, self.delta, self.rho = epsilon, delta, rho
         self.bounds, self.classes, self.categorical, self.bins = bounds, classes, categorical, bins
         self.n_estimators, self.max_depth, self.divided = n_estimators, max_depth, divided
-        self.key, self.unit = key, unit
+        self.public_seed, self.unit = public_seed, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -166,7 +166,7 @@ class RandomForestClassifier(_ForestClassifier):
             trees=self.n_estimators,
             depth=self.max_depth,
             divided=self.divided,
-            key=self.key,
+            public_seed=self.public_seed,
         )
 
 

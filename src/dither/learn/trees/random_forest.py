@@ -71,7 +71,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         depth: how many questions lead to a leaf.
         part: the noise of one count.
         divided: whether each record is counted by one tree alone.
-        key: a public text that decides the shapes of the trees.
+        public_seed: a public text that decides the shapes of the trees.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -96,7 +96,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
     depth: Whole = Whole(least=1, most=14)
     part: OneCount = OneCount()
     divided: Flag = Flag(True)
-    key: Text = Text("")
+    public_seed: Text = Text("")
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         trees: int,
         depth: int,
         divided: bool = True,
-        key: str = "",
+        public_seed: str = "",
         unit: Unit = ROW,
     ) -> Self:
         """Return the forest with the least noise whose loss for one unit is within ``within``."""
@@ -131,7 +131,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
             depth=depth,
             part=_moves(trees, divided=divided).noise(Purse.within(within), touched),
             divided=divided,
-            key=key,
+            public_seed=public_seed,
             unit=unit,
         )
 
@@ -159,7 +159,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         values, classes = labelled(records_of(data, self.cells.columns), self.classes)
         cells = self.cells.cells(values)
         shapes = [self.tree(number) for number in range(self.trees)]
-        own = tree_of(np.column_stack([cells, classes]), self.trees, self.key) if self.divided else None
+        own = tree_of(np.column_stack([cells, classes]), self.trees, self.public_seed) if self.divided else None
         counts = np.zeros(self.shape, dtype=np.int64)
         for number, (columns, right) in enumerate(shapes):
             seen = slice(None) if own is None else own == number
@@ -188,11 +188,11 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
             open_columns = [column for column, cells in enumerate(possible) if len(cells) > 1]
             below = [list(possible), list(possible)]
             if open_columns:
-                drawn = public_numbers(f"node:{number}:{node}:{self.key}", 2)
+                drawn = public_numbers(f"node:{number}:{node}:{self.public_seed}", 2)
                 column = open_columns[int(drawn[0]) % len(open_columns)]
                 cells = possible[column]
                 if self.unordered.values[column]:
-                    cells = cells[public_order(f"sets:{number}:{node}:{self.key}", len(cells))]
+                    cells = cells[public_order(f"sets:{number}:{node}:{self.public_seed}", len(cells))]
                     cut = len(cells) // 2
                 else:
                     cut = 1 + int(drawn[1]) % (len(cells) - 1)
@@ -203,8 +203,8 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         return columns, right
 
 
-def tree_of(records: Whole64, trees: int, key: str) -> Whole64:
-    """Return the tree of each record of whole numbers: a hash of the key, the record, and its number among its equals.
+def tree_of(records: Whole64, trees: int, public_seed: str) -> Whole64:
+    """Return the tree of each record of whole numbers: a hash of the seed, the record, and its number among its equals.
 
     That number is no position: one record more is one number more, and all others keep their trees.
     """
@@ -214,7 +214,7 @@ def tree_of(records: Whole64, trees: int, key: str) -> Whole64:
     order = np.argsort(kind.ravel(), kind="stable")
     number = np.empty(len(records), dtype=np.int64)
     number[order] = np.arange(len(records)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    mixed = np.full(len(records), int(public_numbers(f"trees:{key}", 1)[0]), dtype=np.uint64)
+    mixed = np.full(len(records), int(public_numbers(f"trees:{public_seed}", 1)[0]), dtype=np.uint64)
     for column in (*records.T, number):
         mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(_MIX[2])
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_MIX[0])
