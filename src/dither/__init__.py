@@ -12,31 +12,30 @@ epsilon = 0.5 | epsilon = 0.5 of epsilon = 1 spent, for rows added or removed
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from dither.errors import DitherError
-from dither.mechanisms import (
-    AboveThreshold,
-    Budget,
-    DiscreteGaussian,
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    NoisyMax,
-    PermuteAndFlip,
-    RandomisedResponse,
-    Release,
-    TopK,
-    converse,
-    release,
+from dither.errors import (
+    BudgetExceeded,
+    DitherError,
+    EngineFailure,
+    InvalidParameter,
+    MissingExtra,
+    NoGuarantee,
+    NotFound,
+    Unanswerable,
 )
+from dither.mechanisms import Budget, Gaussian, Geometric, Laplace, Release, converse, release
 from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP, PureDP, Unit, person
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.curator.folder import open_curator as open  # noqa: A004 - as in dither.open("clinic")
+    from dither.curator.session import Session
+    from dither.data import Column, DataSet, Kind, Table
     from dither.publish.choose import choose
+    from dither.publish.queries.builder import col
+    from dither.publish.synthetic.synthesizer import Synthesizer
 
 __version__ = "0.2.0.dev0"
 
@@ -47,39 +46,59 @@ __all__ = [
     "ROW",
     "ROW_REPLACED",
     "ZCDP",
-    "AboveThreshold",
     "ApproxDP",
     "Budget",
+    "BudgetExceeded",
+    "Column",
     "Curator",
-    "DiscreteGaussian",
+    "DataSet",
     "DitherError",
-    "Exponential",
+    "EngineFailure",
     "Gaussian",
     "Geometric",
+    "InvalidParameter",
+    "Kind",
     "Laplace",
-    "NoisyMax",
-    "PermuteAndFlip",
+    "MissingExtra",
+    "NoGuarantee",
+    "NotFound",
     "PureDP",
-    "RandomisedResponse",
     "Release",
-    "TopK",
+    "Session",
+    "Synthesizer",
+    "Table",
+    "Unanswerable",
     "Unit",
     "choose",
+    "col",
     "converse",
     "open",
     "person",
     "release",
 ]
 
+#: What is loaded when it is first asked for: engines, parsers and methods are no part of a light import.
+_LATER = {
+    "Column": ("dither.data", "Column"),
+    "Curator": ("dither.curator.folder", "Curator"),
+    "DataSet": ("dither.data", "DataSet"),
+    "Kind": ("dither.data", "Kind"),
+    "Session": ("dither.curator.session", "Session"),
+    "Synthesizer": ("dither.publish.synthetic.synthesizer", "Synthesizer"),
+    "Table": ("dither.data", "Table"),
+    "choose": ("dither.publish.choose", "choose"),
+    "col": ("dither.publish.queries.builder", "col"),
+    "open": ("dither.curator.folder", "open_curator"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Load the curator when it is first asked for: engines and parsers are no part of a light import."""
-    if name in ("Curator", "open"):
-        from dither.curator import folder
+    if name not in _LATER:
+        raise AttributeError(f"module 'dither' has no attribute {name!r}")
+    module, shown = _LATER[name]
+    return getattr(importlib.import_module(module), shown)
 
-        return folder.Curator if name == "Curator" else folder.open_curator
-    if name == "choose":
-        from dither.publish import choose as choosing
 
-        return choosing.choose
-    raise AttributeError(f"module 'dither' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    """Return the names that a user types."""
+    return sorted([*__all__, "__version__"])

@@ -10,7 +10,6 @@
     ├── NoGuarantee                       no sound loss can be stated for what was asked
     ├── BudgetExceeded                    the release would cost more than is left
     │   └── QuotaExceeded                 the budget has room, the analyst's share of it has not
-    ├── UnknownDataset (LookupError)      no data set is registered under that name
     ├── KeyReused                         an idempotency key came again with another request
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
     ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
@@ -126,14 +125,6 @@ class QuotaExceeded(BudgetExceeded):
     def __init__(self, requested: object, spent: object, quota: object, analyst: str) -> None:
         self.analyst = analyst
         super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},")
-
-
-class UnknownDataset(DitherError, LookupError):
-    """No data set is registered under that name."""
-
-    def __init__(self, dataset: object) -> None:
-        self.dataset = dataset
-        super().__init__(f"no data set is registered as {_shorten(dataset)}")
 
 
 class KeyReused(DitherError):

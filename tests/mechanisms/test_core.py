@@ -960,7 +960,8 @@ def test_handles_and_runners_do_not_survive_a_fork() -> None:
     """A forked child holds a copy of everything: it must not answer."""
     script = """
 import os
-from dither import ROW, AboveThreshold, Budget, Geometric, converse
+from dither import ROW, Budget, Geometric, converse
+from dither.mechanisms import AboveThreshold
 from dither.errors import HandleMisuse
 from dither.mechanisms import Runner
 from dither.noise import system_noise

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither import ROW, ROW_REPLACED, AboveThreshold, Budget, Geometric, converse, release
+from dither import ROW, ROW_REPLACED, Budget, Geometric, converse, release
 from dither.errors import InvalidParameter
-from dither.mechanisms import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive, perform, registered
+from dither.mechanisms import (
+    AboveThreshold,
+    Composed,
+    Interactive,
+    InteractivePrimitive,
+    Mechanism,
+    Primitive,
+    perform,
+    registered,
+)
 from dither.privacy import DIFFERENT, EDGE, LABEL, RECORDS, PureDP, Relation, Unit, person
 from dither.publish.histograms import IdentityHistogram
 from dither.publish.marginals import Attributes

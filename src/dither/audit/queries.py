@@ -112,7 +112,7 @@ class Comparison:
         if design.discovery is not None:
             texts = [persons_by_text(engine.aggregate(self._discovered), kinds) for engine in (here, there)]
             apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
-            found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.unit.touched)))
+            found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.contribution.touched)))
         places, width = positions(self._groups, kinds), len(design.measured)
         tables = [laid_out(engine.aggregate(self._asked), places, kinds, width) for engine in (here, there)]
         moved = tables[0] - tables[1]

@@ -223,7 +223,8 @@ def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Num
         budget: what is charged, for the whole conversation.
         stability: how far every value moves per unit of the budget; see ``release``.
 
-    >>> from dither import ROW, AboveThreshold, Budget, PureDP, converse
+    >>> from dither import ROW, Budget, PureDP, converse
+    >>> from dither.mechanisms import AboveThreshold
     >>> test = AboveThreshold.calibrated(PureDP(1), threshold=1000, sensitivity=1)
     >>> handle = converse(test, budget=Budget(epsilon=1, unit=ROW), stability=1)
     >>> handle.ask(5), handle.ask(100_000), handle.is_over

@@ -19,9 +19,9 @@ from dither.errors import (
     IncompatibleDistance,
     InvalidParameter,
     KeyReused,
+    NotFound,
     QuotaExceeded,
     RequestSealed,
-    UnknownDataset,
 )
 from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP
 
@@ -311,7 +311,7 @@ def test_an_unknown_data_set_is_named(home) -> None:
         lambda: ledger.set_quota("visits", "ana", PureDP(1)),
         lambda: ledger.raise_budget("visits", PureDP(1), reason="r"),
     ):
-        with pytest.raises(UnknownDataset, match="'visits'"):
+        with pytest.raises(NotFound, match="'visits'"):
             asked()
     assert list(ledger.entries()) == []
 

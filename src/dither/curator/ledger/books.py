@@ -42,10 +42,10 @@ from dither.errors import (
     KeyReused,
     LedgerCorrupted,
     LedgerUnavailable,
+    NotFound,
     QuotaExceeded,
     RequestSealed,
     RequestUnderWay,
-    UnknownDataset,
 )
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
@@ -176,7 +176,7 @@ class Books(TransactedLedger):
         limit = PureDP(0) if decision.limit is None else limit_of(decision.limit)
         match decision.kind:
             case "unknown":
-                return UnknownDataset(account.dataset)
+                return NotFound(f"no data set is registered as {account.dataset!r:.80}")
             case "reused":
                 return KeyReused(key)
             case "sealed":

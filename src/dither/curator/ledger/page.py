@@ -23,7 +23,7 @@ from dither.curator.ledger.anchor import Holding, Memory
 from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.rows import Rows
-from dither.errors import DitherError, LedgerCorrupted, UnknownDataset
+from dither.errors import DitherError, LedgerCorrupted, NotFound
 from dither.privacy import ZCDP, Loss, PureDP
 
 Parameters = ParamSpec("Parameters")
@@ -225,7 +225,7 @@ class Page:
         """Return the unit and the purse of a data set."""
         found = self.find_dataset(name)
         if found is None:
-            raise UnknownDataset(name)
+            raise NotFound(f"no data set is registered as {name!r:.80}")
         return found
 
     def find_dataset(self, name: str) -> tuple[str, Purse] | None:

@@ -169,7 +169,7 @@ class Answer(OverData[Answered]):
         design = self.design
         if design.discovery is not None:
             values = Within(design.values_loss, (Geometric, DiscreteGaussian))
-            return InOrder.of(Use(design.discovery, design.unit.touched), values)
+            return InOrder.of(Use(design.discovery, design.contribution.touched), values)
         groups = len(design.groups or ())
         plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
         for search, part in zip(design.searches, design.levels, strict=True):
@@ -202,7 +202,7 @@ class Answer(OverData[Answered]):
             return self._measure(data, run, design.groups or (), None)
         kinds = design.key_kinds
         found = data.aggregate(Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,)))
-        published = run(design.discovery, persons_by_text(found, kinds), stability=design.unit.touched)
+        published = run(design.discovery, persons_by_text(found, kinds), stability=design.contribution.touched)
         groups = from_texts(published, kinds)
         inner = run.within()
         # Without groups there is nothing to measure; what was paid for it is not given back.

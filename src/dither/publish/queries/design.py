@@ -119,7 +119,7 @@ class Design:
         return effective_limits(self.query.dataset, said)
 
     @cached_property
-    def unit(self) -> Contribution:
+    def contribution(self) -> Contribution:
         """How much of one unit counts."""
         return contribution(self.query.dataset, self.limits, None if self.groups is None else len(self.groups))
 
@@ -218,14 +218,14 @@ class Design:
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """How far every part moves, in the order of the parts."""
         cells = None if self.groups is None else len(self.groups)
-        by_units = of_persons(self.unit, cells)
+        by_units = of_persons(self.contribution, cells)
         found = [
-            by_units if part.counts_units else of_rows(self.unit, part.least, part.most, cells)
+            by_units if part.counts_units else of_rows(self.contribution, part.least, part.most, cells)
             for part in self.measured
         ]
-        found += [of_rows(self.unit, 0, 1, None) for _ in self.searches]
-        found += [of_persons(self.unit, None) for _ in self.chosen]
-        return tuple(found if self.groups is not None else [*found, of_persons(self.unit, None)])
+        found += [of_rows(self.contribution, 0, 1, None) for _ in self.searches]
+        found += [of_persons(self.contribution, None) for _ in self.chosen]
+        return tuple(found if self.groups is not None else [*found, of_persons(self.contribution, None)])
 
     @cached_property
     def split(self) -> tuple[Fraction, ...]:
@@ -268,8 +268,8 @@ class Design:
                 "groups that are not known beforehand cost a delta, and the loss has none",
                 "list the values of the key (in the schema, or with IN), or give a delta",
             )
-        amount, touched = self._loss_of(self.split[-1]), self.unit.touched
-        keys = self.unit.groups
+        amount, touched = self._loss_of(self.split[-1]), self.contribution.touched
+        keys = self.contribution.groups
         scale = laplace_scale(amount, keys * touched)
 
         def built(threshold: int) -> ThresholdedCounts:
@@ -385,14 +385,14 @@ class Design:
         candidates = tuple(dict.fromkeys(aggregate.values or ()))
         kind = kind_of(aggregate.arguments[0], self.query.relation.columns)
         siblings = len(self.groups or ())
-        touched = min(siblings, self.unit.touched * self.unit.groups)
+        touched = min(siblings, self.contribution.touched * self.contribution.groups)
         amount = self._loss_of(share / touched)
         many = aggregate.many or 1
         if not 1 <= many <= len(candidates):
             raise InvalidParameter(
                 f"many of {aggregate.name}", many, f"1 to {len(candidates)}, the values of {kind.value}"
             )
-        shape: dict[str, Any] = {"candidates": len(candidates), "one_way": not self.unit.is_replaced}
+        shape: dict[str, Any] = {"candidates": len(candidates), "one_way": not self.contribution.is_replaced}
         drawn: Choice
         if many == 1 and isinstance(amount, PureDP):
             drawn = PermuteAndFlip.calibrated(amount, sensitivity=1, **shape)
