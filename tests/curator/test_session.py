@@ -549,5 +549,5 @@ def test_a_data_set_that_was_changed_by_force_is_not_priced_or_asked(session: Se
         with pytest.raises(InvalidParameter, match="dataset"):
             verb(session)
         with pytest.raises(InvalidParameter, match="dataset"):
-            session.price(verb)
+            session.quote(verb(session.offer))
     assert session.balance().spent.is_zero
