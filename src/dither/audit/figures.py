@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dither.audit.accounts import Account
 from dither.audit.everything import Run
-from dither.audit.unshown import REASONS, TELLING, holes, shares
+from dither.audit.unshown import REASONS, TELLING, best_shares, holes
 
 _LONGEST = 120
 
@@ -81,7 +81,7 @@ def _of_accounts(accounts: Sequence[Account], *, with_replay: bool) -> tuple[str
     if shares:
         more += f"; share of the claim shown: median {shares[len(shares) // 2]:.2f}, largest {shares[-1]:.2f}"
     if with_replay:
-        best = shares(accounts)
+        best = best_shares(accounts)
         telling = sum(share >= TELLING for share in best.values())
         more += f"; {telling} of {len(best)} algorithms show {TELLING:g} of a claim"
         more += f"; {sum(one.replayed for one in accounts):,} pairs replayed"
@@ -113,7 +113,7 @@ def instances_of(accounts: Sequence[Account]) -> Sheet:
 
 def unshown_of(run: Run) -> Sheet:
     """Return a line for each composed algorithm that shows little of its claim, with the reason."""
-    little = {name: share for name, share in shares(run.accounts).items() if share < TELLING}
+    little = {name: share for name, share in best_shares(run.accounts).items() if share < TELLING}
     missing = set(holes(run.accounts)) if run.is_in_full else set()
     near = "so near that chance decides"
     rows = tuple((name, f"{share:.3f}", REASONS.get(name, near)) for name, share in little.items())

@@ -22,6 +22,9 @@ from dither.testing.hostile import Pair
 
 #: How much louder the parts are that are seen.
 LOUDER: Final = Fraction(32)
+#: One column in place of two: the fewer numbers are drawn, the more each of them shows.
+_ONE: Final[Mapping[str, Any]] = MappingProxyType({"lower": (-1,), "upper": (1,)})
+_SURVEYED = 40
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Recipe:
         loud: fields whose noise is divided by ``LOUDER`` before all others are.
         is_pure: whether Gaussian noise becomes noise with an epsilon, of which a part that is half seen shows half.
         claim: what is claimed in the end, about.
-        pairs: makes neighbours for the instance that come before all others.
+        pairs: makes the neighbours for the instance; by default all that are made without one, and rows in corners.
 
     """
 
@@ -47,8 +50,11 @@ class Recipe:
 
     def begun(self, mechanism: Any) -> Any:
         """Return a mechanism with the fields set, and pure noise if that is wanted and can be had."""
-        for name, value in self.sets.items():
-            mechanism = _with(mechanism, name.split("."), value() if callable(value) else value)
+        made = {name: value() if callable(value) else value for name, value in self.sets.items()}
+        own = {name: value for name, value in made.items() if "." not in name}
+        mechanism = replace(mechanism, **own) if own else mechanism
+        for name in made.keys() - own.keys():
+            mechanism = _with(mechanism, name.split("."), made[name])
         return _pure(mechanism) if self.is_pure else mechanism
 
 
@@ -77,6 +83,24 @@ def _learned_from(mechanism: Any, example: Example) -> list[Pair]:
     return far_pairs(mechanism.candidates[0], example.data)
 
 
+def _from_end_to_end(mechanism: Any, example: Example) -> list[Pair]:
+    """Return rows of which one goes from one end of the range to the other, into a block of its own."""
+    rows = np.full(mechanism.of, int(mechanism.part.lower), dtype=example.data.dtype)
+    moved = rows.copy()
+    moved[0] = int(mechanism.part.upper)
+    return [(rows, moved, 1)]
+
+
+def _surveyed(mechanism: Any, example: Example) -> list[Pair]:
+    """Return a few rows away from the middle of a box, and the same with one row at its far end."""
+    # The columns are those of the mechanism, and after them a target if the example has one.
+    box, given = (getattr(one, "select", one) for one in (mechanism, example.mechanism))
+    targets = [()] if example.data.shape[1] == len(given.lower.values) else [(0.0,), (1.0,)]
+    near, far = box.upper.values * 0.625 + box.lower.values * 0.375, box.lower.values
+    rows = np.array([[*near, *targets[place % len(targets)]] for place in range(_SURVEYED)])
+    return [(rows, np.vstack([rows, [*far, *target]]), 1) for target in targets]
+
+
 def _two_learners() -> tuple[Any, ...]:
     """Return two learners alike: whichever is chosen shows what it lost."""
     learner: Any = next(iter(find("gradient-descent").examples())).mechanism
@@ -90,11 +114,15 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "binary-estimation": Recipe(sets={"threshold": 1, "chosen": 1}),
         "block-clusters": Recipe(),
         "boosted-trees": Recipe(is_pure=True),
-        "chosen-components": Recipe(loud=("survey",), is_pure=True),
+        "chosen-components": Recipe(loud=("survey",)),
         "chosen-tree": Recipe(loud=("leaf",)),
         "coded-rows": Recipe(sets={"method.share": Fraction(1, 10)}),
         "coreset-clusters": Recipe(loud=("parts",), is_pure=True),
         "counted-sparse": Recipe(sets={"method.threshold": 1}),
+        "fixed-size-sample": Recipe(
+            sets={"kept": 4, "part.blocks": 4, "part.otherwise": Fraction(0)}, pairs=_from_end_to_end
+        ),
+        "frank-wolfe": Recipe(example=1),
         "gaussian-copula": Recipe(loud=("single",), is_pure=True),
         "gradient-descent": Recipe(sets={"loss_name": "hinge"}, loud=("step",), is_pure=True),
         "jtree": Recipe(loud=("single",)),
@@ -112,6 +140,10 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "support-selection": Recipe(sets={"blocks": 1}, pairs=_a_vote),
         "threshold-descent": Recipe(sets={"size": 2}),
     }
+    | dict.fromkeys(
+        ("functional-mechanism", "moment-classifier", "moment-regression", "newton-descent", "objective-perturbation"),
+        Recipe(sets=_ONE, loud=("survey",), is_pure=True, pairs=_surveyed),
+    )
 )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
+from time import process_time
 from typing import Any, Final
 
 import numpy as np
@@ -40,6 +41,7 @@ _FEW = 4
 _TIMES = (1, 2, 3, 4, 5, 7)
 _ROUNDS = 6
 _PILOT = 48
+_SECONDS_TO_RANK = 5.0
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
 _LOSSES = ("epsilon",)
 #: Each round and each part takes a share of the loss, of which an output shows little when there are many.
@@ -78,12 +80,11 @@ def small_instance(example: Example, recipe: Recipe | None = None) -> Example | 
         if after is None or after == told:
             break
         best = min(best, now, key=lambda one: _off(one, wanted))
-    pairs = [*([] if recipe is None else _given(recipe, best, example)), *small_pairs(best, example)]
+    pairs = small_pairs(best, example)
+    if recipe is not None:
+        # A few draws rank badly where noise has long tails: pairs that were thought out are not mixed with others.
+        pairs = recipe.pairs(best, example) if recipe.pairs else [*far_pairs(best, example.data), *pairs]
     return Example(best, example.data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
-
-
-def _given(recipe: Recipe, mechanism: Mechanism[Any, Any], example: Example) -> list[Pair]:
-    return far_pairs(mechanism, example.data) if recipe.pairs is None else recipe.pairs(mechanism, example)
 
 
 def audited(name: str) -> list[Example | Subject]:
@@ -100,8 +101,11 @@ def ranked(instance: Example) -> Example:
 
     What is drawn here chooses pairs, and is used for nothing else.
     """
-    sample, scored = sampler_of(instance.mechanism), []
+    sample, scored, start = sampler_of(instance.mechanism), [], process_time()
     for pair in instance.neighbours:
+        if scored and process_time() - start > _SECONDS_TO_RANK:
+            # Those that promise most come first.
+            break
         try:
             scored.append((_apart(sample(pair[0], _PILOT), sample(pair[1], _PILOT)), pair))
         except InvalidValue:

@@ -20,7 +20,7 @@ TOLERANCE: Final = 0.9
 REASONS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def shares(accounts: Iterable[Account]) -> dict[str, float]:
+def best_shares(accounts: Iterable[Account]) -> dict[str, float]:
     """Return for each composed algorithm the largest share of a claim that any of its instances shows."""
     best: dict[str, float] = {}
     for one in accounts:
@@ -31,4 +31,6 @@ def shares(accounts: Iterable[Account]) -> dict[str, float]:
 
 def holes(accounts: Iterable[Account]) -> list[str]:
     """Return the algorithms that show too little without a reason."""
-    return [name for name, share in shares(accounts).items() if share < TOLERANCE * TELLING and name not in REASONS]
+    return [
+        name for name, share in best_shares(accounts).items() if share < TOLERANCE * TELLING and name not in REASONS
+    ]
