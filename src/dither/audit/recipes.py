@@ -18,6 +18,7 @@ import numpy as np
 from dither.audit.far import far_pairs
 from dither.errors import DitherError
 from dither.mechanisms import Dialogue, DiscreteGaussian, Example, GammaNorm, Gaussian, Geometric, Mechanism, find
+from dither.privacy import PureDP
 from dither.testing.hostile import Pair
 
 #: How much louder the parts are that are seen.
@@ -83,6 +84,11 @@ def _learned_from(mechanism: Any, example: Example) -> list[Pair]:
     return far_pairs(mechanism.candidates[0], example.data)
 
 
+def _without_one(mechanism: Any, example: Example) -> list[Pair]:
+    """Return the example with and without its first row, and its last."""
+    return [(example.data, example.data[1:], 1), (example.data, example.data[:-1], 1)]
+
+
 def _from_end_to_end(mechanism: Any, example: Example) -> list[Pair]:
     """Return rows of which one goes from one end of the range to the other, into a block of its own."""
     rows = np.full(mechanism.of, int(mechanism.part.lower), dtype=example.data.dtype)
@@ -119,6 +125,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "coded-rows": Recipe(sets={"method.share": Fraction(1, 10)}),
         "coreset-clusters": Recipe(loud=("parts",), is_pure=True),
         "counted-sparse": Recipe(sets={"method.threshold": 1}),
+        "entropy-descent": Recipe(example=1),
         "fixed-size-sample": Recipe(
             sets={"kept": 4, "part.blocks": 4, "part.otherwise": Fraction(0)}, pairs=_from_end_to_end
         ),
@@ -132,16 +139,29 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
             example=2, sets={"loss_name": "hinge", "rate": Fraction(9, 10), "steps": 1}, loud=("step",)
         ),
         "mst": Recipe(loud=("pair",)),
+        "mwem": Recipe(sets={"budget": PureDP(1)}),
         "noisy-perceptron": Recipe(is_pure=True),
         "parent-child": Recipe(loud=("total",)),
         "poisson-sample": Recipe(sets={"rate": Fraction(3, 4)}),
         "priv-fuzzy": Recipe(sets={"groups": (("a", "b", "c"),)}),
+        # With the logarithmic law of runs the price is two runs in place of three.
+        "repeat-and-select": Recipe(sets={"shape": 0, "candidates": (Geometric(scale=4),) * 2}),
+        "selected-columns": Recipe(loud=("survey",), is_pure=True, pairs=_surveyed),
         "small-database": Recipe(loud=("total",)),
         "support-selection": Recipe(sets={"blocks": 1}, pairs=_a_vote),
-        "threshold-descent": Recipe(sets={"size": 2}),
+        "threshold-descent": Recipe(sets={"size": 2}, pairs=_without_one),
     }
     | dict.fromkeys(
-        ("functional-mechanism", "moment-classifier", "moment-regression", "newton-descent", "objective-perturbation"),
+        (
+            "functional-mechanism",
+            "gaussian-naive-bayes",
+            "lloyd-clusters",
+            "moment-classifier",
+            "moment-regression",
+            "newton-descent",
+            "objective-perturbation",
+            "output-perturbation",
+        ),
         Recipe(sets=_ONE, loud=("survey",), is_pure=True, pairs=_surveyed),
     )
 )

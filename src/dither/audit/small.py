@@ -84,7 +84,9 @@ def small_instance(example: Example, recipe: Recipe | None = None) -> Example | 
     if recipe is not None:
         # A few draws rank badly where noise has long tails: pairs that were thought out are not mixed with others.
         pairs = recipe.pairs(best, example) if recipe.pairs else [*far_pairs(best, example.data), *pairs]
-    return Example(best, example.data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
+    # Pairs that were thought out may have other columns than the example has.
+    data = pairs[0][0] if recipe is not None and recipe.pairs else example.data
+    return Example(best, data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
 
 
 def audited(name: str) -> list[Example | Subject]:

@@ -17,7 +17,53 @@ TELLING: Final = 0.3
 #: What chance and the speed of a machine may take off that before it is a hole.
 TOLERANCE: Final = 0.9
 
-REASONS: Final[Mapping[str, str]] = MappingProxyType({})
+REASONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "boosted-trees": (
+            "A leaf releases the quotient of two noisy sums. The pull of one record at equal scores is half of "
+            "what is charged, and the count beside it takes its own part."
+        ),
+        "compressed-classifier": (
+            "The learner behind the projection is charged for the longest gradient; that of one record at equal "
+            "scores among three classes is shorter, and its survey is of projected rows."
+        ),
+        "counted-families": (
+            "One person is charged as a parent and as two children, and an engine is read for every output: a few"
+            " hundred outputs are all there is time for."
+        ),
+        "disjoint-tuning": (
+            "A row reaches one learner alone, which is released about every other time; no rows were found on "
+            "which that one shows a third of its claim."
+        ),
+        "incremental-regression": (
+            "Every node of the tree draws all products of columns, and the model is their quotient: one row moves"
+            " what is seen of it by less than half of what is charged."
+        ),
+        "kernel-predictions": (
+            "The charge is how far the minimiser can move at most. The pull of a record on a logistic loss is "
+            "half of that where scores are equal, and noisy scores are smoothed afterwards."
+        ),
+        "moment-grouping": (
+            "Only the groups leave, which is one choice made from ten noisy moments: one row decides it on no "
+            "data that was found."
+        ),
+        "noisy-mixture": (
+            "Weights, means and variances are quotients of noisy sums, and rows are divided by centres that are "
+            "noisy themselves."
+        ),
+        "perturbed-table": (
+            "Three rows of a person are charged, and two are kept: each answer shows a part of its own third."
+        ),
+        "projected-clusters": (
+            "Four draws share the loss, and what leaves are centres that were lifted back from noisy directions, "
+            "as quotients of noisy sums."
+        ),
+        "repeated-tuning": (
+            "The price of a secret number of runs is three times that of one, and one run is what is seen: no "
+            "more than a third of what a learner shows alone."
+        ),
+    }
+)
 
 
 def best_shares(accounts: Iterable[Account]) -> dict[str, float]:
