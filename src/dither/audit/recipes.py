@@ -84,9 +84,9 @@ def _learned_from(mechanism: Any, example: Example) -> list[Pair]:
     return far_pairs(mechanism.candidates[0], example.data)
 
 
-def _without_one(mechanism: Any, example: Example) -> list[Pair]:
-    """Return the example with and without its first row, and its last."""
-    return [(example.data, example.data[1:], 1), (example.data, example.data[:-1], 1)]
+def _first_alone(mechanism: Any, example: Example) -> list[Pair]:
+    """Return the first row of the example, and nothing."""
+    return [(example.data[:1], example.data[:0], 1)]
 
 
 def _from_end_to_end(mechanism: Any, example: Example) -> list[Pair]:
@@ -100,7 +100,8 @@ def _from_end_to_end(mechanism: Any, example: Example) -> list[Pair]:
 def _surveyed(mechanism: Any, example: Example) -> list[Pair]:
     """Return a few rows away from the middle of a box, and the same with one row at its far end."""
     # The columns are those of the mechanism, and after them a target if the example has one.
-    box, given = (getattr(one, "select", one) for one in (mechanism, example.mechanism))
+    chosen: list[Any] = [mechanism, example.mechanism]
+    box, given = (getattr(one, "select", one) for one in chosen)
     targets = [()] if example.data.shape[1] == len(given.lower.values) else [(0.0,), (1.0,)]
     near, far = box.upper.values * 0.625 + box.lower.values * 0.375, box.lower.values
     rows = np.array([[*near, *targets[place % len(targets)]] for place in range(_SURVEYED)])
@@ -149,7 +150,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "selected-columns": Recipe(loud=("survey",), is_pure=True, pairs=_surveyed),
         "small-database": Recipe(loud=("total",)),
         "support-selection": Recipe(sets={"blocks": 1}, pairs=_a_vote),
-        "threshold-descent": Recipe(sets={"size": 2}, pairs=_without_one),
+        "threshold-descent": Recipe(sets={"size": 1}, pairs=_first_alone),
     }
     | dict.fromkeys(
         (
@@ -172,25 +173,30 @@ def _with(record: Any, path: list[str], value: Any) -> Any:
     return replace(record, **{first: _with(getattr(record, first), rest, value) if rest else value})
 
 
-def _pure(record: Any) -> Any:
-    """Return a record with noise of one epsilon in place of Gaussian noise, wherever its fields admit that."""
-    if isinstance(record, tuple):
-        return tuple(_pure(one) for one in record)
-    if not isinstance(record, Mechanism) or isinstance(record, DiscreteGaussian | Gaussian):
-        return record
+def _pure(mechanism: Any) -> Any:
+    """Return a mechanism with noise of one epsilon in place of Gaussian noise, wherever its fields admit that."""
+    if not isinstance(mechanism, Mechanism) or isinstance(mechanism, DiscreteGaussian | Gaussian):
+        return mechanism
+    record: Any = mechanism
     noise = {name: getattr(record, name) for name in getattr(record, "__dataclass_fields__", {})}
     kinds = {name: found for name, before in noise.items() if (found := _kinds(before))}
     # Some ask for one kind of noise in all parts, others for one in each.
-    together = [{name: found[min(place, len(found) - 1)] for name, found in kinds.items()} for place in (0, 1)]
-    for changes in (*together, *({name: one} for name, found in kinds.items() for one in found)):
-        try:
-            changed = replace(record, **changes)
-        except (DitherError, TypeError, ValueError):
-            continue
-        if changes in together:
+    for place in (0, 1):
+        together = {name: found[min(place, len(found) - 1)] for name, found in kinds.items()}
+        if (changed := _replaced(record, together)) is not None:
             return changed
-        record = changed
+    for name, found in kinds.items():
+        accepted = (changed for one in found if (changed := _replaced(record, {name: one})) is not None)
+        record = next(accepted, record)
     return record
+
+
+def _replaced(record: Any, changes: Mapping[str, Any]) -> Any | None:
+    """Return a record with fields replaced, or None if it does not admit that."""
+    try:
+        return replace(record, **changes)
+    except (DitherError, TypeError, ValueError):
+        return None
 
 
 def _kinds(before: Any) -> list[Any]:

@@ -103,7 +103,8 @@ def ranked(instance: Example) -> Example:
 
     What is drawn here chooses pairs, and is used for nothing else.
     """
-    sample, scored, start = sampler_of(instance.mechanism), [], process_time()
+    sample, start = sampler_of(instance.mechanism), process_time()
+    scored: list[tuple[float, Any]] = []
     for pair in instance.neighbours:
         if scored and process_time() - start > _SECONDS_TO_RANK:
             # Those that promise most come first.

@@ -62,6 +62,10 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
             "The price of a secret number of runs is three times that of one, and one run is what is seen: no "
             "more than a third of what a learner shows alone."
         ),
+        "selected-columns": (
+            "Columns are chosen first, with a part of the loss of its own, and which of them were chosen hides "
+            "what the survey of the rest shows."
+        ),
     }
 )
 
