@@ -124,7 +124,11 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "chosen-components": Recipe(loud=("survey",)),
         "chosen-tree": Recipe(loud=("leaf",)),
         "coded-rows": Recipe(sets={"method.share": Fraction(1, 10)}),
+        "compressed-classifier": Recipe(
+            sets={"learner.steps": 1, "learner.classes": 2, "learner.loss_name": "hinge"}, loud=("step",), is_pure=True
+        ),
         "coreset-clusters": Recipe(loud=("parts",), is_pure=True),
+        "counted-families": Recipe(loud=("of_parents",)),
         "counted-sparse": Recipe(sets={"method.threshold": 1}),
         "entropy-descent": Recipe(example=1),
         "fixed-size-sample": Recipe(

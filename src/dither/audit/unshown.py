@@ -23,14 +23,6 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
             "A leaf releases the quotient of two noisy sums. The pull of one record at equal scores is half of "
             "what is charged, and the count beside it takes its own part."
         ),
-        "compressed-classifier": (
-            "The learner behind the projection is charged for the longest gradient; that of one record at equal "
-            "scores among three classes is shorter, and its survey is of projected rows."
-        ),
-        "counted-families": (
-            "One person is charged as a parent and as two children, and an engine is read for every output: a few"
-            " hundred outputs are all there is time for."
-        ),
         "disjoint-tuning": (
             "A row reaches one learner alone, which is released about every other time; no rows were found on "
             "which that one shows a third of its claim."
