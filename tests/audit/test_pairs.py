@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from dither.mechanisms import (
     Primitive,
     RandomisedResponse,
     Runner,
+    find,
     registered,
 )
 from dither.privacy import ROW, Distance, Metric, Plan, Use
@@ -114,3 +115,12 @@ def test_noise_drawn_ahead_is_the_same_noise(draw: Any) -> None:
 def test_last_digits() -> None:
     numbers = np.array([1.0, 0.75, -6.0, 5e-324, 2.0**1023, np.inf, np.nan, 0.0, 1 + 2.0**-52])
     assert last_digit(numbers).tolist() == [0, -2, 1, -1074, 1023, 3000, 3000, 2000, -52]
+
+
+def test_a_pair_that_is_given_stays_first_when_it_is_also_made() -> None:
+    example = next(iter(find("threshold-descent").examples()))
+    made = pairs_of(replace(example, neighbours=()))
+    wanted = made[-1]
+    listed = pairs_of(replace(example, neighbours=((wanted.value, wanted.neighbour, 1),)))
+    assert listed[0].label == "given pair 0"
+    assert len(listed) == len(made)

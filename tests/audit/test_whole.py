@@ -114,7 +114,7 @@ def test_one_page_has_all_of_it(tmp_path: Path) -> None:
     page = write_report(
         tmp_path / "page.html", run.accounts, false_alarm=1e-6, sheets=[figures_of(run), mutants_of(run)]
     ).read_text(encoding="utf-8")
-    for text in ("<h2>Figures</h2>", "<h2>Mutants</h2>", "&lt;m&gt;", "1 specimens or mutants were not caught"):
+    for text in ("<h2>Figures</h2>", "<h2>Mutants</h2>", "&lt;m&gt;", "1 lines of the tables below are bad"):
         assert text in page
     record = json.loads(
         write_report(tmp_path / "page.json", run.accounts, false_alarm=1e-6, sheets=[mutants_of(run)]).read_text()

@@ -254,13 +254,17 @@ def test_a_declaration_that_was_changed_by_hand_needs_its_rows_again(curator: Cu
 # ---------------------------------------------------------------------------------------------- one budget for rows
 
 
-@pytest.mark.parametrize("way", ["pattern", "hard link", "copy", "packed name", "import", "renamed", "earlier edition"])
+@pytest.mark.parametrize("way", ["pattern", "hard link", "copy", "packed name", "import", "renamed", "earlier edition", "blank line", "line ends"])
 def test_the_same_rows_get_no_second_budget(curator: Curator, folder: Path, way: str) -> None:
     source = {"pattern": "vis*.csv", "import": str(copies(curator)[0])}.get(way, "other.csv")
     if way == "hard link":
         os.link(folder / "visits.csv", folder / "other.csv")
     elif way == "copy":
         shutil.copy(folder / "visits.csv", folder / "other.csv")
+    elif way == "blank line":
+        (folder / "other.csv").write_bytes((folder / "visits.csv").read_bytes() + b"\n")
+    elif way == "line ends":
+        (folder / "other.csv").write_bytes((folder / "visits.csv").read_bytes().replace(b"\n", b"\r\n"))
     elif way == "packed name":
         (folder / "deep").mkdir()
         source = "deep/../visit[s].csv"

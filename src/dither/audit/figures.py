@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from dither.audit.accounts import Account
 from dither.audit.everything import Run
+from dither.audit.unshown import REASONS, TELLING, best_shares, holes
 
 _LONGEST = 120
-#: The share of a claim from which on an audit says something about it.
-_TELLING = 0.3
 
 
 @dataclass(frozen=True)
@@ -82,11 +81,9 @@ def _of_accounts(accounts: Sequence[Account], *, with_replay: bool) -> tuple[str
     if shares:
         more += f"; share of the claim shown: median {shares[len(shares) // 2]:.2f}, largest {shares[-1]:.2f}"
     if with_replay:
-        best: dict[str, float] = {}
-        for one in accounts:
-            best[one.name] = max(best.get(one.name, 0.0), one.share or 0.0)
-        telling = sum(share >= _TELLING for share in best.values())
-        more += f"; {telling} of {len(best)} algorithms show {_TELLING:g} of a claim"
+        best = best_shares(accounts)
+        telling = sum(share >= TELLING for share in best.values())
+        more += f"; {telling} of {len(best)} algorithms show {TELLING:g} of a claim"
         more += f"; {sum(one.replayed for one in accounts):,} pairs replayed"
     return tried, more
 
@@ -112,6 +109,17 @@ def instances_of(accounts: Sequence[Account]) -> Sheet:
     )
     bad = frozenset(place for place, one in enumerate(accounts) if one.complaints)
     return Sheet("All instances", (*headings, "seconds", "worst pair", "verdict"), rows, bad)
+
+
+def unshown_of(run: Run) -> Sheet:
+    """Return a line for each composed algorithm that shows little of its claim, with the reason."""
+    little = {name: share for name, share in best_shares(run.accounts).items() if share < TELLING}
+    missing = set(holes(run.accounts)) if run.is_in_full else set()
+    near = "so near that chance decides"
+    rows = tuple((name, f"{share:.3f}", REASONS.get(name, near)) for name, share in little.items())
+    rows = tuple((name, share, "NO REASON" if name in missing else why) for name, share, why in rows)
+    bad = frozenset(place for place, (name, *_) in enumerate(rows) if name in missing)
+    return Sheet(f"Algorithms that show less than {TELLING:g} of a claim", ("algorithm", "share", "why"), rows, bad)
 
 
 def specimens_of(run: Run) -> Sheet:

@@ -65,7 +65,11 @@ def pairs_of(example: Example) -> list[Pair]:
             Pair(f"hostile pair {number}", here, there, Fraction(apart))
             for number, (here, there, apart) in enumerate(hostile.pairs(mechanism, example.data))
         ]
-    return list({_written(pair): pair for pair in reversed(found)}.values())[::-1]
+    # A pair that comes twice stays where it came first: of a slow mechanism no more than the first pairs are tried.
+    kept: dict[str, Pair] = {}
+    for pair in found:
+        kept.setdefault(_written(pair), pair)
+    return list(kept.values())
 
 
 def _written(pair: Pair) -> str:

@@ -76,7 +76,7 @@ def _page(accounts: Sequence[Account], false_alarm: float, notes: Sequence[str],
         else f"<p><strong>Nothing was refuted</strong> in {len(accounts)} instances.</p>"
     )
     failed = sum(len(sheet.bad) for sheet in sheets)
-    outcome += f'<p class="bad">{failed} specimens or mutants were not caught.</p>' if failed else ""
+    outcome += f'<p class="bad">{failed} lines of the tables below are bad.</p>' if failed else ""
     head, *others = [_sheet(sheet) for sheet in sheets] or [""]
     rows = "\n".join(_row(account) for account in accounts)
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)

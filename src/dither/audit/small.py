@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
+from time import process_time
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dither.audit.far import far_pairs
+from dither.audit.recipes import LOUDER, RECIPES, Recipe
 from dither.audit.samplers import sampler_of
 from dither.audit.subjects import Subject, subjects_of
 from dither.data.reference import ReferenceEngine
@@ -38,6 +41,7 @@ _FEW = 4
 _TIMES = (1, 2, 3, 4, 5, 7)
 _ROUNDS = 6
 _PILOT = 48
+_SECONDS_TO_RANK = 5.0
 _SCALES = ("scale", "sigma", "threshold_scale", "query_scale", "value_scale", "choice")
 _LOSSES = ("epsilon",)
 #: Each round and each part takes a share of the loss, of which an output shows little when there are many.
@@ -46,18 +50,28 @@ _NUMBERS = frozenset(
 )
 
 
-def small_instance(example: Example) -> Example | None:
-    """Return an instance whose outputs tell more, with pairs to try it on; None where none can be made."""
+def small_instance(example: Example, recipe: Recipe | None = None) -> Example | None:
+    """Return an instance whose outputs tell more, with pairs to try it on; None where none can be made.
+
+    Args:
+        example: from which it is made.
+        recipe: what is done to it first; by default all scales are divided alike.
+
+    """
     mechanism = example.mechanism
     if not isinstance(mechanism, Composed | Interactive):
         return None
-    best = now = _simpler(mechanism, example.data)
+    wanted = _WANTED if recipe is None else recipe.claim
+    best = now = _simpler(mechanism if recipe is None else recipe.begun(mechanism), example.data)
+    if recipe is not None and recipe.loud:
+        best = now = _louder(now, LOUDER, recipe.loud)
+    mechanism = now
     for _ in range(_ROUNDS):
         told = _told(now)
-        if told is None or Fraction(4, 5) <= told / _WANTED <= Fraction(5, 4):
+        if told is None or Fraction(4, 5) <= told / wanted <= Fraction(5, 4):
             break
         # An epsilon grows with the factor, a rho with its square; where both do, the next step mends this one.
-        ratio = float(_WANTED / told)
+        ratio = float(wanted / told)
         try:
             now = _louder(now, _limited(ratio if mechanism.loss(1).pure is not None else math.sqrt(ratio)))
             after = _told(now)
@@ -65,16 +79,22 @@ def small_instance(example: Example) -> Example | None:
             break
         if after is None or after == told:
             break
-        best = min(best, now, key=_off)
+        best = min(best, now, key=lambda one: _off(one, wanted))
     pairs = small_pairs(best, example)
-    return Example(best, example.data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
+    if recipe is not None:
+        # A few draws rank badly where noise has long tails: pairs that were thought out are not mixed with others.
+        pairs = recipe.pairs(best, example) if recipe.pairs else [*far_pairs(best, example.data), *pairs]
+    # Pairs that were thought out may have other columns than the example has.
+    data = pairs[0][0] if recipe is not None and recipe.pairs else example.data
+    return Example(best, data, tuple(pairs)) if pairs else None  # type: ignore[arg-type]
 
 
 def audited(name: str) -> list[Example | Subject]:
     """Return all there is to audit under a name; for a composed mechanism a small instance comes at the end."""
     found = subjects_of(name)
-    first = found[0] if found and ":" not in name else None
-    small = small_instance(first) if isinstance(first, Example) else None
+    recipe = RECIPES.get(name)
+    first = found[0 if recipe is None else recipe.example] if found and ":" not in name else None
+    small = small_instance(first, recipe) if isinstance(first, Example) else None
     return found if small is None else [*found, small]
 
 
@@ -83,8 +103,12 @@ def ranked(instance: Example) -> Example:
 
     What is drawn here chooses pairs, and is used for nothing else.
     """
-    sample, scored = sampler_of(instance.mechanism), []
+    sample, start = sampler_of(instance.mechanism), process_time()
+    scored: list[tuple[float, Any]] = []
     for pair in instance.neighbours:
+        if scored and process_time() - start > _SECONDS_TO_RANK:
+            # Those that promise most come first.
+            break
         try:
             scored.append((_apart(sample(pair[0], _PILOT), sample(pair[1], _PILOT)), pair))
         except InvalidValue:
@@ -191,10 +215,10 @@ def _told(mechanism: Mechanism[Any, Any]) -> Fraction | None:
     return loss.pure if loss.pure is not None else 2 * loss.rho if loss.rho else None
 
 
-def _off(mechanism: Mechanism[Any, Any]) -> float:
+def _off(mechanism: Mechanism[Any, Any], wanted: Fraction) -> float:
     """Return how far a claim is from what is wanted, as the size of a logarithm."""
     told = _told(mechanism)
-    return abs(math.log(told / _WANTED)) if told else math.inf
+    return abs(math.log(told / wanted)) if told else math.inf
 
 
 def _limited(factor: float) -> Fraction:
@@ -202,23 +226,24 @@ def _limited(factor: float) -> Fraction:
     return min(max(rounded, Fraction(1, 64)), Fraction(64))
 
 
-def _louder(record: Any, factor: Fraction) -> Any:
-    """Return a record with scales divided and losses multiplied by a factor, in all its parts."""
+def _louder(record: Any, factor: Fraction, only: tuple[str, ...] = ()) -> Any:
+    """Return a record with scales divided and losses multiplied by a factor, in all its parts or in some fields."""
     if isinstance(record, Loss):
-        return _more(record, factor)
+        return record if only else _more(record, factor)
     if isinstance(record, tuple):
-        return tuple(_louder(one, factor) for one in record)
+        return tuple(_louder(one, factor, only) for one in record)
     if not (is_dataclass(record) and not isinstance(record, type) and isinstance(record, Mechanism)):
         return record
     changes: dict[str, Any] = {}
     for field in fields(record):
         before = getattr(record, field.name)
+        inside = () if field.name in only else only
         if field.name in _SCALES and isinstance(before, Fraction):
-            changes[field.name] = before / factor
+            changes[field.name] = before if inside else before / factor
         elif field.name in _LOSSES and isinstance(before, Fraction):
-            changes[field.name] = before * factor
+            changes[field.name] = before if inside else before * factor
         elif isinstance(before, Mechanism | Loss | tuple):
-            after = _louder(before, factor)
+            after = _louder(before, factor, inside)
             if after != before:
                 changes[field.name] = after
     return replace(record, **changes) if changes else record

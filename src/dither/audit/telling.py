@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from dither.audit.everything import Extent, Run, run_all
-from dither.audit.figures import Sheet, figures_of, instances_of, mutants_of, specimens_of
+from dither.audit.figures import Sheet, figures_of, instances_of, mutants_of, specimens_of, unshown_of
 from dither.audit.report import checked_target, write_report
 
 _NARROWEST = 150
@@ -45,7 +45,7 @@ def audit_and_tell(
     if not screen.is_terminal:
         screen.width = max(screen.width, _NARROWEST)
     run = _with_progress(names, extent, screen, is_quiet=as_json)
-    sheets = [sheet for sheet in (specimens_of(run), mutants_of(run)) if sheet.rows]
+    sheets = [sheet for sheet in (unshown_of(run), specimens_of(run), mutants_of(run)) if sheet.rows]
     page = None
     if report is not None:
         page = write_report(

@@ -276,8 +276,9 @@ class Curator:
             others[other.name] = marks_of(self.folder, other, known.get(other.name))
         for name, marks in others.items():
             for table in dataset.tables:
-                if name != dataset.name and not table.is_public and edition.tables[table.name].sources & marks:
-                    owner = f"it belongs to the data set {name}, whose budget covers the same people"
+                # By what was read, and by what it became: another line end or a blank line at the end makes no other rows.
+                if name != dataset.name and not table.is_public and edition.tables[table.name].marks & marks:
+                    owner = f"it belongs to the data set {name}, whose budget covers the same people; add it as {name}"
                     raise InvalidParameter("source", table.source, f"registered once: {owner}")
 
 

@@ -61,6 +61,10 @@ def loads(text: str) -> DataSet:
     120
     """
     root = read(text)
+    if isinstance(root.value, str):
+        # What stands there is not shown: it may be a data file.
+        rule = "a mapping; for a file of data draft one with 'dither add --suggest FILE -o SCHEMA.yaml'"
+        raise InvalidSchema("schema", "one text", rule)
     parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
