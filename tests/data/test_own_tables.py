@@ -52,7 +52,8 @@ from dither.lift.items import ItemTable
 from dither.mechanisms.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
 from dither.publish.queries import plan_query
-from dither.publish.queries.query import Aggregate, Part, Partitioned, Query
+from dither.publish.queries.partitioned import Part, Partitioned
+from dither.publish.queries.query import Aggregate, Query
 
 COLUMNS = (
     Column("id", Kind.INTEGER),

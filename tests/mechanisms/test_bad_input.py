@@ -197,7 +197,7 @@ def cases() -> Iterator[tuple[str, str, Call, list[Any]]]:
         ("gaussian_sigma", lambda bad: gaussian_sigma(bad, 1)),
         ("calibrate", lambda bad: calibrate(lambda scale: Geometric(scale=scale), bad)),
     ):
-        yield f"{label} target", "target", call, no_losses
+        yield f"{label} loss", "within", call, no_losses
     yield from methods()
     yield from doors()
     yield from promises()

@@ -109,7 +109,7 @@ def test_calibration_is_within_its_target() -> None:
     assert found.loss(1) <= target
     assert found.loss(1).pure == 1
     for bad in (PureDP(1), ApproxDP(1, 0), ApproxDP(0, "1e-6")):
-        with pytest.raises(InvalidParameter, match="target"):
+        with pytest.raises(InvalidParameter, match="within"):
             ProposeTestRelease.calibrated(bad, bound=5)
 
 

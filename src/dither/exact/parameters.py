@@ -172,7 +172,8 @@ class Text(Field[str, str]):
         """Return the text."""
         if not isinstance(value, str):
             raise InvalidParameter(name, value, self._rule)
-        return value
+        # Of Python's own class: one that extends it could be another text each time it is looked at.
+        return str.__str__(value)
 
     def offenders(self) -> Iterator[Any]:
         """Return what is not a text."""

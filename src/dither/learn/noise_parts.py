@@ -29,8 +29,7 @@ class OneReal(Of[Gaussian | GammaNorm]):
 
 def real_noise(purse: Purse, l2: Number) -> Gaussian | GammaNorm:
     """Return the noise that costs all of a purse for a vector of real numbers that moves by ``l2``."""
-    bought = purse.vector_noise(l2)
-    return Gaussian(sigma=bought.sigma) if isinstance(bought, DiscreteGaussian) else bought
+    return GammaNorm(scale=purse.norm_scale(l2)) if purse.is_pure else Gaussian(sigma=purse.gaussian_sigma(l2))
 
 
 def spread_of(noise: AnyNoise, entries: int) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -89,6 +90,21 @@ class Box:
     def steps(self, values: Floats) -> Floats:
         """Return whole numbers between -STEPS and STEPS, as floats."""
         return np.rint(self.scaled(values) * STEPS)
+
+
+def target_box(lower: Fraction, upper: Fraction) -> Box:
+    """Return the bounds of a target, moved so that their middle is zero; a range that floats do not hold is refused."""
+    if not lower < upper:
+        raise InvalidParameter("target_upper", str(upper), "above target_lower")
+    rule = "at a distance from target_lower between 1e-290 and what floats hold"
+    try:
+        half = float(upper - lower) / 2
+        _ = float(lower + upper)
+    except OverflowError:
+        raise InvalidParameter("target_upper", str(upper), rule) from None
+    if not 1e-290 <= half < 1e307:
+        raise InvalidParameter("target_upper", str(upper), rule)
+    return Box(PublicArray([-half]), PublicArray([half]))
 
 
 def records_of(data: Any, columns: int) -> Floats:

@@ -65,6 +65,10 @@ class Axis:
             kinds = {float if type(value) is int else type(value) for value in known}
             if len(kinds) > 1 or any(value != value for value in known):
                 raise InvalidParameter(name, values, "values of one kind, each equal to itself")
+        if self.labels is not None and len(set(self.labels)) != len(self.labels):
+            raise InvalidParameter("labels", self.labels, "different: a row lies in one cell")
+        if self.edges is not None and any(low >= high for low, high in itertools.pairwise(self.edges)):  # type: ignore[operator]
+            raise InvalidParameter("edges", self.edges, "in ascending order: a row lies in one bin")
 
     @property
     def size(self) -> int:

@@ -151,6 +151,9 @@ class Cells(Source[NDArray[np.int64]]):
         """Refuse a method on something else than counts, and a table that cannot be held."""
         super().check(method)
         self.check_dense()
+        shape, size = getattr(method, "shape", self.shape), getattr(method, "cells", math.prod(self.shape))
+        if shape != self.shape or size != math.prod(self.shape):
+            raise InvalidParameter("method", f"{method.name} for {shape or size} cells", f"for the shape {self.shape}")
 
     def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the places and the counts of the cells that an engine found rows in; odd rows are as if not there."""

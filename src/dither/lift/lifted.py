@@ -65,7 +65,8 @@ class Lifted(OverData[Any]):
     >>> from dither.data.examples import clinic
     >>> from dither.privacy import PureDP, ROW
     >>> sites = cells_of(clinic(ROW), "visits", "site")
-    >>> Lifted.calibrated(PureDP(1), source=sites, build=lambda loss: Geometric.calibrated(loss, shape=2)).loss(1)
+    >>> build = lambda loss: Geometric.calibrated(loss, sensitivity=1, shape=2)
+    >>> Lifted.calibrated(PureDP(1), source=sites, build=build).loss(1)
     PureDP('1')
 
     """

@@ -183,8 +183,14 @@ class Purse:
     def vector_noise(self, l2: Number) -> VectorNoise:
         """Return the noise that costs all of it for a vector that moves by ``l2``, in length alone."""
         if self.is_pure:
-            return GammaNorm(scale=self._scale(l2))
+            return GammaNorm(scale=self.norm_scale(l2))
         return self.gaussian_noise(l2)
+
+    def norm_scale(self, l2: Number) -> Fraction:
+        """Return the scale of noise by norm that costs all of it for a vector that moves by ``l2``; a rho buys none."""
+        if not self.is_pure:
+            raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
+        return self._scale(l2)
 
     def geometric_noise(self, l1: Number) -> Geometric:
         """Return the geometric noise of one whole number that costs all of it; a rho buys none.
@@ -204,10 +210,19 @@ class Purse:
             l2: how far all numbers that are drawn together move in L2.
 
         """
+        return DiscreteGaussian(sigma=self.gaussian_sigma(l2))
+
+    def gaussian_sigma(self, l2: Number) -> Fraction:
+        """Return the standard deviation of Gaussian noise that costs all of it; an epsilon buys none.
+
+        Args:
+            l2: how far all numbers that are drawn together move in L2.
+
+        """
         if self.is_pure:
             raise NoGuarantee("an epsilon alone buys no Gaussian noise: state a rho, or a delta beside the epsilon")
         moved = positive("l2", l2)
-        return DiscreteGaussian(sigma=round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS))
+        return round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS)
 
     def choice(self, moved: Number = 1, l2: Number | None = None, *, one_way: bool = False) -> Fraction:
         """Return the scale of an exponential choice that costs all of it, or of several choices that do together.
@@ -226,6 +241,8 @@ class Purse:
     def cost(self, part: Part, stability: Number = 1) -> Fraction:
         """Return what a draw takes out of it."""
         loss = part.loss(exact("stability", stability))
+        if loss.delta:
+            raise NoGuarantee(f"{loss} cannot be paid in epsilon or in rho alone")
         if not self.is_pure:
             return loss.rho
         if loss.pure is None:

@@ -116,8 +116,8 @@ class RandomProjection(Composed[Any, Any]):
     length: Whole = Whole(least=1, most=_LARGEST_LENGTH)
 
     def __post_init__(self) -> None:
-        if not (self.grid >= _SMALLEST and self.bound <= 1 / _SMALLEST):
-            raise InvalidParameter("grid", str(self.grid), "at least 2^-900, and the bound at most 2^900")
+        if not (_SMALLEST <= self.grid <= 1 / _SMALLEST and self.bound <= 1 / _SMALLEST):
+            raise InvalidParameter("grid", str(self.grid), "between 2^-900 and 2^900, and the bound at most 2^900")
         farthest = self.steps * max(sum(map(abs, row)) for row in self.matrix.values.tolist())
         if not farthest <= _LARGEST_COORDINATE:
             raise InvalidParameter(

@@ -132,7 +132,7 @@ def test_bags_are_sampled_and_one_point_moves_one_cluster(silent) -> None:
 
 
 def test_declarations_are_checked() -> None:
-    with pytest.raises(InvalidParameter, match="target"):
+    with pytest.raises(InvalidParameter, match="within"):
         BootstrapMeans.calibrated(ApproxDP(1, "1e-6"), lower=[0], upper=[1], centres=[[0.5]])
     with pytest.raises(InvalidParameter, match="rate"):
         BootstrapMeans.calibrated(PureDP(1), lower=[0], upper=[1], centres=[[0.5]], rate=2)

@@ -29,7 +29,7 @@ def quiet(**more: Any) -> MinibatchDescent:
 
 
 @pytest.mark.parametrize(
-    ("target", "unit"), [(PureDP("1/3"), ROW), (TARGET, ROW), (ApproxDP(4, "1e-4"), ROW_REPLACED)], ids=str
+    ("within", "unit"), [(PureDP("1/3"), ROW), (TARGET, ROW), (ApproxDP(4, "1e-4"), ROW_REPLACED)], ids=str
 )
 def test_a_calibrated_learner_loses_no_more_than_its_target_and_hardly_less(target: Loss, unit: Any) -> None:
     learner = MinibatchDescent.calibrated(target, unit=unit, **BOX)
@@ -50,7 +50,7 @@ def test_samples_and_their_law_are_worth_something() -> None:
 
 
 def test_what_samples_do_not_help_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="target"):
+    with pytest.raises(InvalidParameter, match="within"):
         MinibatchDescent.calibrated(ZCDP(1), **BOX)
     with pytest.raises(IncompatibleDistance):
         MinibatchDescent.calibrated(PureDP(1), unit=ROW_REPLACED, **BOX)

@@ -273,7 +273,7 @@ def test_parameters_that_do_not_fit_each_other_are_refused_by_name() -> None:
     for bad in ({"kept": 3}, {"threshold": 4}):
         with pytest.raises(InvalidParameter, match=next(iter(bad))):
             SupportSelection(**(votes | bad))
-    with pytest.raises(InvalidParameter, match="target"):
+    with pytest.raises(InvalidParameter, match="within"):
         SupportSelection.calibrated(PureDP(1), **box, loss_name="squared", votes="whole", kept=1)
     select = FrankWolfe(**walk)
     fit = MomentRegression.calibrated(ZCDP(1), lower=[-1], upper=[1], target_lower=0, target_upper=1)

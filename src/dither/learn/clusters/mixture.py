@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, OneOf, Text, Whole, exact
 from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
-from dither.learn.clusters.coreset import usual_depth
+from dither.learn.clusters.coreset import MOST_LEVELS, usual_depth
 from dither.learn.clusters.lloyd import StepNoise
 from dither.learn.clusters.mixture_model import MixtureModel
 from dither.learn.clusters.moment_tree import COARSE, COUNTED, grow, into_balls, level_uses, noise_of_levels
@@ -152,7 +152,9 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             raise InvalidParameter("shape", form, "diag or spherical where the loss is pure, or a loss with a delta")
         wanted = Whole(least=1, most=MOST_CLUSTERS).convert("clusters", clusters)
         count = Whole(least=1, most=2**8).convert("steps", steps)
-        levels = usual_depth(wanted, purse) if depth is None else Whole(least=1).convert("depth", depth)
+        levels = (
+            usual_depth(wanted, purse) if depth is None else Whole(least=1, most=MOST_LEVELS).convert("depth", depth)
+        )
         touched = unit.touched if isinstance(unit, Unit) else 1
         part = step_moves(columns).noise(purse.share(1 - first) / count, touched)
         return cls(

@@ -151,7 +151,9 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         wanted = Whole(least=1, most=MOST_CLUSTERS).convert("clusters", clusters)
         across = min(columns, max(2, math.ceil(math.log2(wanted + 1)))) if directions is None else directions
         across = Whole(least=1, most=2**6).convert("directions", across)
-        levels = usual_depth(wanted, purse) if depth is None else Whole(least=1).convert("depth", depth)
+        levels = (
+            usual_depth(wanted, purse) if depth is None else Whole(least=1, most=MOST_LEVELS).convert("depth", depth)
+        )
         touched = unit.touched if isinstance(unit, Unit) else 1
         rest = purse.share(1 - first)
         return cls(

@@ -29,12 +29,11 @@ from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.moments import MOST_COLUMNS, moment_entries
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import shaped
-from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of, target_box
 from dither.learn.survey import survey_entries, survey_stability
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import CountNoise, OneEntry, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -156,8 +155,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
-        half = float(self.target_upper - self.target_lower) / 2
-        return Box(PublicArray([-half]), PublicArray([half]))
+        return target_box(self.target_lower, self.target_upper)
 
     @property
     def scores(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, OneOf, Positive, Probability, Whole, exp_down, log_down, positive, round_up, sqrt_up
 from dither.learn.centred import LENGTH, centred
 from dither.learn.declared import DeclaredClasses
@@ -142,6 +142,8 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
         delta = within.delta
         if not isinstance(within, PureDP | ApproxDP) or states_rho(within):
             raise InvalidParameter("within", within, "an epsilon, alone or at a delta: samples do not lessen a rho")
+        if not within.epsilon:
+            raise NoGuarantee(f"no noise reaches {within}")
         count = (USUAL_STEPS if delta else USUAL_PURE_STEPS) if steps is None else steps
         chance, touched = positive("rate", rate, at_most=1), unit.touched if isinstance(unit, Unit) else 1
         columns = len(np.atleast_1d(np.asarray(lower)))

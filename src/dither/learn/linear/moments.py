@@ -25,12 +25,11 @@ from dither.learn.centred import LENGTH, REST, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import noisy, shaped, spread_of
-from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, records_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, records_of, target_box
 from dither.learn.survey import survey_entries, survey_stability
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
-from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
@@ -196,8 +195,7 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
     @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
-        half = float(self.target_upper - self.target_lower) / 2
-        return Box(PublicArray([-half]), PublicArray([half]))
+        return target_box(self.target_lower, self.target_upper)
 
     def plan(self) -> Plan:
         """Return one survey and one draw of moments."""

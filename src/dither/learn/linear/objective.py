@@ -164,7 +164,9 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         rest, width = each * (1 - FINISH_SHARE), columns + 1
         if penalty is None:
             penalty = _usual_penalty(rest, delta, width)
-        strength = max(positive("penalty", penalty), _least_penalty(loss_name, rest))
+        strength = max(
+            positive("penalty", penalty), _least_penalty(OneOf(*BENDS).convert("loss_name", loss_name), rest)
+        )
         if not strength <= MOST_PENALTY:
             raise InvalidParameter("penalty", str(strength), f"at most {MOST_PENALTY}; a small epsilon asks for more")
         left = rest - bend_loss(loss_name, strength)

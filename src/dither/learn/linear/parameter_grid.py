@@ -23,7 +23,7 @@ from dither.errors import InvalidParameter
 from dither.exact import NonNegative, Number, OneOf, Positive, Real, TupleOf
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
-from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of, target_box
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.public import PublicArray
@@ -175,8 +175,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
-        half = float(self.target_upper - self.target_lower) / 2
-        return Box(PublicArray([-half]), PublicArray([half]))
+        return target_box(self.target_lower, self.target_upper)
 
     @property
     def models(self) -> int:

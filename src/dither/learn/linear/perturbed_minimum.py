@@ -112,8 +112,8 @@ class PerturbedMinimum(Primitive[Any, Any]):
         if (self.delta > 0) != isinstance(self.part, Gaussian):
             raise InvalidParameter("delta", str(self.delta), "above 0 for Gaussian noise, and 0 for GammaNorm noise")
         scale, grid = _scale_and_grid(self.part)
-        if not scale / 2**40 <= grid <= linear_grid(self.width):
-            rule = f"on a grid of at most {linear_grid(self.width)}, and at least 2^-40 of its scale"
+        if not (scale / 2**40 <= grid <= linear_grid(self.width) and _is_power_of_two(grid)):
+            rule = f"on a grid of at most {linear_grid(self.width)}, a power of 2, and at least 2^-40 of its scale"
             raise InvalidParameter("part", self.part, rule)
 
     @property
@@ -153,6 +153,11 @@ class PerturbedMinimum(Primitive[Any, Any]):
         for number, term in enumerate(terms.tolist()):
             drawn[number] = finish.draw_many(loss.minimise(term).numbers(self.penalty), 1, noise)[0]
         return drawn
+
+
+def _is_power_of_two(grid: Fraction) -> bool:
+    """Whether sums of steps of a grid are exact as floats, up to 2^53 steps."""
+    return all(part & (part - 1) == 0 for part in (grid.numerator, grid.denominator))
 
 
 def _scale_and_grid(part: Gaussian | GammaNorm) -> tuple[Fraction, Fraction]:

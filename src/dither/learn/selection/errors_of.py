@@ -15,7 +15,7 @@ import numpy as np
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Of, Real, Text, TupleOf, Whole
 from dither.learn.models import LinearModel
-from dither.learn.rows import Box, Floats
+from dither.learn.rows import Box, Floats, target_box
 from dither.learn.sparse.model import SparseModel
 from dither.learn.trees.random_forest import tree_of
 from dither.mechanisms.core import Composed
@@ -47,8 +47,8 @@ class Judged:
     def __post_init__(self) -> None:
         if self.classes == 1:
             raise InvalidParameter("classes", self.classes, "two or more, or 0 for a regression")
-        if not self.target_lower < self.target_upper:
-            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+        # A range that floats do not hold would make an error that is not a number of one that is 0.
+        _ = target_box(self.target_lower, self.target_upper)
         if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
             raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
 
@@ -93,7 +93,8 @@ class Judged:
             half = float(self.target_upper - self.target_lower) / 2
             middle = float(self.target_lower + self.target_upper) / 2
             targets = np.clip(np.where(np.isnan(labels), middle, labels), middle - half, middle + half)
-            off = np.where(np.isnan(scores[:, 0]), np.inf, np.abs(scores[:, 0] - targets) / half)
+            off = np.abs(scores[:, 0] - targets) / half
+            off = np.where(np.isnan(off), np.inf, off)
             return int(np.floor(np.minimum(off, 1.0) ** 2 * STEPS_OF_ERROR).astype(np.int64).sum())
 
 

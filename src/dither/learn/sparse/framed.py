@@ -15,8 +15,7 @@ from dither.errors import InvalidParameter
 from dither.exact import OneOf, Real
 from dither.learn.declared import DeclaredBounds
 from dither.learn.linear.gradients import PULL
-from dither.learn.rows import STEPS, BoundField, Box, Floats, labelled, records_of
-from dither.mechanisms.public import PublicArray
+from dither.learn.rows import STEPS, BoundField, Floats, labelled, records_of, target_box
 from dither.privacy import ROW
 from dither.privacy.fields import RowUnit
 
@@ -36,8 +35,8 @@ class Framed(DeclaredBounds):
 
     def __post_init__(self) -> None:
         _ = self.box
-        if not self.target_lower < self.target_upper:
-            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+        # A range that floats do not hold is refused here, and not when rows are opened.
+        _ = target_box(self.target_lower, self.target_upper)
         if self.loss_name == "logistic" and not (self.target_lower == 0 and self.target_upper == 1):
             raise InvalidParameter("target_upper", str(self.target_upper), "1, and target_lower 0: labels are 0 and 1")
 
@@ -58,8 +57,8 @@ class Framed(DeclaredBounds):
             values, classes = labelled(rows, 2)
             targets = classes.astype(np.float64)
         else:
-            middle, half = self.target_frame
-            values, frame = rows[:, :-1], Box(PublicArray(np.array([-half])), PublicArray(np.array([half])))
+            middle, _ = self.target_frame
+            values, frame = rows[:, :-1], target_box(self.target_lower, self.target_upper)
             with np.errstate(all="ignore"):
                 targets = np.rint(frame.scaled(rows[:, -1:] - middle)[:, 0] * PULL)
         return np.column_stack([self.box.steps(values), np.full(len(values), float(STEPS))]), targets

@@ -25,7 +25,7 @@ from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, counted, moment_entries, solved, uncounted
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import shaped
-from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of
+from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of, target_box
 from dither.mechanisms.core import Interactive, Numerics
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -33,6 +33,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.registry import Dialogue, Example, register
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import EVENT, Loss, Parallel, Plan, Unit, Use
 from dither.privacy.plans import sequence
 
@@ -98,8 +99,8 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
             raise InvalidParameter("lower", self.lower, f"bounds of at most {MOST_COLUMNS} columns")
-        if not self.target_lower < self.target_upper:
-            raise InvalidParameter("target_upper", str(self.target_upper), "above target_lower")
+        # A range that floats do not hold is refused here, and not when rows are fed.
+        _ = self.target_box
 
     @classmethod
     def calibrated(
@@ -135,8 +136,7 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
     @cached_property
     def target_box(self) -> Box:
         """The bounds of the target, moved so that their middle is zero."""
-        half = float(self.target_upper - self.target_lower) / 2
-        return Box(PublicArray(np.array([-half])), PublicArray(np.array([half])))
+        return target_box(self.target_lower, self.target_upper)
 
     @property
     def middle(self) -> float:
@@ -255,8 +255,10 @@ class RunningRegression:
         if self.fed == self.stream.batches:
             raise HandleMisuse(f"the stream ended after {self.fed} batches, as its price allows")
         added, done = self.stream.moments(rows), self.fed + 1
+        # Cut off at each addition, so that no sum of however many batches wraps: that moves no two sums farther apart.
+        added = np.clip(added, -LARGEST_VALUE, LARGEST_VALUE)
         for level in self._levels:
-            level.open_sum = level.open_sum + added
+            level.open_sum = np.clip(level.open_sum + added, -LARGEST_VALUE, LARGEST_VALUE)
         self._close(done)
         seen = np.add.reduce([level.in_use for level in self._levels])
         self._answers.append(self.stream.model(seen, sum(level.variance for level in self._levels)))

@@ -30,7 +30,7 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import Domain
 from dither.privacy import RECORDS, ROW, ROW_REPLACED, Loss, Metric, Plan, PureDP, Repeat, Unit, Use
-from dither.privacy.calibration import calibrate
+from dither.privacy.calibration import calibrate, check_loss
 from dither.privacy.fields import RowUnit
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
     def calibrated(cls, within: Loss, *, size: int, unit: Unit = ROW) -> Self:
         """Return the sharpest choice whose loss for one unit is within ``within``."""
         draft = cls(size=size, scale=1, unit=unit)
+        check_loss(within)
         if within.pure:
             # A whole epsilon buys a scale without a search, unless the rho of the target is smaller.
             sharpest = replace(draft, scale=draft.unit.touched / within.pure)

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dither.errors import InvalidParameter, InvalidValue
+from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes
-from dither.mechanisms.core import Composed, Mechanism, Numerics
+from dither.mechanisms.core import Composed, Mechanism, Numerics, NumericsOf
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import Purse
@@ -258,7 +258,7 @@ class ParentChild(Composed[Families, FamilyModel]):
 
     name: ClassVar[str] = "parent-child"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
+    numerics: ClassVar[Numerics] = NumericsOf("parents", "children")  # type: ignore[assignment]
     no_error_because: ClassVar[str] = "how well two models describe the families depends on the families"
     no_interval_because: ClassVar[str] = "what siblings have in common beyond their parent is not modelled"
 
@@ -290,7 +290,10 @@ class ParentChild(Composed[Families, FamilyModel]):
         half, kept = Purse.within(within) / 2, whole("most", most, least=1, most=MOST_CHILDREN)
         above = Attributes((*parents.names, NUMBER), (*parents.sizes, kept + 1))
         below = Attributes((*parents.names, *children.names), (*parents.sizes, *children.sizes))
-        return cls(parents=build(half.loss, above), children=build(half.per(kept).loss, below), most=kept)
+        made = cls(parents=build(half.loss, above), children=build(half.per(kept).loss, below), most=kept)
+        if not made.loss(1) <= within:
+            raise NoGuarantee(f"the release would lose {made.loss(1)}, which is not within {within}")
+        return made
 
     @property
     def distance(self) -> Metric:
