@@ -277,7 +277,7 @@ class Curator:
             others[other.name] = marks_of(self.folder, other, known.get(other.name))
         for name, marks in others.items():
             for table in dataset.tables:
-                # By what was read, and by what it became: another line end or a blank line at the end makes no other rows.
+                # By what was read and what it became: other line ends, or a blank line at the end, make no other rows.
                 if name != dataset.name and not table.is_public and edition.tables[table.name].marks & marks:
                     owner = f"it belongs to the data set {name}, whose budget covers the same people; add it as {name}"
                     raise InvalidParameter("source", table.source, f"registered once: {owner}")
