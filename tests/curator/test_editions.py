@@ -254,7 +254,20 @@ def test_a_declaration_that_was_changed_by_hand_needs_its_rows_again(curator: Cu
 # ---------------------------------------------------------------------------------------------- one budget for rows
 
 
-@pytest.mark.parametrize("way", ["pattern", "hard link", "copy", "packed name", "import", "renamed", "earlier edition", "blank line", "line ends"])
+WAYS = [
+    "pattern",
+    "hard link",
+    "copy",
+    "packed name",
+    "import",
+    "renamed",
+    "earlier edition",
+    "blank line",
+    "line ends",
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_the_same_rows_get_no_second_budget(curator: Curator, folder: Path, way: str) -> None:
     source = {"pattern": "vis*.csv", "import": str(copies(curator)[0])}.get(way, "other.csv")
     if way == "hard link":
