@@ -315,7 +315,7 @@ def test_calibration_refuses_a_sensitivity_that_is_none(build: Callable[..., Any
 @pytest.mark.parametrize("build", [*BY_EPSILON, *BY_RHO])
 def test_calibration_refuses_a_target_that_is_no_loss(build: Callable[..., Any]) -> None:
     for bad in (1, "1", None, float("nan")):
-        with pytest.raises(InvalidParameter, match="target must be a loss"):
+        with pytest.raises(InvalidParameter, match="within must be a loss"):
             build(bad, 1)
 
 

@@ -198,7 +198,7 @@ class Unclamped(SampleAndAggregate):
     """Adds up what the statistic says."""
 
     def release(self, data: Any, run: Runner) -> float:
-        answers = [int(sum(block)) for block in divided(data, self.blocks, self.key)]
+        answers = [int(sum(block)) for block in divided(data, self.blocks, self.public_seed)]
         return run(self.part, sum(answers), stability=self.stability)  # type: ignore[no-any-return]
 
 

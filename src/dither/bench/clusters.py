@@ -167,7 +167,7 @@ def measure(
     Args:
         data: the points.
         loss: the whole of what each method may lose.
-        runs: how many runs, each with a key of its own.
+        runs: how many runs, each with a seed of its own.
         least: Lloyd's cost; by default that of ``lloyd_cost``.
         methods: which methods.
 
@@ -177,7 +177,7 @@ def measure(
     for name, build in methods.items():
         gaps, took = [], []
         for run in range(runs):
-            mechanism = build(loss, {**public, "key": str(run)}, len(data.values))
+            mechanism = build(loss, {**public, "public_seed": str(run)}, len(data.values))
             if mechanism is None:
                 break
             start = time.perf_counter()
@@ -219,9 +219,9 @@ def measure_zones(data: Points, starts: int = 5) -> Iterator[ZoneFigures]:
         yield ZoneFigures(zone, own, own / rounds, same)
 
 
-def _without_noise(steps: Floats, data: Points, zone: str, key: str) -> tuple[int, float]:
+def _without_noise(steps: Floats, data: Points, zone: str, public_seed: str) -> tuple[int, float]:
     """Return the passes until assignments stay, and the cost where they do."""
-    centres = np.rint(packed(data.clusters, steps.shape[1], key) * 0.7 * STEPS)
+    centres = np.rint(packed(data.clusters, steps.shape[1], public_seed) * 0.7 * STEPS)
     before, last = centres, np.full(len(steps), -1)
     for passes in range(1, _MOST_ROUNDS + 1):
         owner = nearest(steps, np.rint(centres))
@@ -231,7 +231,7 @@ def _without_noise(steps: Floats, data: Points, zone: str, key: str) -> tuple[in
         if np.array_equal(owner, last):
             return passes, cost(data, means / STEPS)
         last = owner
-        centres, before = zoned(zone, before, centres, means, passes - 1, key), centres
+        centres, before = zoned(zone, before, centres, means, passes - 1, public_seed), centres
     return _MOST_ROUNDS, cost(data, centres / STEPS)
 
 
@@ -240,7 +240,7 @@ def lines(runs: int = 5) -> Iterator[str]:
     for data in data_sets(os.environ.get("DITHER_DATA") or None):
         rows, columns = data.values.shape
         best = lloyd_cost(data)
-        yield f"{data.name}: {rows:,} points, {columns} columns, {data.clusters} clusters, median of {runs} keys"
+        yield f"{data.name}: {rows:,} points, {columns} columns, {data.clusters} clusters, median of {runs} public seeds"
         yield f"method | cost over Lloyd's at total epsilon {', '.join(EPSILONS)} | as good as Lloyd's at 1 | s"
         kinds: list[tuple[str, list[Loss]]] = [
             ("", [PureDP(epsilon) for epsilon in EPSILONS]),

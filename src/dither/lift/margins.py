@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -171,9 +171,10 @@ class Margins(Source[Records]):
         names = [_code(place) for place in range(len(axes))]
         relation = Project(relation, tuple(zip(names, numbered, strict=True)))
         has_number = [
-            Call("not", (Call("is_null", (Name(name),)),))
+            condition
             for place, name in enumerate(names)
             if place not in self._listed
+            for condition in _is_cell(Name(name), axes[place])
         ]
         if has_number:
             relation = Filter(relation, _all(has_number))
@@ -222,6 +223,8 @@ class Margins(Source[Records]):
         readers = [self._reader(key) for key in block.keys]
         rows = []
         for key, numbers in zip(answer.keys, answer.measures, strict=False):
+            if not isinstance(key, tuple | list):
+                continue
             places = [reader(value) for reader, value in zip(readers, key, strict=False)]
             if len(key) == len(readers) and None not in places:
                 rows.append((*places, min(max(first_number(numbers), 0), _MOST_ROWS)))
@@ -313,6 +316,14 @@ def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
     elif numbered:
         found = _searched(axis.value, numbered, kind)
     return Case(((Call("is_null", (axis.value,)), missing),), found)
+
+
+def _is_cell(number: Expression, axis: Axis) -> Iterator[Expression]:
+    """Return what holds of a number that is one of a cell: whoever made an axis, a row lies in a cell or nowhere."""
+    yield Call("not", (Call("is_null", (number,)),))
+    if axis.is_numbered:
+        yield Call("at_least", (number, _whole(0)))
+        yield Call("less", (number, _whole(axis.size)))
 
 
 def _is_run(numbered: Sequence[tuple[Value, int]], kind: Kind) -> bool:
