@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,16 @@ def test_a_method_is_within_the_target_it_was_made_for_and_uses_half_of_it(metho
     # Neither an epsilon nor a rho promises the curve of Gaussian noise.
     with pytest.raises((NoGuarantee, InvalidParameter)):
         made(method, GaussianDP(1))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.__name__)
+def test_a_method_is_within_a_loss_of_very_long_fractions(method: type[Any]) -> None:
+    """Sums of fractions of more than 2048 bits are rounded up, so that shares of the whole may be more than it."""
+    target = PureDP(Fraction(3**950 + 1, 2**1507 + 7**530))
+    if is_for(method, target):
+        found = made(method, target)
+        assert found.loss(1) <= target
+        assert not found.loss(2) <= target
 
 
 @pytest.mark.parametrize("method", SPENDERS, ids=lambda method: method.__name__)

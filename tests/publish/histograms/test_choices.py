@@ -305,6 +305,29 @@ def test_trees_without_points_stay_small() -> None:
     assert drawn.mean() < 2
 
 
+class _GivenNoise:
+    """Noise of one number."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def discrete_laplace(self, scale: Any, size: int) -> Any:
+        return np.full(size, self._number)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63) + 1, 2**70, -(2**70), 0])
+def test_a_square_is_divided_by_its_exact_sum_with_noise(number: int) -> None:
+    """Noise that fits into 64 bits, or does not, with counts at both ends: the sums fit no longer."""
+    tree: Any = QuarteringTree(side=2, scale=2**50, decay=2**50, threshold=0)
+    for count in (0, 5, 2**62):
+        # The square holds four times the count, of which any limit keeps more than 0; nothing is taken off at depth 0.
+        is_divided = number > 0 or (number == 0 and count > 0)
+        assert (tree.draw_many(np.full((2, 2), count), 1, _GivenNoise(number)) == is_divided).all()
+    # A lowered count may be far below 0.
+    low: Any = QuarteringTree(side=4, scale=2**50, decay=2**50, threshold=2)
+    assert (low.draw_many(np.zeros((4, 4), dtype=int), 1, _GivenNoise(number)) == (2 if number > 0 else 0)).all()
+
+
 @pytest.mark.parametrize(
     "build",
     [
@@ -313,6 +336,9 @@ def test_trees_without_points_stay_small() -> None:
         lambda: LeastCostPartition(cells=4, scale=1, price=0, caution=9),
         lambda: StructureFirst(cells=3, buckets=4, bound=1, choice=1, node=None),  # type: ignore[arg-type]
         lambda: StructureFirst.calibrated(None, cells=3, buckets=2, bound=1),  # type: ignore[arg-type]
+        lambda: StructureFirst.calibrated(PureDP(1), cells=4, buckets=2, bound=5, share=0),
+        lambda: StructureFirst.calibrated(PureDP(1), cells=4, buckets=2, bound=5, share=1),
+        lambda: StructureFirst.calibrated(PureDP(1), cells=4, buckets=2, bound=5, share=-1),
         lambda: Bisection(cells=4, starts=(1,), scale=1),
         lambda: Bisection(cells=4, starts=(0, 0), scale=1),
         lambda: Bisection(cells=4, starts=(0, 4), scale=1),

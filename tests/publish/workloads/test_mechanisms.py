@@ -333,6 +333,15 @@ def test_all_that_is_shown_on_the_way_keeps_the_promise_and_fresh_noise_does_not
         lambda: IReduct(workload=Workload.matrix_of([[2**60]]), scales=(2**61,), epsilon=1, floor=1),
         lambda: GroupingAndSmoothing.calibrated(PureDP(1), sensitivity=1, columns=3, width=2, share=1),
         lambda: WeightedMarginals(workload=RANGES, strategy=Strategy(Haar(4)), noise=STILL),
+        lambda: WeightedMarginals(
+            workload=Workload.marginals((2,), [(0,)]),
+            strategy=Strategy(Marginals((2,), ((0,),), (Fraction(2**50 + 1),))),
+            noise=STILL,
+        ),
+        lambda: IReduct(workload=Workload.matrix_of([[0, 0]]), scales=(1,), epsilon=1, floor=1),
+        lambda: TwoPhase(
+            workload=Workload.matrix_of(np.full((2**11, 2), 2**39)), rough=STILL, noise=STILL, steps=2**10, floor=1
+        ),
     ],
 )
 def test_bad_parameters_are_refused_by_name(build: Any) -> None:
@@ -370,3 +379,71 @@ def test_two_phases_without_noise_give_the_answers() -> None:
     out = record(mechanism, np.array([4, 100]))[0]
     assert out[0].tolist() == [4.0, 104.0]
     assert out[1, 0] > out[1, 1] >= 1
+
+
+#: Of a total and of a query whose one entry is the number of cells; the multiples can be far above steps x queries.
+TALL = Workload.matrix_of(np.stack([np.ones(1000, dtype=int), np.eye(1, 1000, dtype=int)[0] * 1000]))
+
+
+def test_multiplied_answers_are_exact_however_large_counts_are() -> None:
+    """In Python integers, for counts of all sizes: a product that overflows would be another number."""
+    mechanism = TwoPhase(workload=TALL, rough=STILL, noise=STILL, steps=10, floor=1)
+    for digits in range(0, 64, 3):
+        out, tape, _ = record(mechanism, np.minimum(np.full(1000, 2**digits - 1, dtype=np.uint64), 2**63 - 1))
+        answers, multiplied = (np.asarray(event.value).tolist() for event in tape.events)
+        exact = [answer * int(multiple) for answer, multiple in zip(answers, out[1], strict=True)]
+        assert multiplied == exact
+        assert max(exact) <= 2**60
+
+
+def test_large_counts_move_the_multiplied_answers_by_no_more_than_was_paid_for() -> None:
+    """Counts one apart, at the place where 1010 times the total leaves 64 bits."""
+    mechanism = TwoPhase(workload=TALL, rough=STILL, noise=STILL, steps=10, floor=1)
+    rest, first = 999, 5 * 10**13
+    each, more = divmod(2**63 // 1010 - first, rest)
+    here = np.array([first, *([each + 1] * more), *([each] * (rest - more))])
+    there = here + np.eye(1, 1000, 999, dtype=int)[0]
+    assert not replay(mechanism, here, there, d_in=1)
+    small = here // 2**40
+    assert record(mechanism, small)[0][1].tolist() == [1010, 9]
+    assert not replay(mechanism, small, small + (there - here), d_in=1)
+
+
+def test_weights_move_large_counts_by_no_more_than_was_paid_for() -> None:
+    """Rows in one cell, at the place where the largest weight times their number leaves 64 bits, and 2^60."""
+    workload = Workload.marginals((2,), [(0,)])
+    strategy = Strategy(Marginals((2,), ((0,),), (Fraction(2**50),)))
+    mechanism = WeightedMarginals(workload=workload, strategy=strategy, noise=Geometric(scale=2**50))
+    assert mechanism.loss(1) == PureDP(1)
+    for rows in (2**13 - 1, 2**10, 2**10 - 1, 5):
+        assert not replay(mechanism, np.ones((rows, 1), dtype=int), np.ones((rows + 1, 1), dtype=int), d_in=1)
+    (event,) = record(mechanism, np.ones((1000, 1), dtype=int))[1].events
+    assert np.asarray(event.value).tolist() == [0, 1000 * 2**50]
+
+
+class _GivenNoise:
+    """Noise of given numbers, one after the other."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = iter(numbers)
+
+    def discrete_laplace(self, scale: Any, size: int) -> NDArray[Any]:
+        return np.full(size, next(self._numbers))
+
+    def coarsening(self, fine: Any, coarse: Any, size: int) -> NDArray[Any]:
+        return self.discrete_laplace(coarse, size)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("finest", [0, 2**61, 2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("added", [(2**61, 2**61), (2**62, 2**62), (2**63 - 1, 2**63 - 1), (-(2**62), 2**63 - 1)])
+def test_noise_is_added_up_exactly_before_it_is_cut_off(sign: int, finest: int, added: tuple[int, int]) -> None:
+    """Every level against sums of Python integers; each number of noise fits into 64 bits, their sums do not."""
+    mechanism = IReduct(workload=Workload.total(1), scales=(4, 2, 1), epsilon="1/4", floor=1)
+    shown: list[Any] = []
+    levels = [5 + sign * sum((finest, *added[:steps])) for steps in range(3)]
+    original = IReduct._reduce
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(IReduct, "_reduce", lambda self, seen: shown.append(seen) or original(self, seen))
+        mechanism.draw_many(np.array([5]), 1, _GivenNoise(*(sign * number for number in (finest, *added))))
+    assert shown[0][:, 0].tolist() == [min(max(level, -(2**62)), 2**62) for level in reversed(levels)]

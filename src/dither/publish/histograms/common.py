@@ -137,7 +137,10 @@ def with_largest_epsilon(within: Loss, build: Callable[[Fraction], P]) -> P:
     # Refuses what no epsilon is within, before anything is searched for.
     scale = laplace_scale(within, 1)
     if isinstance(within, PureDP):
-        return build(1 / scale)
+        found = build(1 / scale)
+        # Sums of very long fractions are rounded up, and may then be a little more than was asked for.
+        if found.loss(1) <= within:
+            return found
     return calibrate(lambda scale: build(1 / scale), within)
 
 

@@ -26,7 +26,7 @@ from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
+from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import counts_of, measured, neighbours, with_largest_epsilon
@@ -130,7 +130,8 @@ class QuarteringTree(Primitive[Any, Any]):
         is_open = np.ones((1, 1), dtype=bool)
         for depth, squares in enumerate(levels):
             lowered = np.maximum(squares[is_open] - depth * self.decay, self.threshold - self.decay)
-            is_open[is_open] = lowered + noise.discrete_laplace(self.scale, lowered.size) > self.threshold
+            noisy = saturating_sum(lowered, noise.discrete_laplace(self.scale, lowered.size))
+            is_open[is_open] = noisy > self.threshold
             depths[is_open] += 1
             shape = (2 * squares.shape[0], 2 * squares.shape[1])
             depths, is_open = spread(depths, (2, 2), shape), spread(is_open, (2, 2), shape)

@@ -26,6 +26,7 @@ from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Repeat, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (
+    Share,
     counts_of,
     labels_of_runs,
     measured,
@@ -85,12 +86,13 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, buckets: int, bound: int, share: Any = Fraction(1, 4)) -> Self:
-        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the boundaries."""
-        part = Fraction(share) if buckets > 1 else Fraction(0)
-        boundaries = 2 * (2 * whole("bound", bound, least=1) - 1) * (whole("buckets", buckets, least=1) - 1)
+        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the boundaries, if any."""
+        several = whole("buckets", buckets, least=1) > 1
+        part = Share().convert("share", share) if several else Fraction(0)
+        boundaries = 2 * (2 * whole("bound", bound, least=1) - 1) * (buckets - 1)
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
-            choice = boundaries / (part * epsilon) if part else Fraction(1)
+            choice = boundaries / (part * epsilon) if several else Fraction(1)
             node = Geometric(scale=1 / ((1 - part) * epsilon))
             return kind(cells=cells, buckets=buckets, bound=bound, choice=choice, node=node)
 

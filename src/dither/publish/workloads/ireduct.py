@@ -35,6 +35,8 @@ from dither.publish.workloads.workload import Workload
 _MOST_LEVELS = 64
 #: So that every entry is a float without rounding.
 _LARGEST_ROW = 2**50
+#: Two numbers of noise up to this can be added in 64 bits.
+_LARGEST_DRAW = 2**61
 
 
 def _examples() -> Iterator[Example]:
@@ -89,6 +91,8 @@ class IReduct(Primitive[Any, Any]):
             )
         if self.workload.matrix.row_bound > _LARGEST_ROW:
             raise InvalidParameter("workload", "a row with a sum above 2^50", "one whose rows add up to at most 2^50")
+        if self.workload.sensitivity(L1) == 0:
+            raise InvalidParameter("workload", "zeros", "one with an entry other than 0")
         if self.workload.sensitivity(L1) / self.scales[0] > self.epsilon:
             raise InvalidParameter("scales", str(self.scales[0]), "coarse enough at first for epsilon")
 
@@ -139,7 +143,7 @@ class IReduct(Primitive[Any, Any]):
         size = count * self.workload.queries
         added = [noise.discrete_laplace(self.scales[-1], size)]
         for fine, coarse in pairwise(reversed(self.scales)):
-            added.append(added[-1] + noise.coarsening(fine, coarse, size))
+            added.append(_wide(added[-1]) + _wide(noise.coarsening(fine, coarse, size)))
         levels = [saturating_sum(exact, each.reshape(count, -1)) for each in reversed(added)]
         shown = np.stack(levels, axis=1)
         return np.stack([self._reduce(each) for each in shown])
@@ -189,3 +193,9 @@ class IReduct(Primitive[Any, Any]):
     def _room(self) -> int:
         """Epsilon in whole steps."""
         return int(self._step * self.epsilon)
+
+
+def _wide(drawn: NDArray[Any]) -> NDArray[Any]:
+    """Return the noise, as Python integers where a sum of two draws might not fit into 64 bits."""
+    fits = int(drawn.max(initial=0)) <= _LARGEST_DRAW and int(drawn.min(initial=0)) >= -_LARGEST_DRAW
+    return drawn if fits else drawn.astype(object)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from math import floor
+from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -92,6 +92,9 @@ class TwoPhase(Composed[Any, Any]):
             raise InvalidParameter("workload", found, "of at most 2^24 entries, with rows that add up to at most 2^40")
         if self.workload.sensitivity(L1) == 0:
             raise InvalidParameter("workload", "zeros", "one with an entry other than 0")
+        if self._reach > LARGEST_VALUE:
+            found = f"{self.stability} x {self.steps} x {self.workload.cells}"
+            raise InvalidParameter("workload", found, "one whose sensitivity x steps x cells is at most 2^60")
 
     @classmethod
     def calibrated(
@@ -140,14 +143,18 @@ class TwoPhase(Composed[Any, Any]):
         """How far the answers move when one count moves by 1."""
         return self.workload.sensitivity(L1)
 
+    @property
+    def _reach(self) -> int:
+        """How large a multiplied answer is at most for counts of 1: ``steps`` times the sensitivity for each cell."""
+        return ceil(self.stability) * self.steps * self.workload.cells
+
     def plan(self) -> Plan:
         """Rough answers, then multiplied ones, which move by at most ``steps`` times as much."""
         return InOrder.of(Use(self.first, self.stability), Use(self.second, self.stability * self.steps))
 
     def release(self, data: Any, run: Runner) -> Floats:
         """Return the answers, and their multiples."""
-        bound = self.workload.matrix.row_bound * self.steps * self.workload.queries
-        limit = max(1, floor(LARGEST_VALUE / max(bound, Fraction(1))))
+        limit = LARGEST_VALUE // self._reach
         counts = np.clip(IntegerArray(self.workload.domain).admit(data), -limit, limit)
         exact = self.workload.matrix.times(counts.reshape(-1, 1))[:, 0]
         seen = np.asarray(run(self.first, exact, stability=self.stability), dtype=np.float64)

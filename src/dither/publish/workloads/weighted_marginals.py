@@ -25,6 +25,7 @@ from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
+from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import L1, L2, ROW, Loss, Plan, Unit, Use
 from dither.publish.workloads.marginals import Marginals
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats
@@ -33,6 +34,8 @@ from dither.publish.workloads.tails import reach_of_unit, variance_of_noise
 from dither.publish.workloads.workload import Strategy, Workload
 
 _MOST_ROWS = 2**40
+#: As for the rows of any other strategy.
+_LARGEST_WEIGHT = 2**50
 
 
 def _examples() -> Iterator[Example]:
@@ -89,6 +92,8 @@ class WeightedMarginals(Composed[Any, Any]):
     def __post_init__(self) -> None:
         if not self.workload.supported_by(self.strategy):
             raise InvalidParameter("strategy", self.strategy.matrix.kind, "one that determines what is asked")
+        if max(self.measured.weights) > _LARGEST_WEIGHT:
+            raise InvalidParameter("strategy", str(max(self.measured.weights)), "one whose weights are at most 2^50")
 
     @classmethod
     def calibrated(
@@ -147,7 +152,9 @@ class WeightedMarginals(Composed[Any, Any]):
             places = np.zeros(len(codes), dtype=np.int64)
             for axis, size in zip(axes, sizes, strict=True):
                 places = places * size + codes[:, axis]
-            tables.append(np.bincount(places, minlength=math.prod(sizes)) * int(weight))
+            # Cut off before they are multiplied: a product that overflows would move by more than the weight.
+            counts = np.minimum(np.bincount(places, minlength=math.prod(sizes)), LARGEST_VALUE // int(weight))
+            tables.append(counts * int(weight))
         noisy = run(self.part, np.concatenate(tables), stability=self.stability)
         return self.workload.reconstruct(self.strategy, np.asarray(noisy))
 
