@@ -12,13 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
+from dither.curator.ledger.interface import LARGEST_ANSWER
 from dither.curator.price import ClosedEngine, Price, Priced
 from dither.curator.request import Request
 from dither.data import Aggregation, Relation
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
-from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
+from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
 from dither.mechanisms import Numerics
+from dither.noise.entropy import bytes_taken
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.sql import parse_sql
@@ -26,6 +28,8 @@ from dither.publish.queries.sql import parse_sql
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
 
+#: What is stored of a release that failed after noise was drawn for it; no answer reads so.
+FAILED: Final = b"failed after the draw"
 #: Who owns the rows, and may look at them: the analyst of a session that names none.
 OWNER: Final = "curator"
 
@@ -129,16 +133,20 @@ class Door:
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
-            return held.receipt
+            return told(held.receipt)
         # One text for whatever fails, and the debit stays.
         failure: DitherError = EngineFailure()
+        before = bytes_taken()
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
             with contextlib.suppress(Exception):
                 answer = run(engine)
-            if answer is not None:
-                return ledger.complete(held, answer)
+            is_short = answer is not None and len(answer) <= LARGEST_ANSWER
+            # What fails after a draw may follow from the draw. Another one would tell more than was paid for, so that
+            # the failure is the answer, for whoever asks with this key.
+            if is_short or bytes_taken() != before:
+                return told(ledger.complete(held, answer if is_short and answer is not None else FAILED))
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
             failure = problem.with_traceback(None)
@@ -148,7 +156,7 @@ class Door:
             ledger.abandon(held)
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
-        if not isinstance(failure, RequestSealed):
+        if not isinstance(failure, RequestSealed | ReleaseFailed):
             failure.add_note(f"to retry without a further charge, ask again with key={name!r}")
         raise failure
 
@@ -173,6 +181,13 @@ class Door:
         if not isinstance(table, str):
             raise InvalidParameter("table", table, "the name of a table of the data set")
         return table
+
+
+def told(receipt: Receipt) -> Receipt:
+    """Return a stored answer, or raise what is stored in its place."""
+    if receipt.answer == FAILED:
+        raise ReleaseFailed
+    return receipt
 
 
 def with_receipt(text: bytes | str, receipt: Receipt) -> QueryResult:

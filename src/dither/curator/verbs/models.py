@@ -47,6 +47,8 @@ class Models(Door):
             "aggregation": wire.encode(planned.aggregation),
             "mechanism": digest(planned.mechanism),
             "estimator": type(planned.estimator).__name__,
+            # Codes stand for these: the same codes of other labels are another request.
+            "classes": [str(label) for label in getattr(planned.estimator, "classes", None) or ()],
         }
         request = Request(self.dataset.name, "fit", asked, planned.loss, f"{asked['estimator']} of {target}")
         self.open().prepare(planned.aggregation)
