@@ -23,6 +23,7 @@
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
     ├── EngineUnavailable                 the tables of a data set cannot be opened as declared
     ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
+    │   └── ReleaseFailed                 a release failed after noise was drawn; it is not drawn again
     ├── NotDelivered                      an answer was paid for and is kept, and could not be written or shown
     ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
     ├── NotFound (LookupError)            no folder or data set has that name
@@ -218,6 +219,20 @@ class EngineFailure(DitherError):
 
     def __init__(self) -> None:
         super().__init__("the engine could not finish; what was charged stays charged, and a retry is allowed")
+
+
+class ReleaseFailed(EngineFailure):
+    """A release failed after noise was drawn for it, and is not tried again: why it failed may follow from the noise.
+
+    Another draw for the same charge would tell more than was paid for.
+    """
+
+    def __init__(self) -> None:
+        DitherError.__init__(
+            self,
+            "the release failed after noise was drawn for it; what was charged stays charged, and this request is not "
+            "tried again: ask anew, for a further charge",
+        )
 
 
 class NotDelivered(DitherError):

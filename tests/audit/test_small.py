@@ -107,7 +107,7 @@ def test_a_mechanism_without_a_recipe_is_made_as_before() -> None:
 @pytest.mark.statistical(n=1500, false_alarm=1e-9, miss=1e-9, catches="recipes that tell nothing")
 def test_a_recipe_shows_what_dividing_all_scales_does_not() -> None:
     """The threshold hides a single person; without it 0.6 of the claim is shown, with it nothing."""
-    made = audited("counted-sparse")[-1]
+    made = audited("lifted")[-1]
     assert isinstance(made, Example)
     shown = [
         audit(made.mechanism, here, there, d_in=apart, samples=1500, false_alarm=5e-10)

@@ -31,6 +31,7 @@ from dither.errors import (
     KeyReused,
     LedgerUnavailable,
     QuotaExceeded,
+    ReleaseFailed,
     RequestSealed,
     Unanswerable,
 )
@@ -308,6 +309,55 @@ def test_a_retry_after_a_failure_is_answered_for_the_same_debit(
     key = caught.value.__notes__[0].split("key=")[1].strip("'")
     assert asked(session, COUNT, epsilon=1, key=key).column("ward") == ("heart", "skin")
     assert session.balance().spent.pure == 1
+
+
+def test_a_failure_after_the_draw_is_never_drawn_again(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it fails may follow from the noise: a second draw would tell more than was paid for."""
+    draws = []
+
+    def fail(*out: object, **_: object) -> object:
+        draws.append(out)
+        raise ValueError("because of the noise")
+
+    real = Geometric.draw_many
+    monkeypatch.setattr(Geometric, "draw_many", lambda self, *given: draws.append(self) or real(self, *given))
+    monkeypatch.setattr("dither.curator.offers.answers.present", fail)
+    for _ in range(3):
+        with pytest.raises(ReleaseFailed) as caught:
+            session.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1, key="k")
+        assert caught.value.__context__ is None
+        assert not hasattr(caught.value, "__notes__")
+    assert len(draws) == 2  # one draw, and one attempt to present it
+    assert session.balance().spent.pure == 1
+    monkeypatch.undo()
+    with pytest.raises(ReleaseFailed):
+        session.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1, key="k")
+    assert asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1).column("n")
+
+
+def test_an_answer_that_is_too_long_is_a_failure_and_not_drawn_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither.curator.session.LARGEST_ANSWER", 10)
+    for _ in range(2):
+        with pytest.raises(ReleaseFailed):
+            session.sql(COUNT, epsilon=1, key="k")
+    assert session.balance().spent.pure == 1
+
+
+def test_an_output_may_have_the_name_of_an_aggregate(session: Session) -> None:
+    text = "SELECT CASE WHEN COUNT(*) >= 1 THEN 'x' END AS count FROM visits HAVING COUNT(*) >= 1 ORDER BY count"
+    assert asked(session, text, epsilon=9).column("count") == ("x",)
+
+
+def test_the_same_key_with_other_classes_is_another_request(session: Session) -> None:
+    def fitted(*classes: str) -> Any:
+        model = learn.LogisticRegression(epsilon=1, classes=list(classes))
+        return session.fit(model, "visits", target="ward", features=["waited"], key="k")
+
+    fitted("heart", "skin")
+    with pytest.raises(KeyReused):
+        fitted("other", "words")
 
 
 def hanging_on(failure: BaseException) -> list[object]:

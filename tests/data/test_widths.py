@@ -230,6 +230,16 @@ def test_searching_costs_in_proportion_to_text_and_pattern() -> None:
         check_widths(searches(4, "like", "%a_" * 300))
 
 
+def test_reading_texts_as_numbers_costs_in_proportion_to_their_length() -> None:
+    def casts(many: int) -> Aggregation:
+        tests = tuple(CountOf(Call("add", (Cast(Name("note"), Kind.REAL), Literal(n, Kind.REAL)))) for n in range(many))
+        return Aggregation(Scan(VISITS), (), tests)
+
+    check_widths(casts(4))
+    with pytest.raises(InvalidParameter, match="one person's rows cost"):
+        check_widths(casts(100))
+
+
 def test_where_every_row_is_a_unit_it_counts_once() -> None:
     """A row of a table without persons may cost as much as all rows of a person."""
     plain = Table("plain", (Column("note", Kind.TEXT),), "p.csv")

@@ -123,13 +123,11 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "boosted-trees": Recipe(is_pure=True),
         "chosen-components": Recipe(loud=("survey",)),
         "chosen-tree": Recipe(loud=("leaf",)),
-        "coded-rows": Recipe(sets={"method.share": Fraction(1, 10)}),
         "compressed-classifier": Recipe(
             sets={"learner.steps": 1, "learner.classes": 2, "learner.loss_name": "hinge"}, loud=("step",), is_pure=True
         ),
         "coreset-clusters": Recipe(loud=("parts",), is_pure=True),
         "counted-families": Recipe(loud=("of_parents",)),
-        "counted-sparse": Recipe(sets={"method.threshold": 1}),
         "entropy-descent": Recipe(example=1),
         "fixed-size-sample": Recipe(
             sets={"kept": 4, "part.blocks": 4, "part.otherwise": Fraction(0)}, pairs=_from_end_to_end
@@ -160,7 +158,9 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         (
             "functional-mechanism",
             "gaussian-naive-bayes",
-            "lloyd-clusters",
+            # The cells of a huge table that pass a filter.
+        "lifted": Recipe(example=6, sets={"method.threshold": 1}),
+        "lloyd-clusters",
             "moment-classifier",
             "moment-regression",
             "newton-descent",

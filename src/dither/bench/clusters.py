@@ -240,7 +240,7 @@ def lines(runs: int = 5) -> Iterator[str]:
     for data in data_sets(os.environ.get("DITHER_DATA") or None):
         rows, columns = data.values.shape
         best = lloyd_cost(data)
-        yield f"{data.name}: {rows:,} points, {columns} columns, {data.clusters} clusters, median of {runs} public seeds"
+        yield f"{data.name}: {rows:,} points, {columns} columns, {data.clusters} clusters, median of {runs} seeds"
         yield f"method | cost over Lloyd's at total epsilon {', '.join(EPSILONS)} | as good as Lloyd's at 1 | s"
         kinds: list[tuple[str, list[Loss]]] = [
             ("", [PureDP(epsilon) for epsilon in EPSILONS]),

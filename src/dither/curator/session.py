@@ -15,6 +15,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
+from dither.curator.ledger.interface import LARGEST_ANSWER
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
@@ -22,11 +23,12 @@ from dither.curator.price import Price
 from dither.curator.request import Request
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
-from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, RequestSealed
+from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
+from dither.noise.entropy import bytes_taken
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 
+#: What is stored of a release that failed after noise was drawn for it; no answer reads so.
+FAILED: Final = b"failed after the draw"
 #: Who owns the rows, and may look at them: the analyst of a session that names none.
 OWNER: Final = "curator"
 P = ParamSpec("P")
@@ -307,16 +311,20 @@ class Session:
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
-            return held.receipt
+            return told(held.receipt)
         # One text for whatever fails, and the debit stays.
         failure: DitherError = EngineFailure()
+        before = bytes_taken()
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
             with contextlib.suppress(Exception):
                 answer = run(engine)
-            if answer is not None:
-                return ledger.complete(held, answer)
+            is_short = answer is not None and len(answer) <= LARGEST_ANSWER
+            # What fails after a draw may follow from the draw. Another one would tell more than was paid for, so that
+            # the failure is the answer, for whoever asks with this key.
+            if is_short or bytes_taken() != before:
+                return told(ledger.complete(held, answer if is_short and answer is not None else FAILED))
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
             failure = problem.with_traceback(None)
@@ -326,9 +334,16 @@ class Session:
             ledger.abandon(held)
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
-        if not isinstance(failure, RequestSealed):
+        if not isinstance(failure, RequestSealed | ReleaseFailed):
             failure.add_note(f"to retry without a further charge, ask again with key={name!r}")
         raise failure
+
+
+def told(receipt: Receipt) -> Receipt:
+    """Return a stored answer, or raise what is stored in its place."""
+    if receipt.answer == FAILED:
+        raise ReleaseFailed
+    return receipt
 
 
 def check_owner(analyst: str, what: str) -> None:

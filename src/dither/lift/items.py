@@ -114,7 +114,11 @@ class ItemTable(Source[NDArray[np.bool_]]):
         words = -(-self.item.size // _PACKED)
         packed, counts = [], []
         for key, numbers in zip(answer.keys, answer.measures, strict=False):
-            if isinstance(key, tuple | list) and len(key) == words and all(type(word) is int and 0 <= word < 2**_PACKED for word in key):
+            if (
+                isinstance(key, tuple | list)
+                and len(key) == words
+                and all(type(word) is int and 0 <= word < 2**_PACKED for word in key)
+            ):
                 packed.append(key)
                 counts.append(min(max(first_number(numbers), 0), _MOST_PERSONS))
         found = np.array(packed, dtype=np.int64).reshape(-1, words)

@@ -222,7 +222,8 @@ class Margins(Source[Records]):
         """Return the places along each column of a block, and how many rows lie there."""
         readers = [self._reader(key) for key in block.keys]
         rows = []
-        for key, numbers in zip(answer.keys, answer.measures, strict=False):
+        keys: Sequence[Any] = answer.keys
+        for key, numbers in zip(keys, answer.measures, strict=False):
             if not isinstance(key, tuple | list):
                 continue
             places = [reader(value) for reader, value in zip(readers, key, strict=False)]

@@ -64,6 +64,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self.process = os.getpid()
+        self.taken = 0
         self._busy = False
         self._zeros = bytes(_BUFFER_BYTES)
         self._rekey()
@@ -76,6 +77,7 @@ class _Stream:
 
     def take(self, count: int) -> bytes:
         """Return fresh bytes, each handed out once."""
+        self.taken += count
         if self._busy:
             # A signal handler interrupted this very method: do not touch the half-moved cursor.
             return _system_bytes(count)
@@ -124,6 +126,11 @@ def _stream() -> _Stream:
     if stream is None or stream.process != os.getpid():
         stream = _local.stream = _Stream()
     return stream
+
+
+def bytes_taken() -> int:
+    """Return how many random bytes this thread has taken: whether anything was drawn between two calls."""
+    return _stream().taken
 
 
 class SystemEntropy:

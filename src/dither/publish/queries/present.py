@@ -166,7 +166,8 @@ class _Presentation:
         """Return which groups are shown, in which order: by the noisy values alone."""
         query, places = self.query, list(range(len(self.groups)))
         rows = (
-            [{**self._row(place), **{name: values[place] for name, values in shown.items()}} for place in places]
+            # What was measured goes before an output of the same name, here as for the kinds of columns.
+            [{**{name: values[place] for name, values in shown.items()}, **self._row(place)} for place in places]
             if query.having is not None or query.order
             else []
         )
