@@ -49,6 +49,7 @@ from dither.errors import InvalidParameter
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, source_of
 from dither.lift.items import ItemTable
+from dither.lift.rows import Rows
 from dither.mechanisms.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
 from dither.publish.queries import plan_query
@@ -174,6 +175,7 @@ MAKERS: dict[type, Any] = {
     Partitioned: partitioned,
     Cells: lambda relation: Cells(CLINIC, relation, (AXIS,)),
     ItemTable: lambda relation: ItemTable(CLINIC, relation, AXIS),
+    Rows: lambda relation: Rows(CLINIC, relation, ("no",)),
 }
 
 
@@ -181,7 +183,7 @@ def records() -> set[type]:
     """Return every record of the package that holds a data set and a relation."""
     found = set()
     for module in pkgutil.walk_packages(dither.__path__, "dither."):
-        if module.name.startswith(("dither.data", "dither.publish", "dither.curator", "dither.learn")):
+        if module.name.startswith(("dither.data", "dither.lift", "dither.publish", "dither.curator", "dither.learn")):
             for thing in vars(importlib.import_module(module.name)).values():
                 if isinstance(thing, type) and dataclasses.is_dataclass(thing):
                     words = set(re.findall(r"\w+", " ".join(str(field.type) for field in dataclasses.fields(thing))))

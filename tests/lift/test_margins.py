@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.data import Aggregated, Column, DataSet, Kind, Table
+from dither.data import Aggregated, Column, DataSet, Kind, Name, Table
 from dither.data.engines.protocol import connect
 from dither.data.examples import clinic, neighbours_of
 from dither.data.reference import ReferenceEngine
@@ -17,11 +17,13 @@ from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.lift import margins as margins_module
 from dither.lift.attributes import Attributes
+from dither.lift.axes import Axis
 from dither.lift.blocks import merged
-from dither.lift.cells import cells_of
+from dither.lift.cells import Cells, cells_of
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins, packed
-from dither.privacy import L1, L2, ROW, ROW_REPLACED, ZCDP, Loss, PureDP
+from dither.mechanisms import Geometric
+from dither.privacy import L1, L2, RECORDS, ROW, ROW_REPLACED, ZCDP, Loss, PureDP
 from dither.publish.count_tables import plan_marginals
 from dither.publish.lifting import lifted_marginals
 from dither.publish.marginals import NoisyMarginals
@@ -233,3 +235,29 @@ def test_another_method_or_unit_is_refused() -> None:
     replaced = NoisyMarginals.calibrated(PureDP(1), attributes=table, marginals=[["site"]], unit=ROW_REPLACED)
     with pytest.raises(InvalidParameter, match="whose distance is"):
         Lifted(source=source, method=replaced)
+
+
+def test_numbers_beyond_the_size_of_an_axis_are_as_missing() -> None:
+    """Whoever made an axis: a row lies in a cell of every marginal or in none, so that the stated distance holds."""
+    dataset = hospital(PERSONS, groups=50, rows_per_group=1)
+    forged = Axis("age", Name("age"), (0, 1), None, is_numbered=True, is_ordered=False)
+    relation = cells_of(dataset, "visits", "smokes").relation
+    both = Cells(dataset, relation, (cells_of(dataset, "visits", "smokes").axes[0], forged))
+    margins = Margins(both, ((0,),))
+    person = [{"person": 1, "smokes": True, "age": age, "ward": None, "cost": 1.0, "day": None} for age in range(99)]
+    found = margins.read(ReferenceEngine(dataset, {"visits": person})).count((0,))
+    assert found.sum() <= margins.moves()[RECORDS]
+
+
+def test_a_method_for_another_shape_is_refused() -> None:
+    cells = cells_of(clinic(ROW), "visits", ("site", "drug"))
+    for method in (Geometric(shape=(6,), scale=1), Geometric(shape=(3, 2), scale=1)):
+        with pytest.raises(InvalidParameter, match="shape"):
+            Lifted(source=cells, method=method)
+
+
+def test_an_axis_refuses_cells_that_a_row_could_lie_in_twice() -> None:
+    with pytest.raises(InvalidParameter, match="labels"):
+        Axis("age", Name("age"), (1, 1), None, is_numbered=True, is_ordered=False)
+    with pytest.raises(InvalidParameter, match="edges"):
+        Axis("age", Name("age"), None, (0, 5, 5), is_numbered=True, is_ordered=True)

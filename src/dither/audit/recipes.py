@@ -136,6 +136,8 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         "gaussian-copula": Recipe(loud=("single",), is_pure=True),
         "gradient-descent": Recipe(sets={"loss_name": "hinge"}, loud=("step",), is_pure=True),
         "jtree": Recipe(loud=("single",)),
+        # The cells of a huge table that pass a filter.
+        "lifted": Recipe(example=6, sets={"method.threshold": 1}),
         "kept-table": Recipe(pairs=_one_question),
         "kernel-machine": Recipe(sets={"learner.steps": 1}, loud=("step",), is_pure=True),
         "minibatch-descent": Recipe(
@@ -158,9 +160,7 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
         (
             "functional-mechanism",
             "gaussian-naive-bayes",
-            # The cells of a huge table that pass a filter.
-        "lifted": Recipe(example=6, sets={"method.threshold": 1}),
-        "lloyd-clusters",
+            "lloyd-clusters",
             "moment-classifier",
             "moment-regression",
             "newton-descent",

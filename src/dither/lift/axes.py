@@ -67,13 +67,17 @@ class Axis:
                 raise InvalidParameter(name, values, "values of one kind, each equal to itself")
         if self.labels is not None and len(set(self.labels)) != len(self.labels):
             raise InvalidParameter("labels", self.labels, "different: a row lies in one cell")
-        if self.edges is not None and any(low >= high for low, high in itertools.pairwise(self.edges)):  # type: ignore[operator]
+        if self.edges is not None and not _is_ascending(self.edges):
             raise InvalidParameter("edges", self.edges, "in ascending order: a row lies in one bin")
 
     @property
     def size(self) -> int:
         """How many cells there are."""
         return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
+
+
+def _is_ascending(edges: Sequence[Any]) -> bool:
+    return None not in edges and all(low < high for low, high in itertools.pairwise(edges))
 
 
 def axis_of(column: Column, bins: Any = None, outside: str | None = None) -> Axis:

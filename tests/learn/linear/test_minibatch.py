@@ -29,7 +29,7 @@ def quiet(**more: Any) -> MinibatchDescent:
 
 
 @pytest.mark.parametrize(
-    ("within", "unit"), [(PureDP("1/3"), ROW), (TARGET, ROW), (ApproxDP(4, "1e-4"), ROW_REPLACED)], ids=str
+    ("target", "unit"), [(PureDP("1/3"), ROW), (TARGET, ROW), (ApproxDP(4, "1e-4"), ROW_REPLACED)], ids=str
 )
 def test_a_calibrated_learner_loses_no_more_than_its_target_and_hardly_less(target: Loss, unit: Any) -> None:
     learner = MinibatchDescent.calibrated(target, unit=unit, **BOX)
