@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -61,6 +62,8 @@ class Rows(Source[NDArray[np.float64]]):
                 raise InvalidParameter("columns", name, "columns of the rows, and not the privacy id")
             if kinds[name] not in NUMBERS and (name != self.label or self.classes is None):
                 raise InvalidParameter("columns", name, "columns of numbers, or true and false")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise InvalidParameter("threshold", self.threshold, "a finite number")
         if self.classes is not None and (self.label is None or not all(map(is_label, self.classes))):
             raise InvalidParameter("classes", self.classes, "labels, and only where there is a column of them")
 
@@ -112,7 +115,8 @@ class Rows(Source[NDArray[np.float64]]):
         found = np.array(rows, dtype=np.float64).reshape(-1, len(self.names))
         if self.threshold is not None:
             values = found[:, :width]
-            found[:, :width] = np.where(np.isnan(values), np.nan, values > self.threshold)
+            with np.errstate(all="ignore"):
+                found[:, :width] = np.where(np.isnan(values), np.nan, values > float(self.threshold))
         return np.repeat(found, np.array(counts, dtype=np.int64), axis=0)
 
     def moves(self) -> dict[Distance, Fraction]:
