@@ -204,3 +204,18 @@ def test_a_sequence_that_raises_is_refused_in_our_words() -> None:
         with pytest.raises(ValueError, match=r"^[Xy] must be") as raised:
             made.prepare(rows, labels)
         assert "secret" not in repr((raised.value, raised.value.__context__))
+
+
+class Quits:
+    """Ends the program when it is asked what its class is, as ``isinstance`` asks."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> NoReturn:  # type: ignore[override]
+        leave()
+
+
+def test_what_a_thing_says_its_class_is_is_never_asked() -> None:
+    assert codes([0, 1, Quits()]) == [0, 1, -1]
+    assert numbers([[1.0, 2.0], [1.0, Quits()]])[0] == [1.0, 2.0]
+    assert np.isnan(numbers([[1.0, 2.0], Quits()])[1]).all()
+    assert len(Transactions.of(2, [[0, 1], Quits(), [0, Quits()]])) == 3

@@ -98,7 +98,8 @@ def plain(cell: Any) -> Any:
     (1.0, True, 'x', None)
     """
     for kind, read in _BASES:
-        if isinstance(cell, kind):
+        # Not isinstance, which would ask the cell what it says its class is.
+        if issubclass(type(cell), kind):
             return cell if type(cell) in (kind, bool) else read(cell)
     return cell
 
@@ -161,7 +162,7 @@ def _natural(labels: list[Any], kind: type) -> NDArray[Any]:
 
 def _label(cell: Any, *, are_numbers: bool) -> Hashable:
     """Return what stands for a label in comparisons: an exact number, a text, bytes, or None."""
-    if isinstance(cell, str | bytes) and not are_numbers:
+    if issubclass(type(cell), str | bytes) and not are_numbers:
         return plain(cell)  # type: ignore[no-any-return]
     number: Hashable = _exact(cell, whole_first=True)
     return number
@@ -171,18 +172,18 @@ def _exact(cell: Any, *, whole_first: bool = False) -> Any:
     """Return the number that a cell is, as it is written, or None."""
     if type(cell) is int or type(cell) is float:
         return cell
-    if isinstance(cell, np.ndarray) and cell.ndim == 0:
+    if issubclass(type(cell), np.ndarray) and cell.ndim == 0:
         cell = np.asarray(cell)[()]
-    if cell is None or isinstance(cell, _NO_NUMBERS):
+    if cell is None or issubclass(type(cell), _NO_NUMBERS):
         return None
     cell = plain(cell)
-    if isinstance(cell, bytes):
+    if issubclass(type(cell), bytes):
         cell = cell.decode("ascii", "replace")
-    if isinstance(cell, str):
+    if issubclass(type(cell), str):
         whole = cell_of(cell, Kind.INTEGER) if whole_first else None
         return cell_of(cell, Kind.REAL) if whole is None else whole
-    if isinstance(cell, complex | np.complexfloating):
+    if issubclass(type(cell), complex | np.complexfloating):
         return float(cell.real) if cell.imag == 0 else None
-    if isinstance(cell, np.generic):
-        cell = float(cell) if isinstance(cell, np.longdouble) else cell.item()
-    return cell if isinstance(cell, Real | Decimal) else None
+    if issubclass(type(cell), np.generic):
+        cell = float(cell) if issubclass(type(cell), np.longdouble) else cell.item()
+    return cell if issubclass(type(cell), Real | Decimal) else None

@@ -210,8 +210,13 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
 def _given(row: Any, name: str) -> Any:
     """Return a cell as it was given, NULL where there is none: what is no row, or will not tell, has none."""
     try:
-        return row.get(name) if isinstance(row, Mapping) else None
-    except Exception:  # a class of its own, as a row or as a key of it
+        # By its type: what a row says that its class is would be asked of the row.
+        if issubclass(type(row), dict):
+            return dict.get(row, name)
+        return row.get(name) if issubclass(type(row), Mapping) else None
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a class of its own, as a row or as a key of it
         return None
 
 

@@ -142,12 +142,14 @@ def _row_cells(row: Any, columns: int) -> Sequence[Any]:
     methods of the list, tuple or array that it is; where it cannot be read, it is no row.
     """
     try:
-        if isinstance(row, np.ndarray):
+        if issubclass(type(row), np.ndarray):
             return array_cells(_first_of(row, columns)) if row.ndim == 1 else []
         for kind in _ROWS:
-            if isinstance(row, kind):
+            if issubclass(type(row), kind):
                 return kind.__getitem__(row, slice(columns))  # type: ignore[no-any-return]
-    except Exception:  # its own words might show a cell
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words might show a cell
         return []
     return []
 

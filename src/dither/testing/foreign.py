@@ -27,7 +27,7 @@ def foreign_rows() -> list[Any]:
     ]
     raising = [_raising(base, *content) for base, content in bases]
     array: Any = np.arange(2.0).view(type("OwnArray", (np.ndarray,), _methods(np.ndarray)))
-    return [*raising, array, _Refuses(), _Claims(), *_endless()]
+    return [*raising, array, _Refuses(), _Quits(), _Claims(), *_endless()]
 
 
 def with_foreign(rows: Sequence[Any], *, is_replaced: bool) -> Iterator[list[Any]]:
@@ -58,6 +58,14 @@ class _Refuses:
     @property  # type: ignore[misc]
     def __class__(self) -> NoReturn:  # type: ignore[override]
         _raise()
+
+
+class _Quits:
+    """Ends the program when it is asked what it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> NoReturn:  # type: ignore[override]
+        raise SystemExit("a private word")
 
 
 class _Claims:

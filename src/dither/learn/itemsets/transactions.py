@@ -182,12 +182,14 @@ def _clipped(row: range, universe: int) -> list[int]:
 def _entries(row: Any) -> list[Any]:
     """Return what is in one transaction: of a collection its entries, else the thing itself; nothing if it raises."""
     try:
-        if isinstance(row, np.ndarray):
+        if issubclass(type(row), np.ndarray):
             return _array_entries(row)
         for kind in _COLLECTIONS:
-            if isinstance(row, kind):
+            if issubclass(type(row), kind):
                 return [*kind.__iter__(row)]
-    except Exception:  # its own words might show an item
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words might show an item
         return []
     return [row]
 
@@ -208,12 +210,14 @@ def _number(entry: Any) -> int:
     if type(entry) is int:
         return entry
     try:
-        if isinstance(entry, int):
+        if issubclass(type(entry), int):
             return int.__index__(entry)
         # NumPy counts a duration as an integer.
-        if isinstance(entry, _WHOLE) and not isinstance(entry, np.timedelta64):
+        if issubclass(type(entry), _WHOLE) and not issubclass(type(entry), np.timedelta64):
             return int(np.generic.item(entry))
-    except Exception:  # its own words might show the entry
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words might show the entry
         return -1
     return -1
 
@@ -221,6 +225,8 @@ def _number(entry: Any) -> int:
 def _text(entry: Any) -> str | None:
     """Return the text that an entry is, if it is one."""
     try:
-        return str.__str__(entry) if isinstance(entry, str) else None
-    except Exception:  # its own words might show the entry
+        return str.__str__(entry) if issubclass(type(entry), str) else None
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words might show the entry
         return None
