@@ -1,4 +1,4 @@
-"""The benchmark of anonymised tables runs, and its figures mean what they say."""
+"""The benchmark of anonymized tables runs, and its figures mean what they say."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ PUBLIC = {
         "mechanisms/registry.py",
         "mechanisms/spec.py",
     ),
-    *("privacy/losses.py", "privacy/sensitivity/search.py", "publish/microdata/anonymised.py"),
+    *("privacy/losses.py", "privacy/sensitivity/search.py", "publish/microdata/anonymized.py"),
     *("publish/microdata/hierarchies.py", "publish/queries/result.py", "publish/synthetic/families.py"),
     *("publish/synthetic/result.py", "lift/axes.py", "publish/workloads/record.py", "noise/entropy.py"),
 }

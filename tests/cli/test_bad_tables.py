@@ -63,10 +63,10 @@ def test_no_row_one_row_and_constant_columns_are_tables_like_others(odd: Path) -
         ("synth", "odd", "rows", "--columns", "three"),
         ("synth", "odd", "rows", "--columns", "sex,number", "--method", "independent"),
         ("synth", "odd", "--tables", "rows,items", "--columns", f"{COLUMNS},item"),
-        ("anonymise", "odd", "rows", "--columns", COLUMNS, "--terms", "share=low,high", "--report", "r.html"),
-        ("anonymise", "odd", "rows", "--columns", COLUMNS, "--method", "diffgen", "--target", "only"),
-        ("anonymise", "odd", "rows", "--columns", COLUMNS, "--method", "perturbed-rows", "--rows", "3"),
-        ("anonymise", "odd", "items", "--method", "diffpart", "--report", "r.html"),
+        ("anonymize", "odd", "rows", "--columns", COLUMNS, "--terms", "share=low,high", "--report", "r.html"),
+        ("anonymize", "odd", "rows", "--columns", COLUMNS, "--method", "diffgen", "--target", "only"),
+        ("anonymize", "odd", "rows", "--columns", COLUMNS, "--method", "perturbed-rows", "--rows", "3"),
+        ("anonymize", "odd", "items", "--method", "diffpart", "--report", "r.html"),
     ):
         run(*words, *out)
     assert record("ledger", "show", "odd")[0]["releases"] == 8
@@ -83,11 +83,11 @@ REFUSED = [
     ("synth", "only,note", "declared categories"),
     ("synth", "only,weight", "declared bounds"),
     ("synth --bins number=1000000", "only,number", "at most 65536"),
-    ("anonymise --bins number=1000000", "only,number", "at most 65536"),
-    ("anonymise --method diffgen --target only", "only,weight", "declared bounds"),
-    ("anonymise --method diffpart", "number", "at most 1024"),
-    ("anonymise --method diffpart", "note", "declared"),
-    ("anonymise --terms weight=low,high", "only,weight", "bounds"),
+    ("anonymize --bins number=1000000", "only,number", "at most 65536"),
+    ("anonymize --method diffgen --target only", "only,weight", "declared bounds"),
+    ("anonymize --method diffpart", "number", "at most 1024"),
+    ("anonymize --method diffpart", "note", "declared"),
+    ("anonymize --terms weight=low,high", "only,weight", "bounds"),
     *((f"synth --constraints {name}", "only,sex", "constraints|impossible|determined|values") for name in FACTS),
 ]
 

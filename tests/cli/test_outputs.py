@@ -26,7 +26,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "histogram": ("publish", "histogram", "shop", "sales", "city"),
     "workload": ("publish", "workload", "shop", "sales", "items", "--range", "0:4"),
     "synth": ("synth", "shop", "--columns", "city"),
-    "anonymise": ("anonymise", "shop", "--columns", "city"),
+    "anonymize": ("anonymize", "shop", "--columns", "city"),
     "fit": ("fit", "shop", "sales", "items", "--model", "LinearRegression", "--features", "price"),
 }
 ENDING = dict.fromkeys(VERBS, "csv") | {"fit": "json"}
@@ -108,10 +108,10 @@ BESIDE = [
     ("synth shop -o a.csv --model r.json --report r.json", "report"),
     ("synth shop -o a.csv --model sales.csv", "model"),
     ("synth shop -o a.csv --compare-with-real", "report"),
-    ("anonymise shop -o a.csv --model nowhere/m.json", "model"),
-    ("anonymise shop -o a.json --model a.json", "model"),
-    ("anonymise shop -o a.csv --report folder.json", "report"),
-    ("anonymise shop --columns city", "out"),
+    ("anonymize shop -o a.csv --model nowhere/m.json", "model"),
+    ("anonymize shop -o a.json --model a.json", "model"),
+    ("anonymize shop -o a.csv --report folder.json", "report"),
+    ("anonymize shop --columns city", "out"),
 ]
 
 
@@ -132,7 +132,7 @@ def test_files_beside_it_are_checked_too(place: Path, words: str, named: str) ->
         (("publish", "histogram", "shop", "sales", "city", "-o", "a.parquet"), "pyarrow"),
         (("publish", "histogram", "shop", "sales", "city", "-o", "a.csv", "--plot"), "altair"),
         (("synth", "shop", "-o", "a.csv"), "pyarrow"),
-        (("anonymise", "shop", "-o", "a.parquet"), "pyarrow"),
+        (("anonymize", "shop", "-o", "a.parquet"), "pyarrow"),
     ],
 )
 def test_what_a_file_needs_is_asked_before(
@@ -156,7 +156,7 @@ def test_a_disk_that_is_full_loses_nothing(place: Path, verb: str, monkeypatch: 
     words = (*VERBS[verb], "--epsilon", "1", "-o", out)
     before = releases()
     with monkeypatch.context() as patch:
-        for module in ("ask", "synth", "anonymise", "fit"):
+        for module in ("ask", "synth", "anonymize", "fit"):
             patch.setattr(f"dither.cli.{module}.write_whole", full)
         with pytest.raises(
             NotDelivered, match=r"No space left on device .*; the same command with --key [0-9a-f]{32}"
@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_loses_nothing(place: Path, verb: str, monkeypatch: 
 
 @pytest.mark.parametrize("verb", [*VERBS, "kept"])
 def test_a_pipe_that_closed_loses_nothing(place: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = ("anonymise", "shop", "--method", "kept-table", "--ask", "city=Bern")
+    kept = ("anonymize", "shop", "--method", "kept-table", "--ask", "city=Bern")
     words = kept if verb == "kept" else VERBS[verb]
     files = [] if verb in ("kept", "sql") else ["-o", f"pipe-{verb}.{ENDING[verb]}"]
 

@@ -89,15 +89,15 @@ OBJECTS: dict[str, tuple[Callable[[Session], Any], int]] = {
         ),
         1,
     ),
-    "anonymise": (
+    "anonymize": (
         lambda session: unreceipted(
-            session.anonymise("visits", ["ward", "waited"], epsilon=1, terms={"waited": ["short", "long"]})
+            session.anonymize("visits", ["ward", "waited"], epsilon=1, terms={"waited": ["short", "long"]})
         ),
         1,
     ),
-    "anonymise by steps": (
+    "anonymize by steps": (
         lambda session: unreceipted(
-            session.anonymise("visits", ["ward", "waited"], epsilon=1, method="diffgen", target="ward", steps=2)
+            session.anonymize("visits", ["ward", "waited"], epsilon=1, method="diffgen", target="ward", steps=2)
         ),
         1,
     ),

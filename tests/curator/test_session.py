@@ -156,7 +156,7 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
         offer.histogram("visits", "ward", epsilon=1),
         offer.marginals("visits", [["ward"]], epsilon=1),
         offer.synthesize("visits", ["ward"], epsilon=1),
-        offer.anonymise("visits", ["ward"], epsilon=1),
+        offer.anonymize("visits", ["ward"], epsilon=1),
         offer.method(Geometric(shape=sites.shape, scale=sites.sensitivity.l1), sites),
     ]
     for one in offers:
@@ -378,7 +378,7 @@ WAYS_OUT: list[Any] = [
     lambda door: door.workload("visits", "ward", Workload.prefixes(2), epsilon=1),
     lambda door: door.marginals("visits", [["ward"]], epsilon=1),
     lambda door: door.synthesize("visits", ["ward"], epsilon=1),
-    lambda door: door.anonymise("visits", ["ward"], epsilon=1),
+    lambda door: door.anonymize("visits", ["ward"], epsilon=1),
     lambda door: door.ask_kept("visits", {"ward": ["heart"]}, epsilon=1),
     lambda door: door.fit(learn.LogisticRegression(epsilon=1), "visits", target="ward", features=["waited"]),
 ]

@@ -289,7 +289,7 @@ def test_a_session_answers_about_its_own_tables_alone(tmp_path: Path) -> None:
             lambda: session.histogram(scan, ["ill"], epsilon=1),
             lambda: session.marginals(scan, [("ill",)], epsilon=1),
             lambda: session.synthesize(scan, epsilon=1),
-            lambda: session.anonymise(scan, epsilon=1),
+            lambda: session.anonymize(scan, epsilon=1),
             lambda: session.synthesize(scan, where="ill", epsilon=1),
             lambda: session.synthesize_families(scan, "patients", epsilon=1),
             lambda: session.synthesize_families("visits", scan, epsilon=1),

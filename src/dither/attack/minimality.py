@@ -1,6 +1,6 @@
-"""Minimality: that an anonymiser changed something tells why it had to.
+"""Minimality: that an anonymizer changed something tells why it had to.
 
-The anonymiser merges two classes only if one of them has too many sensitive values (more than half). Where two classes
+The anonymizer merges two classes only if one of them has too many sensitive values (more than half). Where two classes
 are found merged, and there are just two sensitive values among six people, the class of two must have had them both:
 else nothing would have been merged. What is published says a third; what is known is certainty.
 """

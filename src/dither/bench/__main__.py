@@ -184,7 +184,7 @@ def show_synthetic(console: Console, given: argparse.Namespace, rival: Path | No
 
 
 def show_microdata(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
-    """Measure anonymised tables."""
+    """Measure anonymized tables."""
     for line in microdata.lines():
         console.print(line, highlight=False, markup=False)
 

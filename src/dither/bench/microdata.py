@@ -1,4 +1,4 @@
-"""Anonymised tables: how much of the real ones they keep, by DiffGen, PrivFuzzy and rows told at random; and DiffPart.
+"""Anonymized tables: how much of the real ones they keep, by DiffGen, PrivFuzzy and rows told at random; and DiffPart.
 
 Real tables and baskets from the folder in ``DITHER_DATA`` where that is set (Adult, NLTCS, groceries, MSWeb), else
 made-up ones. Errors here are against real rows without noise: a benchmark on public data, never a release.
@@ -83,7 +83,7 @@ def _perturbed(loss: Loss, records: Records) -> Codes:
     return perform(PerturbedRows.calibrated(loss, attributes=records.attributes, rows=rows), records.rows)
 
 
-#: Every method from a loss and a table to anonymised rows; the last two are there to compare with.
+#: Every method from a loss and a table to anonymized rows; the last two are there to compare with.
 METHODS: Final[Mapping[str, Callable[[Loss, Records], Codes]]] = {
     "diffgen, 4 steps": partial(_diffgen, steps=4, score="largest-class"),
     "diffgen, 10 steps": partial(_diffgen, steps=10, score="largest-class"),
@@ -97,11 +97,11 @@ METHODS: Final[Mapping[str, Callable[[Loss, Records], Codes]]] = {
 
 def measure_tables(records: Records, loss: Loss, *, runs: int = 3) -> Iterator[TableFigures]:
     """Return the figures of every method at one loss: mean total variation of pairs, and accuracy of the class."""
-    for name, anonymised in METHODS.items():
+    for name, anonymized in METHODS.items():
         far, learned, took = [], [], []
         for _ in range(runs):
             start = time.perf_counter()
-            drawn = anonymised(loss, records)
+            drawn = anonymized(loss, records)
             took.append(time.perf_counter() - start)
             far.append(variation(drawn, records, order=2))
             accuracy = accuracy_of(drawn, records.rows)

@@ -1,4 +1,4 @@
-"""The verbs that publish tables and models: ``publish``, ``synth``, ``anonymise``, ``fit``, ``release``."""
+"""The verbs that publish tables and models: ``publish``, ``synth``, ``anonymize``, ``fit``, ``release``."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def synth(
 
 @verbs.command()
 @charging
-def anonymise(
+def anonymize(
     charged: Charged,
     dataset: DataSetName,
     table: OnlyTable = None,
@@ -210,12 +210,12 @@ def anonymise(
     report: Report = None,
     quote: Quoted = False,
 ) -> None:
-    """Anonymise a table with noise: generalised values, merged groups of columns, sets of items, or rows at random."""
-    from dither.cli import anonymise as verb
+    """Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at random."""
+    from dither.cli import anonymize as verb
 
     options = (target, taxonomies, steps, terms or (), group or (), rows, bins or (), other or (), question or ())
     files = (out, model, report, quote)
-    verb.anonymise(verb.Asked(charged, dataset, table, method, columns, *options, *files))
+    verb.anonymize(verb.Asked(charged, dataset, table, method, columns, *options, *files))
 
 
 @verbs.command()

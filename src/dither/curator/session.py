@@ -66,7 +66,7 @@ class Session:
 
     - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
     - tables of counts: ``histogram``, ``workload``, ``marginals``;
-    - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymise``;
+    - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
     - anything else: ``release`` takes any registered mechanism, over any declared source.
 
@@ -114,7 +114,7 @@ class Session:
     marginals = _released(count_tables.marginals)
     synthesize = _released(synthetic_tables.synthesize)
     synthesize_families = _released(synthetic_tables.synthesize_families)
-    anonymise = _released(anonymous_tables.anonymise)
+    anonymize = _released(anonymous_tables.anonymize)
     fit = _released(models.fit)
 
     def sql(

@@ -18,17 +18,17 @@ from dither.errors import InvalidParameter
 from dither.mechanisms import perform
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, PureDP, Unit
 from dither.publish.microdata import (
-    AnonymisedTable,
+    AnonymizedTable,
     ItemTable,
     LinguisticVariable,
     Taxonomy,
     Trapezoidal,
     Wishes,
-    plan_anonymised,
+    plan_anonymized,
 )
 from dither.publish.microdata.hierarchies import group_label, hierarchy_of, ordered_values
 from dither.publish.microdata.perturbed_table import exactly
-from dither.publish.microdata.report import figures_of, write_anonymised_report
+from dither.publish.microdata.report import figures_of, write_anonymized_report
 from dither.publish.microdata.row_response import RowsReplaced
 from dither.publish.microdata.terms import coded_cells
 from dither.publish.synthetic import codings_of
@@ -145,7 +145,7 @@ def test_a_table_of_a_stated_number_of_rows_moves_by_one_for_one_row() -> None:
 
 
 def plan(dataset: DataSet, method: str, loss: Any = None, columns: Any = ("age", "job"), **wishes: Any) -> Any:
-    return plan_anonymised(dataset, "rows", loss or PureDP(1), method=method, columns=columns, wishes=Wishes(**wishes))
+    return plan_anonymized(dataset, "rows", loss or PureDP(1), method=method, columns=columns, wishes=Wishes(**wishes))
 
 
 def test_a_unit_is_charged_what_its_rows_lose() -> None:
@@ -177,14 +177,14 @@ def test_a_unit_is_charged_what_its_rows_lose() -> None:
 def test_what_is_released_is_written_and_read_again(method: str, wishes: Any, columns: Any, tmp_path: Any) -> None:
     planned = plan(PERSON, method, PureDP(60), columns, **wishes)
     made = planned.present(perform(planned.mechanism, ReferenceEngine(PERSON, {"rows": some_rows(60)})), "here")
-    again = AnonymisedTable.from_json(made.to_json())
+    again = AnonymizedTable.from_json(made.to_json())
     assert again.to_json() == made.to_json()
     assert len(again.rows()) == len(made.rows())
     assert figures_of(again)
-    assert "may be published" in write_anonymised_report(tmp_path / "r.html", again).read_text()
+    assert "may be published" in write_anonymized_report(tmp_path / "r.html", again).read_text()
     record = json.loads(made.to_json())
     damages: list[Any] = [
-        {**record, "anonymised": 9},
+        {**record, "anonymized": 9},
         {**record, "codings": []},
         {**record, "notes": [3]},
         {**record, "released": {"rows": [[999] * len(columns)]}},
@@ -193,9 +193,9 @@ def test_what_is_released_is_written_and_read_again(method: str, wishes: Any, co
     ]
     for damaged in damages:
         with pytest.raises(InvalidParameter, match="text"):
-            AnonymisedTable.from_json(json.dumps(damaged))
+            AnonymizedTable.from_json(json.dumps(damaged))
     with pytest.raises(InvalidParameter):
-        AnonymisedTable.from_json("no")
+        AnonymizedTable.from_json("no")
     if method == "diffpart":
         with pytest.raises(InvalidParameter, match="model"):
             made.sample(3)

@@ -48,7 +48,7 @@ class Offers:
     marginals = _offered(count_tables.marginals)
     synthesize = _offered(synthetic_tables.synthesize)
     synthesize_families = _offered(synthetic_tables.synthesize_families)
-    anonymise = _offered(anonymous_tables.anonymise)
+    anonymize = _offered(anonymous_tables.anonymize)
     ask_kept = _offered(anonymous_tables.ask_kept)
     fit = _offered(models.fit)
     method = _offered(methods.method)

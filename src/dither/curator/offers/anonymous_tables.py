@@ -1,4 +1,4 @@
-"""Anonymised tables: generalised, rebuilt from groups, told at random, or kept and asked about."""
+"""Anonymized tables: generalised, rebuilt from groups, told at random, or kept and asked about."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dither.privacy import stated_loss
 from dither.publish.queries import Query, QueryResult
 
 if TYPE_CHECKING:
-    from dither.publish.microdata import AnonymisedTable, Taxonomy
+    from dither.publish.microdata import AnonymizedTable, Taxonomy
     from dither.publish.microdata.terms import Terms
 
 
-def anonymise(
+def anonymize(
     dataset: DataSet,
     table: str,
     columns: Sequence[str] | None = None,
@@ -42,8 +42,8 @@ def anonymise(
     other: Mapping[str, Any] | None = None,
     where: str | None = None,
     key: str | None = None,
-) -> Offer[AnonymisedTable]:
-    """Offer an anonymised table: rows to share, made with noise that is paid for.
+) -> Offer[AnonymizedTable]:
+    """Offer an anonymized table: rows to share, made with noise that is paid for.
 
     Args:
         dataset: the schema.
@@ -67,12 +67,12 @@ def anonymise(
         key: the caller's name for this request; with the same key a retry returns the stored table at no cost.
 
     """
-    from dither.publish.microdata import AnonymisedTable, Wishes, plan_anonymised
+    from dither.publish.microdata import AnonymizedTable, Wishes, plan_anonymized
 
     loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
     wishes = Wishes(target, taxonomies or {}, steps, terms or {}, groups, rows, bins or {}, other or {})
     source = rows_of(dataset, table, where)
-    planned = plan_anonymised(dataset, source, loss, method=method, columns=columns, wishes=wishes, name=table)
+    planned = plan_anonymized(dataset, source, loss, method=method, columns=columns, wishes=wishes, name=table)
     asked = {
         "mechanism": unversioned(to_spec(planned.mechanism)),
         "codings": [wire.encode(coding) for coding in planned.codings],
@@ -83,11 +83,11 @@ def anonymise(
     def present(released: Any) -> bytes:
         return planned.present(released).to_json().encode()
 
-    def read(stored: bytes, receipt: str) -> AnonymisedTable:
-        return replace(AnonymisedTable.from_json(stored), receipt=receipt)
+    def read(stored: bytes, receipt: str) -> AnonymizedTable:
+        return replace(AnonymizedTable.from_json(stored), receipt=receipt)
 
-    said = f"anonymised {table}, by {method}"
-    return Offer("anonymised table", said, planned.mechanism, asked, loss, present, read, key)
+    said = f"anonymized {table}, by {method}"
+    return Offer("anonymized table", said, planned.mechanism, asked, loss, present, read, key)
 
 
 def ask_kept(

@@ -1,4 +1,4 @@
-"""Anonymised tables: tables whose values are generalised, merged or perturbed, with noise that is paid for.
+"""Anonymized tables: tables whose values are generalised, merged or perturbed, with noise that is paid for.
 
 Belongs here: DiffGen on taxonomies, DiffPart on sets of items, and the pipeline of PrivFuzzy (public fuzzy encodings,
 groups from private moments, merged attributes) with three ways out of it. Does not belong here: models that records
@@ -7,7 +7,7 @@ nothing that is said here.
 """
 
 from dither.lift.items import ItemTable
-from dither.publish.microdata.anonymised import AnonymisedTable
+from dither.publish.microdata.anonymized import AnonymizedTable
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
 from dither.publish.microdata.fuzzy import (
@@ -29,7 +29,7 @@ from dither.publish.microdata.kept_table import Conversation, KeptTable, Questio
 from dither.publish.microdata.merged import MergedAttributes
 from dither.publish.microdata.moments import Grouping, MomentGrouping
 from dither.publish.microdata.perturbed_table import PerturbedTable
-from dither.publish.microdata.planning import METHODS, Wishes, plan_anonymised
+from dither.publish.microdata.planning import METHODS, Wishes, plan_anonymized
 from dither.publish.microdata.priv_fuzzy import PrivFuzzy
 from dither.publish.microdata.row_response import PerturbedRows, RowResponse
 from dither.publish.microdata.taxonomy import OrderedCells, Taxonomy
@@ -37,7 +37,7 @@ from dither.publish.microdata.transactions import ItemSets
 
 __all__ = [
     "METHODS",
-    "AnonymisedTable",
+    "AnonymizedTable",
     "Conversation",
     "DiffGen",
     "DiffPart",
@@ -67,6 +67,6 @@ __all__ = [
     "attributes_of",
     "decoded",
     "encoded",
-    "plan_anonymised",
+    "plan_anonymized",
     "read_taxonomies",
 ]

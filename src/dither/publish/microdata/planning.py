@@ -1,6 +1,6 @@
-"""From a declared table to an anonymised one: what will be released, and at what price, from public facts alone.
+"""From a declared table to an anonymized one: what will be released, and at what price, from public facts alone.
 
-A curator's rows go through ``session.anonymise``, which charges the ledger.
+A curator's rows go through ``session.anonymize``, which charges the ledger.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dither.lift.items import MOST_ITEMS, ItemTable
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
 from dither.privacy import Loss
-from dither.publish.microdata.anonymised import AnonymisedTable
+from dither.publish.microdata.anonymized import AnonymizedTable
 from dither.publish.microdata.diffgen import DiffGen
 from dither.publish.microdata.diffpart import DiffPart
 from dither.publish.microdata.hierarchies import hierarchy_of, item_tree, ordered_values
@@ -39,7 +39,7 @@ METHODS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is asked of an anonymised table beyond its rows, method and loss.
+    """What is asked of an anonymized table beyond its rows, method and loss.
 
     Args:
         target: for DiffGen, the column that groups should tell: the class.
@@ -101,13 +101,13 @@ class PlannedTable:
             return (f"groups of columns are {said}; what belongs to different groups is taken as independent",)
         return ("sets of items that few persons have are not found",)
 
-    def present(self, released: Any, receipt: str = "unledgered") -> AnonymisedTable:
+    def present(self, released: Any, receipt: str = "unledgered") -> AnonymizedTable:
         """Return what was released with the meaning of its codes."""
         rest = (self.mechanism.loss(1), str(self.mechanism.distance), self.notes, receipt)
-        return AnonymisedTable(self.table, self.method, released, self.codings, self.columns, *rest)
+        return AnonymizedTable(self.table, self.method, released, self.codings, self.columns, *rest)
 
 
-def plan_anonymised(
+def plan_anonymized(
     dataset: DataSet,
     table: str | Relation,
     loss: Loss,
@@ -117,7 +117,7 @@ def plan_anonymised(
     wishes: Wishes | None = None,
     name: str | None = None,
 ) -> PlannedTable:
-    """Return the release of an anonymised table within ``loss``.
+    """Return the release of an anonymized table within ``loss``.
 
     Args:
         dataset: the schema.

@@ -1,4 +1,4 @@
-"""The report on an anonymised table: what is promised and what was released, as HTML or JSON. Public, all of it."""
+"""The report on an anonymized table: what is promised and what was released, as HTML or JSON. Public, all of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from dither.errors import InvalidParameter
-from dither.publish.microdata.anonymised import AnonymisedTable
+from dither.publish.microdata.anonymized import AnonymizedTable
 from dither.publish.microdata.transactions import ItemSets
 from dither.publish.synthetic.quality import Figure, quality_of
 from dither.publish.synthetic.report import STYLE, promise, write_report
@@ -17,7 +17,7 @@ from dither.publish.synthetic.report import STYLE, promise, write_report
 _MOST_ITEMS: Final = 20
 
 
-def figures_of(table: AnonymisedTable) -> tuple[Figure, ...]:
+def figures_of(table: AnonymizedTable) -> tuple[Figure, ...]:
     """Return what can be said from the release alone."""
     view = table.view()
     if view is not None:
@@ -37,7 +37,7 @@ def figures_of(table: AnonymisedTable) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def write_anonymised_report(path: Path | str, table: AnonymisedTable) -> Path:
+def write_anonymized_report(path: Path | str, table: AnonymizedTable) -> Path:
     """Write the report as .html or .json, and return its path."""
     target, view = Path(path), table.view()
     if target.suffix.lower() == ".html" and view is not None:
@@ -55,7 +55,7 @@ def write_anonymised_report(path: Path | str, table: AnonymisedTable) -> Path:
     return target
 
 
-def _page(table: AnonymisedTable, figures: tuple[Figure, ...]) -> str:
+def _page(table: AnonymizedTable, figures: tuple[Figure, ...]) -> str:
     name = html.escape(table.table)
     rows = "".join(
         f'<tr><td>{html.escape(one.name)}</td><td class="number">{one.value:.6g}</td>'
@@ -64,9 +64,9 @@ def _page(table: AnonymisedTable, figures: tuple[Figure, ...]) -> str:
     )
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Anonymised {name}</title>
+<html lang="en"><head><meta charset="utf-8"><title>Anonymized {name}</title>
 <style>{STYLE}</style></head><body>
-<h1>Anonymised rows of {name}</h1>
+<h1>Anonymized rows of {name}</h1>
 <p class="note">Everything here was computed from the release alone: it may be published.</p>
 <h2>What is promised</h2>
 {promise(table)}

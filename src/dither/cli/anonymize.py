@@ -1,4 +1,4 @@
-"""``dither anonymise``: a private table becomes an anonymised one, or is kept and asked about."""
+"""``dither anonymize``: a private table becomes an anonymized one, or is kept and asked about."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dither.cli.synth import files_of, only_table, pair_of, say_price
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
-from dither.publish.microdata import AnonymisedTable, read_taxonomies
+from dither.publish.microdata import AnonymizedTable, read_taxonomies
 
 KEPT = "kept-table"
 
@@ -62,8 +62,8 @@ class Asked:
         return {**self.charged.asked, "terms": terms_of(self.terms)}
 
 
-def anonymise(asked: Asked) -> None:
-    """Make an anonymised table and write it, or answer a question about one that is kept."""
+def anonymize(asked: Asked) -> None:
+    """Make an anonymized table and write it, or answer a question about one that is kept."""
     with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         name = session.dataset.table(asked.table or only_table(session)).name
         if asked.method == KEPT:
@@ -94,30 +94,30 @@ def anonymise(asked: Asked) -> None:
             **asked.release,
         }
         if asked.is_quoted:
-            say_price(session.quote(session.offer.anonymise(name, **wanted)), as_json=asked.charged.json)
+            say_price(session.quote(session.offer.anonymize(name, **wanted)), as_json=asked.charged.json)
             return
-        with progress("anonymising"):
-            found = session.anonymise(name, **wanted)
+        with progress("anonymizing"):
+            found = session.anonymize(name, **wanted)
         with delivering(asked.charged.name):
             _deliver(found, asked, None if is_stated else asked.rows)
 
 
-def _deliver(found: AnonymisedTable, asked: Asked, rows: int | None) -> None:
-    from dither.publish.microdata.report import write_anonymised_report
+def _deliver(found: AnonymizedTable, asked: Asked, rows: int | None) -> None:
+    from dither.publish.microdata.report import write_anonymized_report
 
     drawn = found.rows(rows)
     written = {"rows": str(write_whole(asked.out or Path(), drawn.write))}
     if asked.model is not None:
         written["model"] = str(write_whole(asked.model, found.save))
     if asked.report is not None:
-        report = write_whole(asked.report, lambda path: write_anonymised_report(path, found))
+        report = write_whole(asked.report, lambda path: write_anonymized_report(path, found))
         written["report"] = str(report)
     if asked.charged.json:
         said = {"table": found.table, "method": found.method, "rows": len(drawn), "columns": list(drawn.columns)}
         cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
         print_json({**said, **cost, "notes": list(found.notes), "written": written})
         return
-    say(f"{len(drawn)} anonymised rows of {found.table} in {asked.out}, by {found.method}")
+    say(f"{len(drawn)} anonymized rows of {found.table} in {asked.out}, by {found.method}")
     for note in found.notes:
         say(note)
     say(f"cost {found.loss}, for {found.unit}; {found.receipt}")

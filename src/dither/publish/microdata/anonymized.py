@@ -1,4 +1,4 @@
-"""Anonymised tables: what was released of a table, with the meaning of its codes, and the rows to write down.
+"""Anonymized tables: what was released of a table, with the meaning of its codes, and the rows to write down.
 
 Four kinds of release, one for each method: groups of values with noisy counts (DiffGen), sets of items with noisy
 counts (DiffPart), a model that rows are drawn from (PrivFuzzy), and rows told at random. Everything here is
@@ -36,7 +36,7 @@ Released = Model | ItemSets | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class AnonymisedTable:
+class AnonymizedTable:
     """What was released of a table.
 
     Args:
@@ -63,7 +63,7 @@ class AnonymisedTable:
     receipt: str = "unledgered"
 
     def rows(self, rows: int | None = None) -> Rows:
-        """Return the anonymised rows.
+        """Return the anonymized rows.
 
         Generalised rows where groups were released, in proportion to the nearest counts that are not negative; a row
         for each person and item where sets were; drawn rows where a model was; and the rows themselves where they were
@@ -126,7 +126,7 @@ class AnonymisedTable:
     def to_json(self) -> str:
         """Return the table as JSON."""
         record = {
-            "anonymised": VERSION,
+            "anonymized": VERSION,
             "table": self.table,
             "method": self.method,
             "loss": self.loss.to_json(),
@@ -140,15 +140,15 @@ class AnonymisedTable:
         return json.dumps(record, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> AnonymisedTable:
+    def from_json(cls, text: str | bytes) -> AnonymizedTable:
         """Return the table that a text stands for, or refuse it."""
-        rule = "an anonymised table as to_json writes it"
+        rule = "an anonymized table as to_json writes it"
         try:
             record = json.loads(text)
         except ValueError:
             raise InvalidParameter("text", "no JSON", rule) from None
-        if not isinstance(record, dict) or record.get("anonymised") != VERSION:
-            raise InvalidParameter("text", "another record", f"an anonymised table of version {VERSION}")
+        if not isinstance(record, dict) or record.get("anonymized") != VERSION:
+            raise InvalidParameter("text", "another record", f"an anonymized table of version {VERSION}")
         try:
             codings = tuple(decode(coding) for coding in record["codings"])
             columns = tuple((str(name), Kind(kind)) for name, kind in record["columns"])
@@ -168,7 +168,7 @@ class AnonymisedTable:
         return target
 
     @classmethod
-    def load(cls, path: Path | str) -> AnonymisedTable:
+    def load(cls, path: Path | str) -> AnonymizedTable:
         """Return what ``save`` wrote."""
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""``dither anonymise``: from a schema and a CSV to anonymised rows by every method, and errors before any charge."""
+"""``dither anonymize``: from a schema and a CSV to anonymized rows by every method, and errors before any charge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dither.errors import DitherError
-from dither.publish.microdata import AnonymisedTable
+from dither.publish.microdata import AnonymizedTable
 
 from .test_publish import record, run
 
@@ -72,7 +72,7 @@ def rows_of(path: str) -> list[dict[str, str]]:
 def test_diffgen_generalises_along_the_trees_of_a_file(shop: Path) -> None:
     """Epsilon 400: the step that tells the class is 150 records better, and chosen with probability 1 - e^-1000."""
     Path("job.yaml").write_text(TREES.split("item:")[0])
-    words = ["anonymise", "shop", "clients", "--method", "diffgen", "--columns", "job,paid", "--target", "paid"]
+    words = ["anonymize", "shop", "clients", "--method", "diffgen", "--columns", "job,paid", "--target", "paid"]
     said = record(*words, "--taxonomies", "job.yaml", "--steps", "1", "--epsilon", "400", "-o", "rows.csv")
     rows = rows_of("rows.csv")
     assert Counter((row["job"], row["paid"]) for row in rows).keys() >= {("hands", "no"), ("desk", "yes")}
@@ -85,7 +85,7 @@ def test_diffgen_generalises_along_the_trees_of_a_file(shop: Path) -> None:
 def test_diffpart_finds_sets_of_items(shop: Path) -> None:
     """Epsilon 100 for one set a person: counts are off by less than one, and bands are 60."""
     Path("items.yaml").write_text(f"item:{TREES.split('item:')[1]}")
-    words = ["anonymise", "shop", "baskets", "--method", "diffpart", "--epsilon", "100", "-o", "rows.csv"]
+    words = ["anonymize", "shop", "baskets", "--method", "diffpart", "--epsilon", "100", "-o", "rows.csv"]
     for more in ([], ["--taxonomies", "items.yaml"]):
         said = record(*words, *more, "--report", "r.json", "--model", "m.json")
         own: dict[str, set[str]] = {}
@@ -97,12 +97,12 @@ def test_diffpart_finds_sets_of_items(shop: Path) -> None:
         assert said["loss"] == "epsilon = 100"
         figures = {one["name"]: one["value"] for one in json.loads(Path("r.json").read_text())["figures"]}
         assert abs(figures["persons with tea"] - 200) < 60
-        assert AnonymisedTable.load("m.json").rows().columns["item"].tolist()
+        assert AnonymizedTable.load("m.json").rows().columns["item"].tolist()
 
 
 def test_priv_fuzzy_tells_numbers_in_terms(shop: Path) -> None:
     """Epsilon 200, two rows a person: the three terms are as frequent as the ages, within a tenth of all rows."""
-    words = ["anonymise", "shop", "clients", "--columns", "age,job,paid", "--epsilon", "200", "-o", "rows.csv"]
+    words = ["anonymize", "shop", "clients", "--columns", "age,job,paid", "--epsilon", "200", "-o", "rows.csv"]
     said = record(*words, "--terms", "age=young,middle,old", "--rows", "900", "--report", "r.html", "--key", "once")
     rows = rows_of("rows.csv")
     assert said["rows"] == len(rows) == 900
@@ -116,7 +116,7 @@ def test_priv_fuzzy_tells_numbers_in_terms(shop: Path) -> None:
 
 
 def test_rows_told_at_random_are_as_many_as_was_said(shop: Path) -> None:
-    words = ["anonymise", "shop", "clients", "--method", "perturbed-rows", "--columns", "job,paid", "--epsilon", "8"]
+    words = ["anonymize", "shop", "clients", "--method", "perturbed-rows", "--columns", "job,paid", "--epsilon", "8"]
     said = record(*words, "--group", "job,paid", "--rows", "500", "-o", "rows.csv", "--report", "r.html")
     rows = rows_of("rows.csv")
     assert len(rows) == 500
@@ -127,7 +127,7 @@ def test_rows_told_at_random_are_as_many_as_was_said(shop: Path) -> None:
 
 
 def test_a_kept_table_answers_every_question_for_its_price(shop: Path) -> None:
-    words = ["anonymise", "shop", "clients", "--method", "kept-table", "--terms", "age=young,middle,old"]
+    words = ["anonymize", "shop", "clients", "--method", "kept-table", "--terms", "age=young,middle,old"]
     answer = record(*words, "--ask", "age=young,old", "--ask", "job=clerk,judge", "--epsilon", "50")
     # 200 of 300 in truth, noise of scale 1/25.
     assert abs(answer["rows"][0][0] - 200) < 20
@@ -138,12 +138,12 @@ def test_a_kept_table_answers_every_question_for_its_price(shop: Path) -> None:
 def test_a_quote_needs_no_data_and_costs_nothing(shop: Path) -> None:
     for name in ("clients.csv", "baskets.csv"):
         Path(name).unlink()
-    words = ["anonymise", "shop", "baskets", "--method", "diffpart", "--epsilon", "3", "--quote"]
-    assert "anonymised baskets, by diffpart would cost epsilon = 3" in run(*words)
+    words = ["anonymize", "shop", "baskets", "--method", "diffpart", "--epsilon", "3", "--quote"]
+    assert "anonymized baskets, by diffpart would cost epsilon = 3" in run(*words)
     assert record(*words)["fits"] is True
-    assert record("anonymise", "shop", "clients", "--epsilon", "10001", "--quote")["fits"] is False
+    assert record("anonymize", "shop", "clients", "--epsilon", "10001", "--quote")["fits"] is False
     kept = ["--method", "kept-table", "--ask", "job=cook", "--epsilon", "1", "--quote"]
-    assert "kept clients" in record("anonymise", "shop", "clients", *kept)["release"]
+    assert "kept clients" in record("anonymize", "shop", "clients", *kept)["release"]
     assert "it fits" in run("synth", "shop", "clients", "--epsilon", "1", "--quote")
     assert "epsilon = 2" in run("synth", "shop", "--tables", "clients,baskets", "--epsilon", "2", "--quote")
     assert record("ledger", "show", "shop")[0]["releases"] == 0
@@ -185,5 +185,5 @@ def test_nothing_is_paid_for_what_cannot_be_made(shop: Path) -> None:
         words = text.split()
         out = [] if "-o" in words or "kept-table" in words else ["-o", "rows.csv"]
         with pytest.raises(DitherError, match=said):
-            run("anonymise", "shop", *words, *out, "--epsilon", "1")
+            run("anonymize", "shop", *words, *out, "--epsilon", "1")
     assert record("ledger", "show", "shop")[0]["releases"] == 0
