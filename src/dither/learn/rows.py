@@ -33,6 +33,8 @@ MOST_COLUMNS: Final = 2**16
 _ROWS_AT_ONCE: Final = 2**17
 #: Sums of so many blocks stay below 2^62.
 _BLOCKS_OF_INT64: Final = 2**9
+#: Bounds of targets; their sums and differences are floats.
+_LARGEST_TARGET = 10**300
 
 
 class BoundField(Array):
@@ -96,13 +98,11 @@ def target_box(lower: Fraction, upper: Fraction) -> Box:
     """Return the bounds of a target, moved so that their middle is zero; a range that floats do not hold is refused."""
     if not lower < upper:
         raise InvalidParameter("target_upper", str(upper), "above target_lower")
-    rule = "at a distance from target_lower between 1e-290 and what floats hold"
-    try:
-        half = float(upper - lower) / 2
-        _ = float(lower + upper)
-    except OverflowError:
-        raise InvalidParameter("target_upper", str(upper), rule) from None
-    if not 1e-290 <= half < 1e307:
+    # As floats only where both fit, since a float beyond all others raises.
+    is_held = abs(lower) < _LARGEST_TARGET and abs(upper) < _LARGEST_TARGET
+    half = float(upper - lower) / 2 if is_held else 0.0
+    if not half >= 1e-290:
+        rule = "at a distance from target_lower between 1e-290 and what floats hold"
         raise InvalidParameter("target_upper", str(upper), rule)
     return Box(PublicArray([-half]), PublicArray([half]))
 
