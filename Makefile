@@ -8,7 +8,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types units audit faults bench docs clean
+.PHONY: help demo test quick check lint types units audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +24,9 @@ demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML
 
 test: $(VENV)/.installed  ## every check that a change must pass
 	@$(MAKE) --no-print-directory --jobs 2 lint docs types units
+
+quick: $(VENV)/.installed  ## the tests that a change since main can reach
+	$(BIN)/python tools/quick.py --run
 
 units: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
