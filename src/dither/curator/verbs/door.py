@@ -20,7 +20,7 @@ from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
 from dither.mechanisms import Numerics
-from dither.noise.entropy import bytes_taken
+from dither.mechanisms.release import drawn_so_far
 from dither.privacy import Loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.sql import parse_sql
@@ -136,7 +136,7 @@ class Door:
             return told(held.receipt)
         # One text for whatever fails, and the debit stays.
         failure: DitherError = EngineFailure()
-        before = bytes_taken()
+        before = drawn_so_far()
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
@@ -145,7 +145,7 @@ class Door:
             is_short = answer is not None and len(answer) <= LARGEST_ANSWER
             # What fails after a draw may follow from the draw. Another one would tell more than was paid for, so that
             # the failure is the answer, for whoever asks with this key.
-            if is_short or bytes_taken() != before:
+            if is_short or drawn_so_far() != before:
                 return told(ledger.complete(held, answer if is_short and answer is not None else FAILED))
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
