@@ -197,7 +197,7 @@ def release(
 
 
 def drawn_so_far() -> int:
-    """Return a number that has grown if this thread has drawn anything since: for doors that must know whether it has."""
+    """Return a number that grows with whatever this thread draws: for doors that must know whether it has drawn."""
     return bytes_taken()
 
 
