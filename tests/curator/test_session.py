@@ -169,7 +169,7 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
 
 
 def test_a_session_and_its_offers_have_the_same_verbs() -> None:
-    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method"}
+    verbs = {name for name in vars(Offers) if not name.startswith("_")} - {"method", "has_made"}
     for name in verbs:
         assert callable(getattr(Session, name))
         if name != "sql":
@@ -177,6 +177,18 @@ def test_a_session_and_its_offers_have_the_same_verbs() -> None:
             assert list(here.parameters) == list(there.parameters)
             assert f"Offer[{here.return_annotation}]" == there.return_annotation
             assert "dataset" not in here.parameters
+
+
+def test_an_offer_that_a_caller_put_together_is_not_released(session: Session) -> None:
+    offer = session.offer.histogram("visits", "ward", epsilon=1)
+    for forged in (
+        dataclasses.replace(offer, words="mine"),
+        Offers(session.dataset).histogram("visits", "ward", rho=1),
+    ):
+        with pytest.raises(InvalidParameter, match="own ``offer`` has made"):
+            session.release(forged)
+    assert session.balance().releases == 0
+    assert session.release(offer).column("ward") == ("heart", "skin")
 
 
 def test_any_registered_method_is_released_over_any_source(session: Session) -> None:

@@ -54,7 +54,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        return self.release(make(self.dataset, *words, **options))
+        return self._read(make(self.dataset, *words, **options))
 
     return without_dataset(release, make, first_word="Release")
 
@@ -81,6 +81,7 @@ class Session:
         self.dataset = dataset
         # What is public was declared once: a copy that nothing else holds, to compare with.
         self._declared = copy.deepcopy(dataset)
+        self._offers = Offers(dataset)
         self.account = Account(dataset.name, analyst)
         self._frames = frames
         self._engine: Engine | None = None
@@ -88,7 +89,8 @@ class Session:
     @property
     def offer(self) -> Offers:
         """What could be released, verb by verb: ``session.quote(session.offer.histogram("visits", "age"))``."""
-        return Offers(self.dataset)
+        self._offers.dataset = self.dataset
+        return self._offers
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
@@ -164,6 +166,11 @@ class Session:
         offer = self.offer.method(what, source, key=key) if source is not None else what
         if not isinstance(offer, Offer) or (source is None and key is not None):
             raise InvalidParameter("what", what, "an offer with its own key, or a mechanism and a source")
+        if not self._offers.has_made(offer):
+            raise InvalidParameter("what", offer.verb, "an offer that this session's own ``offer`` has made")
+        return self._read(offer)
+
+    def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
         return offer.read(receipt.answer, place_of(receipt))
 

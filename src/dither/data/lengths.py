@@ -30,7 +30,7 @@ _COMPARING: Final = 8
 _READING: Final = {"lower": 16, "upper": 16, "trim": 8, "substring": 4, "length": 4, "replace": 4, "like": 4}
 #: And for each place at which a text is replaced.
 _REPLACING: Final = 24
-#: Looking for a text within a text takes, at worst, steps in proportion to both; so many are worth a byte.
+#: Looking for a text within a text takes, at worst, steps in proportion to both; this number of them is worth a byte.
 _SEARCHING: Final = {"contains": 16, "replace": 16, "like": 1}
 #: Reading a text as another kind: once, and for each character. A real takes some 70 ns a character on DuckDB.
 _CASTING: Final[Mapping[Kind, tuple[int, int]]] = {

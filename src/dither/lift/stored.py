@@ -7,31 +7,21 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dither.errors import InvalidParameter, NotSerialisable
+from dither.mechanisms.spec import Codec
 
 _DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
 _DEEPEST = 32
 
 
-@dataclass(frozen=True)
-class Kept:
-    """How released records of one type are written as plain JSON data and read back."""
-
-    kind: type
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
+_kept: dict[str, Codec] = {}
 
 
-_kept: dict[str, Kept] = {}
-
-
-def keep(tag: str, kept: Kept) -> None:
+def keep(tag: str, kept: Codec) -> None:
     """Give released records of one type a place in stored answers: ``{tag: written}``.
 
     Args:

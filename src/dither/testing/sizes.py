@@ -42,7 +42,7 @@ def crowded_pairs(example: Example) -> list[Pair]:
 
 
 def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
-    """Return neighbours of so many rows, or of counts with such a total."""
+    """Return neighbours with this number of rows, or counts that add up to it."""
     distance, data = example.mechanism.distance, example.data
     if isinstance(data, Dialogue):
         if data.data is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from dither.curator.offers import anonymous_tables, answers, count_tables, methods, models, synthetic_tables
 from dither.curator.offers.signatures import without_dataset
@@ -22,7 +23,9 @@ T = TypeVar("T")
 def _offered(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Concatenate[Offers, P], Offer[T]]:
     @wraps(make)
     def offer(self: Offers, /, *words: P.args, **options: P.kwargs) -> Offer[T]:
-        return make(self.dataset, *words, **options)
+        made = make(self.dataset, *words, **options)
+        self._made[id(made)] = made
+        return made
 
     return without_dataset(offer, make)
 
@@ -39,6 +42,11 @@ class Offers:
 
     def __init__(self, dataset: DataSet) -> None:
         self.dataset = dataset
+        self._made: WeakValueDictionary[int, Offer[Any]] = WeakValueDictionary()
+
+    def has_made(self, offer: Offer[Any]) -> bool:
+        """Whether an offer is one of these, and not one that a caller put together."""
+        return self._made.get(id(offer)) is offer
 
     sql = _offered(answers.sql)
     ask = _offered(answers.ask)

@@ -10,7 +10,7 @@ from dither.errors import InvalidParameter, NotSerialisable
 from dither.lift.offer import Offer
 from dither.mechanisms import perform
 from dither.mechanisms.core import Composed, Mechanism, Primitive
-from dither.mechanisms.spec import digest
+from dither.mechanisms.spec import digest, from_spec, to_spec
 
 if TYPE_CHECKING:
     from dither.lift.source import Source
@@ -37,14 +37,16 @@ def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *
     if not isinstance(method, Primitive | Composed):
         raise InvalidParameter("method", method, "a registered primitive or composed mechanism")
     checked_mechanism(method)
-    lifted = Lifted(source=source, method=method)
+    # Made anew of what is written down: a record of a class of its own inside of them stays behind.
+    plain: Any = from_spec(to_spec(method))
+    lifted = Lifted(source=wire.decode(wire.encode(source)), method=plain)
     # On no rows at all, which tells nothing: what cannot be stored is refused before it costs anything.
     empty = ReferenceEngine(dataset, {table.name: [] for table in dataset.tables})
     try:
         write_value(perform(lifted, empty))
     except NotSerialisable as problem:
         raise InvalidParameter("method", method.name, f"a mechanism whose release can be stored: {problem}") from None
-    asked = {"source": wire.encode(source), "method": digest(method)}
+    asked = {"source": wire.encode(lifted.source), "method": digest(plain)}
     return Offer(
         "method",
         f"{method.name} of {type(source).__name__}",

@@ -80,7 +80,7 @@ class Bins:
 
 
 def public_numbers(public_seed: str, count: int) -> Whole64:
-    """Return so many public whole numbers below 2^32, the same for the same seed.
+    """Return ``count`` public whole numbers below 2^32, the same for the same seed.
 
     >>> public_numbers("a", 2).tolist() == public_numbers("a", 3).tolist()[:2]
     True

@@ -42,7 +42,7 @@ KEYS = "keys"
 Additive = Geometric | DiscreteGaussian
 Choice = PermuteAndFlip | TopK
 
-#: Finding the noise of a measured part takes about as long as so many nodes.
+#: Finding the noise of a measured part takes about as long as this number of nodes.
 _STEPS_OF_PART: Final = 16
 _RANKED = ("quantile", "minimum", "maximum")
 _CHOSEN = ("mode", "top")
