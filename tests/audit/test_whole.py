@@ -39,7 +39,9 @@ def said(console: Console) -> str:
 
 @functools.cache
 def one_account() -> Account:
-    return account("randomised-response", 0, subjects_of("randomised-response")[0], samples=1000, false_alarm=1e-9)
+    found = account("randomised-response", 0, subjects_of("randomised-response")[0], samples=1000, false_alarm=1e-9)
+    # By chance the worst pair may be one of the first look, which takes half as many outputs.
+    return replace(found, samples=1000)
 
 
 def some_run(**changes: Any) -> Run:
