@@ -72,7 +72,7 @@ def test_no_more_rows_of_a_person_are_read_than_count(limit: int) -> None:
 def test_a_model_says_what_a_person_lost_by_it() -> None:
     plan = planned(person_unit("id"), logistic(delta=None), rows=3)
     nobody = ReferenceEngine(dataset(person_unit("id"), rows=3), {"visits": []})
-    fitted = plan.adopt(perform(plan.mechanism, nobody).to_record(), "receipt")
+    fitted = plan.adopt(perform(plan.mechanism, nobody).to_dict(), "receipt")
     assert str(fitted.privacy_).startswith("epsilon = 3 for people added or removed")
 
 
@@ -81,7 +81,7 @@ def test_a_model_says_what_a_person_lost_by_it() -> None:
 )
 def test_no_content_raises(rows: list[Any]) -> None:
     full = [{**dict.fromkeys(("id", "dose", "smokes", "ill", "cost", "words")), **row} for row in rows]
-    assert perform(planned(ROW).mechanism, ReferenceEngine(dataset(ROW), {"visits": full})).to_record()["model"]
+    assert perform(planned(ROW).mechanism, ReferenceEngine(dataset(ROW), {"visits": full})).to_dict()["model"]
 
 
 def test_what_is_not_declared_is_asked_for() -> None:

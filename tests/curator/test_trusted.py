@@ -114,7 +114,7 @@ def test_only_the_registered_class_of_a_name_is_a_mechanism() -> None:
 class OwnWorkload(Workload):
     """Would be asked for its answers."""
 
-    def to_json(self) -> NoReturn:
+    def to_dict(self) -> NoReturn:
         raise AssertionError
 
 

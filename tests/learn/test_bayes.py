@@ -98,10 +98,10 @@ def test_models_survive_json_and_others_are_refused() -> None:
     assert isinstance(categorical, CategoricalModel)
     assert isinstance(gaussian, GaussianModel)
     for model in (categorical, gaussian):
-        good = model.to_record()
-        assert Model.from_record(good) == model
+        good = model.to_dict()
+        assert Model.from_dict(good) == model
         for bad in (None, [], {}, {**good, "version": 2}, {**good, "model": "x"}, {**good, "more": 1}):
             with pytest.raises(InvalidParameter):
-                Model.from_record(bad)
+                Model.from_dict(bad)
         with pytest.raises(InvalidParameter):
-            Model.from_record({**good, "shares": {"array": [1.0], "dtype": "<f8"}})
+            Model.from_dict({**good, "shares": {"array": [1.0], "dtype": "<f8"}})

@@ -993,7 +993,7 @@ def test_a_release_says_what_it_is_worth() -> None:
     answer = release(Geometric(scale=2, shape=2), np.array([100, 200]), budget=Budget(epsilon=1, unit=ROW), stability=1)
     record = answer.to_dict()
     assert record["value"] == answer.value.tolist()
-    assert record["loss"] == PureDP("1/2").to_json()
+    assert record["loss"] == PureDP("1/2").to_dict()
     assert (record["unit"], record["numerics"], record["receipt"]) == ("rows added or removed", "exact", "unledgered")
     assert record["interval"]["confidence"] == "19/20"
     assert answer.to_json() == answer.to_json()

@@ -270,7 +270,7 @@ def test_sums_of_many_odd_fractions_stay_short_and_never_understate() -> None:
         total, truth = total + PureDP(Fraction(1, prime)), truth + Fraction(1, prime)
     assert total.pure is not None
     assert truth <= total.pure <= truth * (1 + Fraction(1, 2**1000))
-    assert Loss.from_json(json.loads(json.dumps(total.to_json()))) == total
+    assert Loss.from_dict(json.loads(json.dumps(total.to_dict()))) == total
 
 
 @given(pures | zcdps.filter(lambda loss: loss.delta == 0), st.integers(min_value=0, max_value=5))
@@ -339,9 +339,9 @@ def test_to_approx_is_a_weaker_promise(loss: Loss, delta: Fraction) -> None:
 @given(losses)
 @settings(deadline=None, max_examples=100)
 def test_a_loss_survives_json(loss: Loss) -> None:
-    record = json.loads(json.dumps(loss.to_json()))
+    record = json.loads(json.dumps(loss.to_dict()))
     assert all(type(value) is str for value in record.values())
-    found = Loss.from_json(record)
+    found = Loss.from_dict(record)
     assert found == loss
     assert type(found) is type(loss)
     assert hash(found) == hash(loss)
@@ -350,7 +350,7 @@ def test_a_loss_survives_json(loss: Loss) -> None:
 
 @pytest.mark.parametrize("loss", [PureDP(5e-324), ZCDP(1e308, 5e-324), ApproxDP("1e-400", "1e-400"), PureDP(2**8000)])
 def test_extreme_losses_survive_json_and_printing(loss: Loss) -> None:
-    assert Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss
+    assert Loss.from_dict(json.loads(json.dumps(loss.to_dict()))) == loss
     assert str(loss)
 
 
@@ -380,13 +380,13 @@ def test_extreme_losses_survive_json_and_printing(loss: Loss) -> None:
 )
 def test_bad_records_are_refused(record: Any) -> None:
     with pytest.raises(InvalidParameter):
-        Loss.from_json(record)
+        Loss.from_dict(record)
 
 
 def test_a_stated_rho_is_written_and_read() -> None:
-    assert PureDP(1).to_json() == {"kind": "pure", "epsilon": "1"}
-    assert PureDP(1, rho="1/8").to_json() == {"kind": "pure", "epsilon": "1", "rho": "1/8"}
-    assert ZCDP("1/8").to_json() == {"kind": "zcdp", "rho": "1/8"}
+    assert PureDP(1).to_dict() == {"kind": "pure", "epsilon": "1"}
+    assert PureDP(1, rho="1/8").to_dict() == {"kind": "pure", "epsilon": "1", "rho": "1/8"}
+    assert ZCDP("1/8").to_dict() == {"kind": "zcdp", "rho": "1/8"}
     assert repr(ApproxDP(1, "1e-6", rho="1/8")) == "ApproxDP('1', '1/1000000', rho='1/8')"
 
 
@@ -473,8 +473,8 @@ def test_gaussian_losses_are_within_zcdp_and_not_the_other_way_round() -> None:
 
 
 def test_gaussian_losses_become_records_and_come_back() -> None:
-    record = GaussianDP("1/3").to_json()
+    record = GaussianDP("1/3").to_dict()
     assert record == {"kind": "gaussian", "rho": "1/3"}
-    assert Loss.from_json(json.loads(json.dumps(record))) == GaussianDP("1/3")
+    assert Loss.from_dict(json.loads(json.dumps(record))) == GaussianDP("1/3")
     with pytest.raises(InvalidParameter, match="delta"):
-        Loss.from_json(record | {"delta": "1/2"})
+        Loss.from_dict(record | {"delta": "1/2"})

@@ -40,7 +40,7 @@ def test_the_least_error_is_chosen_and_said() -> None:
     assert found.method == min(known, key=lambda one: one.error or 0).method == "hdmm"
     assert "hdmm" in str(found)
     assert "exact" in str(found)
-    assert found.to_json()["candidates"][0]["method"] == "hdmm"
+    assert found.to_dict()["candidates"][0]["method"] == "hdmm"
     assert found.build().loss(1) <= PureDP("0.1")
     assert dither.choose is choose
 

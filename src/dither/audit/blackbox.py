@@ -105,7 +105,7 @@ class Verdict:
         return {
             "subject": self.subject,
             "pair": self.pair,
-            "claim": self.claim.to_json(),
+            "claim": self.claim.to_dict(),
             "epsilon_claimed": str(self.epsilon_claimed),
             "is_refuted": self.is_refuted,
             "tightness": self.tightness,

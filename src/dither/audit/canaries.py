@@ -70,7 +70,7 @@ class OneRun:
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         written = {
-            "claim": None if self.claim is None else self.claim.to_json(),
+            "claim": None if self.claim is None else self.claim.to_dict(),
             "epsilon_claimed": None if self.epsilon_claimed is None else str(self.epsilon_claimed),
         }
         return asdict(self) | written | {"is_refuted": self.is_refuted}

@@ -77,7 +77,7 @@ def check_price_without_data(example: Example) -> None:
     for nearer, farther in pairwise(losses):
         require(nearer <= farther, f"the loss falls with the distance: {nearer}, then {farther}")
     for loss in losses:
-        require(Loss.from_json(json.loads(json.dumps(loss.to_json()))) == loss, f"{loss!r} does not survive JSON")
+        require(Loss.from_dict(json.loads(json.dumps(loss.to_dict()))) == loss, f"{loss!r} does not survive JSON")
     require(mechanism.loss(1) == mechanism.loss("1") == mechanism.loss(1.0), "the price depends on how 1 is written")
 
 

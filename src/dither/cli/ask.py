@@ -110,7 +110,7 @@ def save(result: QueryResult, out: Path) -> None:
 def _save(result: QueryResult, out: Path) -> None:
     kind = out.suffix.lower()
     if kind == ".json":
-        out.write_bytes(result.to_json())
+        out.write_text(result.to_json(), encoding="utf-8", newline="")
     elif kind == ".parquet":
         importlib.import_module("pyarrow.parquet").write_table(result.to_arrow(), out)
     elif kind == ".html":

@@ -50,7 +50,7 @@ def add(home: Path | None, schema: Path, *, budget: Loss, in_place: bool, as_jso
         dataset = curator.add(schema, budget=budget, in_place=in_place)
         balance = curator.ledger.balance(dataset.name)
         if as_json:
-            print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_json()})
+            print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_dict()})
             return
         console.print(f"{dataset.name}: {balance.budget} for {dataset.unit}; {balance.spent} is spent", highlight=False)
         console.print(f"next: [bold]dither sql {dataset.name} QUERY --epsilon E[/] asks and pays", highlight=False)
@@ -68,8 +68,8 @@ def datasets(home: Path | None, *, as_json: bool) -> None:
                         "unit": str(dataset.unit),
                         "tables": [table.name for table in dataset.tables],
                         "engine": dataset.engine.split(":", 1)[0],
-                        "budget": balance.budget.to_json(),
-                        "spent": balance.spent.to_json(),
+                        "budget": balance.budget.to_dict(),
+                        "spent": balance.spent.to_dict(),
                         "releases": balance.releases,
                     }
                     for dataset, balance in rows

@@ -44,7 +44,7 @@ def release(
                 write_whole(out, lambda draft: draft.write_bytes(write_value(found)))
             shown = _plain(found)
             if as_json:
-                print_json({"release": offer.words, "loss": offer.loss.to_json(), "key": name, "value": shown})
+                print_json({"release": offer.words, "loss": offer.loss.to_dict(), "key": name, "value": shown})
             else:
                 say(f"{offer.words}, for {offer.loss}")
                 say(json.dumps(shown))

@@ -47,7 +47,7 @@ class Wanted:
 def say_price(price: Price, *, as_json: bool) -> None:
     """Print what a release would cost."""
     if as_json:
-        print_json(price.to_json())
+        print_json(price.to_dict())
     else:
         say(str(price))
 
@@ -240,7 +240,7 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
         "written": written,
     }
     if quality is not None:
-        said["quality"] = quality.to_json()
+        said["quality"] = quality.to_dict()
     if wanted.charged.json:
         print_json(said)
         return

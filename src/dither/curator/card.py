@@ -83,4 +83,4 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
 
 
 def _figures(loss: Loss) -> dict[str, Any]:
-    return {"text": str(loss), **loss.to_json()}
+    return {"text": str(loss), **loss.to_dict()}

@@ -27,10 +27,10 @@ class Price:
     left: str
     fits: bool
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         said = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
-        return {**said, "loss": self.loss.to_json()}
+        return {**said, "loss": self.loss.to_dict()}
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"

@@ -44,10 +44,10 @@ class Request:
         if not isinstance(self.description, str):
             raise InvalidParameter("description", self.description, "a text")
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         record = {"version": _VERSION, "dataset": self.dataset, "verb": self.verb}
-        return {**record, "asked": dict(self.asked), "loss": self.loss.to_json()}
+        return {**record, "asked": dict(self.asked), "loss": self.loss.to_dict()}
 
     @property
     def summary(self) -> str:
@@ -72,5 +72,5 @@ class Request:
         ...     "visits", "query", {"sql": "b"}, PureDP(1)).digest
         False
         """
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -137,13 +137,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "parameters": {name: plain(value) for name, value in self.get_params(deep=False).items()},
                 "columns": int(self.n_features_in_),
                 "names": None if names is None else [str(name) for name in names],
-                "model": self.model_.to_record(),
-                "privacy": self.privacy_.to_record(),
+                "model": self.model_.to_dict(),
+                "privacy": self.privacy_.to_dict(),
             },
         )
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    def from_json(cls, text: str) -> Self:
         """Return the fitted estimator that a text stands for, or refuse the text."""
         record = read(text)
         if record["estimator"] != cls.__name__:
@@ -157,8 +157,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             found = made
         if found is None:
             raise InvalidParameter("text", "a record of other parts", "an estimator as it was written")
-        found.model_ = Model.from_record(record["model"])
-        found.privacy_ = Privacy.from_record(record["privacy"])
+        found.model_ = Model.from_dict(record["model"])
+        found.privacy_ = Privacy.from_dict(record["privacy"])
         found._publish()
         return found
 
@@ -201,10 +201,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         # Copies and other processes get released numbers, as JSON would hold them.
         state = dict(super().__getstate__())
-        return state | {name: state[name].to_record() for name in ("model_", "privacy_") if name in state}
+        return state | {name: state[name].to_dict() for name in ("model_", "privacy_") if name in state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        readers = {"model_": Model.from_record, "privacy_": Privacy.from_record}
+        readers = {"model_": Model.from_dict, "privacy_": Privacy.from_dict}
         kept = {name: read_back(state[name]) for name, read_back in readers.items() if name in state}
         super().__setstate__(state | kept)
 

@@ -51,7 +51,7 @@ class PlannedFit:
 
     def adopt(self, record: dict[str, Any], receipt: str) -> Any:
         """Return the estimator with the released model; what follows is post-processing."""
-        fitted = self.estimator.adopt(Model.from_record(record), self.mechanism.method, receipt)
+        fitted = self.estimator.adopt(Model.from_dict(record), self.mechanism.method, receipt)
         # What was stated is a loss for one row: a person is charged for all rows that count.
         unit = str(self.mechanism.distance)
         fitted.privacy_ = replace(fitted.privacy_, loss=self.loss, stated=self.loss, unit=unit)

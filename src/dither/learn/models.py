@@ -25,13 +25,13 @@ class Model:
 
     kind: ClassVar[str]
 
-    def to_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         parts = {field.name: _written(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         return {"model": self.kind, "version": VERSION, **parts}
 
     @staticmethod
-    def from_record(record: Any) -> Model:
+    def from_dict(record: Any) -> Model:
         """Return the model that a record stands for, or refuse it."""
         if not isinstance(record, Mapping) or record.get("version") != VERSION or record.get("model") not in _models:
             raise InvalidParameter("record", "another record", f"a model of version {VERSION}")

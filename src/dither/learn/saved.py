@@ -47,20 +47,20 @@ class Privacy:
     def __str__(self) -> str:
         return f"{self.stated} for {self.unit} ({self.numerics}, {self.mechanism}, {self.receipt})"
 
-    def to_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        return {**vars(self), "loss": self.loss.to_json(), "stated": self.stated.to_json()}
+        return {**vars(self), "loss": self.loss.to_dict(), "stated": self.stated.to_dict()}
 
     @classmethod
-    def from_record(cls, record: Any) -> Privacy:
-        """Return what ``to_record`` wrote."""
+    def from_dict(cls, record: Any) -> Privacy:
+        """Return what ``to_dict`` wrote."""
         names = {"loss", "stated", "unit", "numerics", "mechanism", "request_digest", "receipt"}
         if not (isinstance(record, Mapping) and set(record) == names):
             raise InvalidParameter("privacy", "another record", f"a record with exactly {sorted(names)}")
         texts = {name: record[name] for name in names - {"loss", "stated"}}
         if not all(isinstance(text, str) for text in texts.values()):
             raise InvalidParameter("privacy", "a record of other parts", "texts")
-        return cls(Loss.from_json(record["loss"]), Loss.from_json(record["stated"]), **texts)
+        return cls(Loss.from_dict(record["loss"]), Loss.from_dict(record["stated"]), **texts)
 
 
 def plain(value: Any) -> Any:
@@ -83,7 +83,7 @@ def write(estimator: str, record: Mapping[str, Any]) -> str:
     return json.dumps({"estimator": estimator, "version": VERSION, **record}, separators=(",", ":"))
 
 
-def read(text: str | bytes) -> dict[str, Any]:
+def read(text: str) -> dict[str, Any]:
     """Return the parts of a saved estimator, or refuse the text."""
     try:
         record = json.loads(text)
@@ -94,7 +94,7 @@ def read(text: str | bytes) -> dict[str, Any]:
     return record
 
 
-def kind_of(text: str | bytes) -> str:
+def kind_of(text: str) -> str:
     """Return which estimator a text stands for."""
     from dither.learn import ESTIMATORS
 

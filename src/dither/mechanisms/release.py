@@ -124,7 +124,7 @@ class Release(Generic[O]):
             "interval": None
             if interval is None
             else {"low": _plain(interval.low), "high": _plain(interval.high), "confidence": str(interval.confidence)},
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "unit": str(self.unit),
             "numerics": self.numerics,
             "request": to_spec(self.mechanism),

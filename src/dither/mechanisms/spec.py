@@ -103,7 +103,7 @@ def _encode(value: Any) -> Any:
     if isinstance(value, Mechanism):
         return to_spec(value)
     if isinstance(value, Loss):
-        return {"loss": value.to_json()}
+        return {"loss": value.to_dict()}
     if isinstance(value, Unit):
         return {"unit": [value.protects, value.relation.name, value.detail]}
     for tag, codec in _codecs.items():
@@ -126,7 +126,7 @@ def _decode(value: Any, depth: int) -> Any:
         if keys == {"array", "dtype", "shape"}:
             return _array(value)
         if keys == {"loss"}:
-            return Loss.from_json(value["loss"])
+            return Loss.from_dict(value["loss"])
         if keys == {"unit"}:
             return _unit(value["unit"])
         if len(keys) == 1 and keys <= _codecs.keys():

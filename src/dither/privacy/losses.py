@@ -72,8 +72,8 @@ class Loss(ABC):
         """
 
     @abstractmethod
-    def to_json(self) -> dict[str, str]:
-        """Return a record of exact texts; ``Loss.from_json`` reads it back."""
+    def to_dict(self) -> dict[str, str]:
+        """Return a record of exact texts; ``Loss.from_dict`` reads it back."""
 
     @property
     def is_zero(self) -> bool:
@@ -92,8 +92,8 @@ class Loss(ABC):
         return ApproxDP(min(routes), whole_delta)
 
     @staticmethod
-    def from_json(record: Mapping[str, Any]) -> Loss:
-        """Return the loss that ``to_json`` wrote."""
+    def from_dict(record: Mapping[str, Any]) -> Loss:
+        """Return the loss that ``to_dict`` wrote."""
         kinds: dict[str, type[Loss]] = {"pure": PureDP, "zcdp": ZCDP, "gaussian": GaussianDP, "approx": ApproxDP}
         if not (isinstance(record, Mapping) and isinstance(record.get("kind"), str) and record["kind"] in kinds):
             raise InvalidParameter("loss", record, f"a record whose kind is one of {sorted(kinds)}")
@@ -194,7 +194,7 @@ class PureDP(Loss):
             other.pure is not None and other.delta == 0 and other.pure <= self.epsilon and other.rho <= self.rho
         )
 
-    def to_json(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """Return exact texts."""
         return {"kind": self.kind, "epsilon": str(self.epsilon)} | _written_rho(self)
 
@@ -242,7 +242,7 @@ class ZCDP(Loss):
         """Whether the rho and the delta of ``other`` are at most these."""
         return other.is_zero or (other.rho <= self.rho and other.delta <= self.delta)
 
-    def to_json(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """Return exact texts."""
         return {"kind": self.kind, "rho": str(self.rho)} | ({"delta": str(self.delta)} if self.delta else {})
 
@@ -351,7 +351,7 @@ class ApproxDP(Loss):
         # Two searches for an order, either of which may be the luckier one in its last digits.
         return zcdp_epsilon(other.rho, spare) <= self.epsilon or zcdp_delta(other.rho, self.epsilon) <= spare
 
-    def to_json(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """Return exact texts."""
         return {"kind": self.kind, "epsilon": str(self.epsilon), "delta": str(self.delta)} | _written_rho(self)
 

@@ -85,10 +85,10 @@ class Choice:
         """Return the mechanism on counts."""
         return build_method(self.method, self.loss, self.shape)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         rows = [{"method": one.method, "error": one.error, "basis": one.basis} for one in self.candidates]
-        return {"method": self.method, "because": self.because, "loss": self.loss.to_json(), "candidates": rows}
+        return {"method": self.method, "because": self.because, "loss": self.loss.to_dict(), "candidates": rows}
 
     def __str__(self) -> str:
         width = max(len(one.method) for one in self.candidates)

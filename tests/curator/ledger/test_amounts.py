@@ -37,7 +37,7 @@ def test_an_amount_covers_its_loss_by_less_than_a_unit(loss) -> None:
     assert back.rho >= (loss.rho if loss.pure is None else loss.rho * (1 - Fraction(1, 10**20)))
     assert back.delta >= loss.delta
     assert (back.pure is None) == (loss.pure is None)
-    assert Amount.from_texts(*amount.texts()) == Amount.from_json(amount.to_json()) == amount
+    assert Amount.from_texts(*amount.texts()) == Amount.from_dict(amount.to_dict()) == amount
 
 
 @given(st.lists(LOSSES, max_size=20))
@@ -109,9 +109,9 @@ def test_entries_are_written_as_canonical_texts() -> None:
     for text in ("plain", '"', "\\", "\n\u2028\x7f", "\N{SNOWMAN}\N{GRINNING FACE}", '","seq":0,"', ""):
         for charge in (Amount(1, 2, 3), Amount(None, 10**39, 0)):
             record = {"seq": 7, "time": text, "dataset": text, "analyst": text + "a", "key": text + "k"}
-            debit = {"kind": "reserve", "digest": text + "d", "charge": charge.to_json(), "description": text + "w"}
+            debit = {"kind": "reserve", "digest": text + "d", "charge": charge.to_dict(), "description": text + "w"}
             whose = text, text + "a"
-            written = debit_text(7, text, whose, text + "k", text + "d", charge.to_json(), text + "w")
+            written = debit_text(7, text, whose, text + "k", text + "d", charge.to_dict(), text + "w")
             assert written == canonical(record | debit)
         answer = {"kind": "answer", "answer": text + "x"}
         assert answer_text(7, text, whose, text + "k", text + "x") == canonical(record | answer)

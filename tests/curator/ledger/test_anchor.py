@@ -414,7 +414,7 @@ def test_an_overspent_chain_is_found_even_if_every_hash_is_right(file_home) -> N
         charge = Amount.of(PureDP(5))
         unit, purse = page.dataset("visits")
         page.enter(
-            "reserve", dataset="visits", analyst="ana", key="big", digest="d", charge=charge.to_json(), description=""
+            "reserve", dataset="visits", analyst="ana", key="big", digest="d", charge=charge.to_dict(), description=""
         )
         page.keep_dataset("visits", unit, purse.pay(charge))
         page.keep_analyst(ANA, page.analyst(ANA).pay(charge))

@@ -51,11 +51,11 @@ def by_the_ledger() -> Admits:
 
 def unsettled(limit: str, spent: Amount, charge: Amount) -> bool:
     """The mutant: how delta is divided follows what was spent, and so the answers."""
-    return Filter(Loss.from_json(json.loads(limit))).admits((spent + charge).loss())
+    return Filter(Loss.from_dict(json.loads(limit))).admits((spent + charge).loss())
 
 
 def written(loss: Loss) -> str:
-    return json.dumps(loss.to_json())
+    return json.dumps(loss.to_dict())
 
 
 def reached(
@@ -133,5 +133,5 @@ def test_a_quota_that_is_raised_when_the_analyst_likes_is_never_exceeded(menu: M
 
 def test_a_raised_quota_that_forgets_how_delta_was_divided_is_refuted() -> None:
     """The twin of the test above: what was spent by then, and so the answers, would settle it anew."""
-    found = reached(DIVIDED, by_the_ledger(), SLIGHTLY, raised=lambda _limit, _spent, loss: loss.to_json(), most=24)
+    found = reached(DIVIDED, by_the_ledger(), SLIGHTLY, raised=lambda _limit, _spent, loss: loss.to_dict(), most=24)
     assert found > 1.04 * float(SLIGHTLY.delta)

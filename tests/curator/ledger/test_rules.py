@@ -60,7 +60,7 @@ def test_a_release_is_debited_answered_and_given_again(home) -> None:
     assert (balance.spent.pure, balance.reserved.pure, balance.left.pure) == (Fraction(1, 4), 0, Fraction(3, 4))
     assert (balance.releases, balance.waiting, balance.sealed, balance.unit) == (1, 0, 0, UNIT)
     assert [entry.kind for entry in ledger.entries("visits")] == ["register", "reserve", "answer"]
-    assert json.loads(json.dumps(receipt.to_json()))["hash"] == [entry.hash for entry in ledger.entries()][-1]
+    assert json.loads(json.dumps(receipt.to_dict()))["hash"] == [entry.hash for entry in ledger.entries()][-1]
     assert ledger.verify().is_intact
 
 

@@ -125,7 +125,7 @@ def test_without_noise_components_are_found(silent, shape: str) -> None:
         assert np.abs(np.log(seen / spreads)).max() < 0.4
     else:
         assert seen[:, 0] == pytest.approx(seen[:, 1])
-    again = Model.from_record(found.to_record())
+    again = Model.from_dict(found.to_dict())
     assert again == found
 
 

@@ -85,7 +85,7 @@ def test_a_kernel_machine_divides_what_no_line_divides() -> None:
     curved = model.scores(rows[:, :-1])[:, 0] > 0
     assert (linear == rows[:, -1]).mean() < 0.8
     assert (curved == rows[:, -1]).mean() > 0.9
-    again = Model.from_record(json.loads(json.dumps(model.to_record())))
+    again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
     assert (again.scores(rows[:, :-1]) == model.scores(rows[:, :-1])).all()  # type: ignore[attr-defined]
 

@@ -180,10 +180,10 @@ def test_parameters_are_refused_by_name() -> None:
 
 def test_a_tuned_model_survives_json_and_bad_texts_are_refused() -> None:
     model = TunedModel.of(1, models()[0])
-    assert Model.from_record(model.to_record()) == model
+    assert Model.from_dict(model.to_dict()) == model
     for text in ("{", "[]", '{"model":"linear"}'):
         with pytest.raises(InvalidParameter):
-            Model.from_record({**model.to_record(), "text": text})
+            Model.from_dict({**model.to_dict(), "text": text})
 
 
 sklearn = pytest.importorskip("sklearn")

@@ -252,13 +252,13 @@ def test_a_model_survives_json_and_bad_records_are_refused() -> None:
     # Clipped, centred at 0 or the middle, scaled: 2 * 0.5 - 0 + 0.5, and 2 * -1 - 0 + 0.5.
     assert model.scores(rows)[:, 0] == pytest.approx([1.5, -1.5])
     assert model.coefficients[0] @ rows[0] + model.constants[0] == pytest.approx(1.5)
-    record_of = model.to_record()
-    again = Model.from_record(record_of)
+    record_of = model.to_dict()
+    again = Model.from_dict(record_of)
     assert again == model
     assert SparseModel.plain(box, np.zeros(3), 0.5).scores(rows)[:, 0].tolist() == [0.5, 0.5]
     for chosen in ([3, 1], [-1, 1], [1, 1], [1]):
         with pytest.raises(InvalidParameter):
-            Model.from_record({**record_of, "chosen": {"array": chosen, "dtype": "<i8"}})
+            Model.from_dict({**record_of, "chosen": {"array": chosen, "dtype": "<i8"}})
 
 
 def test_parameters_that_do_not_fit_each_other_are_refused_by_name() -> None:

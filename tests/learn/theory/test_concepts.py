@@ -113,7 +113,7 @@ def test_a_class_survives_json_in_a_request(concepts: Concepts) -> None:
     "concept", [NEVER, IntervalConcept(3, 2**60), Conjunction(1, 2), TableConcept(PublicArray([0, 1]))], ids=repr
 )
 def test_a_concept_survives_json(concept: Model) -> None:
-    assert Model.from_record(json.loads(json.dumps(concept.to_record()))) == concept
+    assert Model.from_dict(json.loads(json.dumps(concept.to_dict()))) == concept
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_concept_survives_json(concept: Model) -> None:
 )
 def test_a_record_of_other_parts_is_no_concept(parts: dict[str, object]) -> None:
     with pytest.raises(InvalidParameter):
-        Model.from_record({"version": 1, **parts})
+        Model.from_dict({"version": 1, **parts})
 
 
 def test_errors_are_those_of_a_count_row_by_row() -> None:

@@ -178,11 +178,11 @@ def test_a_table_stays_within_its_size(largest: int) -> None:
 
 def test_models_survive_json_and_damage_is_refused() -> None:
     table = released(diffgen(budget=PureDP(1)))
-    record = json.loads(json.dumps(table.to_record()))
-    assert Model.from_record(record) == table
+    record = json.loads(json.dumps(table.to_dict()))
+    assert Model.from_dict(record) == table
     for damage in ({"counts": [1]}, {"groups": []}, {"groups": [[["a", [0]]]] * 3}, {"total": 10**9}):
         with pytest.raises(InvalidParameter):
-            Model.from_record(record | damage)
+            Model.from_dict(record | damage)
 
 
 def test_marginals_of_a_table_are_even_within_groups() -> None:

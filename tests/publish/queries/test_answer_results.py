@@ -160,12 +160,12 @@ def test_a_result_survives_json_and_refuses_what_is_none() -> None:
     assert QueryResult.from_json(text).to_json() == text
     record = json.loads(text)
     for damage in (
-        b"",
-        b"[]",
-        b"{}",
-        json.dumps({**record, "result": 2}).encode(),
-        json.dumps({**record, "rows": [[1]]}).encode(),
-        json.dumps({**record, "loss": {}}).encode(),
+        "",
+        "[]",
+        "{}",
+        json.dumps({**record, "result": 2}),
+        json.dumps({**record, "rows": [[1]]}),
+        json.dumps({**record, "loss": {}}),
     ):
         with pytest.raises(InvalidParameter):
             QueryResult.from_json(damage)

@@ -136,7 +136,7 @@ def test_without_noise_margins_and_correlations_come_out() -> None:
         assert (np.abs(drawn - 1000 * model.laws[axis]) < 1).all()
     assert np.allclose(model.table((0, 1, 2)).sum(axis=2), model.table((0, 1)), atol=0.01 * 40_000)
     assert model.table(()) == 40_000
-    assert Model.from_record(json.loads(json.dumps(model.to_record()))) == model
+    assert Model.from_dict(json.loads(json.dumps(model.to_dict()))) == model
 
 
 def test_prices() -> None:
@@ -153,10 +153,10 @@ def test_prices() -> None:
 
 def test_damaged_models_are_refused() -> None:
     model = CopulaModel(Attributes.of({"a": 2, "b": 1}), 5.0, [np.array([0.5, 0.5]), np.ones(1)], np.eye(2))
-    record = json.loads(json.dumps(model.to_record()))
+    record = json.loads(json.dumps(model.to_dict()))
     for laws in (None, [[0.5, 0.5]], [[0.5, 0.4], [1.0]], [[1.5, -0.5], [1.0]], [["a", "b"], [1.0]]):
         with pytest.raises(InvalidParameter, match="laws"):
-            Model.from_record({**record, "laws": laws})
+            Model.from_dict({**record, "laws": laws})
     for rows in (
         [[1.0, 2.0], [2.0, 1.0]],
         [[1.0, 0.1], [0.2, 1.0]],
@@ -164,4 +164,4 @@ def test_damaged_models_are_refused() -> None:
         [[0.5, 0.0], [0.0, 1.0]],
     ):
         with pytest.raises(InvalidParameter, match="correlations"):
-            Model.from_record({**record, "correlations": rows})
+            Model.from_dict({**record, "correlations": rows})

@@ -121,7 +121,7 @@ def test_attributes_outside_a_clique_are_shuffled() -> None:
 @pytest.mark.parametrize("make", [chain, merged])
 def test_a_model_survives_json(make: Any) -> None:
     model = make()
-    again = Model.from_record(json.loads(json.dumps(model.to_record())))
+    again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert again == model
     assert isinstance(again, GraphicalModel)
     assert np.array_equal(again.table((0, 3)), model.table((0, 3)))
@@ -154,10 +154,10 @@ def test_a_model_survives_json(make: Any) -> None:
     ],
 )
 def test_a_damaged_record_is_refused(key: str, value: Any) -> None:
-    record = chain().to_record()
+    record = chain().to_dict()
     record[key] = value
     with pytest.raises(InvalidParameter):
-        Model.from_record(record)
+        Model.from_dict(record)
 
 
 def test_a_model_that_nobody_could_hold_is_not_read() -> None:
@@ -165,7 +165,7 @@ def test_a_model_that_nobody_could_hold_is_not_read() -> None:
     pairs = [[[i, j], [0.0] * 64] for i, j in itertools.combinations(range(40), 2)]
     record = {"model": "graphical", "version": 1, "total": 1.0, "potentials": pairs, "merging": []}
     with pytest.raises(InvalidParameter, match="cells"):
-        Model.from_record({**record, "attributes": [[name, 8] for name in wide.names]})
+        Model.from_dict({**record, "attributes": [[name, 8] for name in wide.names]})
 
 
 def test_rare_values_are_merged_and_shares_come_from_their_counts() -> None:

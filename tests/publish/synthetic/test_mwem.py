@@ -108,11 +108,11 @@ def test_full_tables_draw_round_and_survive_json() -> None:
     drawn = model.draw(500, public_generator())
     counted = TABLE.count(TABLE.codes(drawn), (0, 1, 2))
     assert (np.abs(counted - 500 * model.law) < 1 + 1e-9).all()
-    record = json.loads(json.dumps(model.to_record()))
-    assert Model.from_record(record) == model
+    record = json.loads(json.dumps(model.to_dict()))
+    assert Model.from_dict(record) == model
     for law in (None, [1.0], [0.5] * 12, [float("nan")] * 12, [2.0, -1.0, *([0.0] * 10)], ["1"] * 12):
         with pytest.raises(InvalidParameter, match="law"):
-            Model.from_record({**record, "law": law})
+            Model.from_dict({**record, "law": law})
     assert FullTable(TABLE, 1.0, np.zeros(TABLE.sizes)).table((0,)).tolist() == pytest.approx([0.5, 0.5])
     with pytest.raises(InvalidParameter, match="weights"):
         FullTable(TABLE, 1.0, np.full(TABLE.sizes, -1.0))

@@ -84,8 +84,8 @@ def test_too_many_values_for_a_fit_are_drawn_all_the_same() -> None:
 def test_it_is_read_as_it_was_written() -> None:
     """Through JSON and back; nothing that is not finite, non-negative and consistent is read."""
     model = model_of()
-    written = json.loads(json.dumps(model.to_record()))
-    assert Model.from_record(written) == model
+    written = json.loads(json.dumps(model.to_dict()))
+    assert Model.from_dict(written) == model
     assert model_of(1.0) != model
     assert "1 pairs" in repr(model)
     damages: list[tuple[str, Any]] = [
@@ -102,4 +102,4 @@ def test_it_is_read_as_it_was_written() -> None:
     ]
     for field, value in damages:
         with pytest.raises(InvalidParameter):
-            Model.from_record({**written, field: value})
+            Model.from_dict({**written, field: value})

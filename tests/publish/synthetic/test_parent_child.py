@@ -107,7 +107,7 @@ def test_drawn_children_belong_to_parents_of_their_kind() -> None:
     apart = drawn.children[:, 1] - drawn.parents[drawn.owners, 0]
     # Without noise but for the smoothing of the fit, which lets a few through.
     assert np.isin(apart, (0, 1)).mean() > 0.97
-    assert FamilyModel.from_record(json.loads(json.dumps(model.to_record()))) == model
+    assert FamilyModel.from_dict(json.loads(json.dumps(model.to_dict()))) == model
     assert len(model.sample(7).parents) == 7
     assert len(model.sample(0).children) == 0
 
@@ -146,13 +146,13 @@ def test_bad_input() -> None:
     with pytest.raises(InvalidParameter, match="parents"):
         ParentChild(parents=independent(HOUSE), children=independent(below), most=2)
     with pytest.raises(InvalidParameter, match="record"):
-        FamilyModel.from_record({"families": 2})
+        FamilyModel.from_dict({"families": 2})
     with pytest.raises(InvalidParameter, match="parents"):
-        FamilyModel.from_record(
+        FamilyModel.from_dict(
             {
                 "families": 1,
-                "parents": perform(independent(HOUSE), STREET.parents, stability=1).to_record(),
-                "children": perform(independent(PERSON), STREET.children, stability=1).to_record(),
+                "parents": perform(independent(HOUSE), STREET.parents, stability=1).to_dict(),
+                "children": perform(independent(PERSON), STREET.children, stability=1).to_dict(),
             }
         )
 

@@ -123,7 +123,7 @@ def test_with_no_noise_the_records_come_back(encoding: str) -> None:
     drawn = model.sample()
     # Every attribute that is drawn adds less than a record of rounding.
     assert np.abs(table.count(table.codes(drawn), (0, 1, 2)) - truth).max() < len(method.modelled.names)
-    assert Model.from_record(json.loads(json.dumps(model.to_record()))) == model
+    assert Model.from_dict(json.loads(json.dumps(model.to_dict()))) == model
 
 
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("1/4")])
@@ -211,15 +211,15 @@ def test_drawing_rounds_every_conditional_law_down_or_up() -> None:
 
 
 def test_damaged_networks_are_refused() -> None:
-    record = json.loads(json.dumps(random_network().to_record()))
-    assert Model.from_record(record) == Model.from_record(record)
+    record = json.loads(json.dumps(random_network().to_dict()))
+    assert Model.from_dict(record) == Model.from_dict(record)
     bad = [None, [], [[0, [], [1.0]]], record["conditionals"][1:], [*record["conditionals"][:-1], [1, [9], [1.0]]]]
     for conditionals in bad:
         with pytest.raises(InvalidParameter, match="conditionals"):
-            Model.from_record({**record, "conditionals": conditionals})
+            Model.from_dict({**record, "conditionals": conditionals})
     numbers = [float("nan"), *record["conditionals"][0][2][1:]]
     with pytest.raises(InvalidParameter, match="conditionals"):
-        Model.from_record({**record, "conditionals": [[2, [], numbers], *record["conditionals"][1:]]})
+        Model.from_dict({**record, "conditionals": [[2, [], numbers], *record["conditionals"][1:]]})
 
 
 def test_conditionals_without_mass() -> None:

@@ -48,8 +48,8 @@ def test_odd_weights() -> None:
 def test_it_is_read_as_it_was_written() -> None:
     """Through JSON and back, and nothing damaged."""
     bag = WeightedRecords(ATTRIBUTES, 40.0, RECORDS, [1, 3, 3, 0.1])
-    written = json.loads(json.dumps(bag.to_record()))
-    assert Model.from_record(written) == bag
+    written = json.loads(json.dumps(bag.to_dict()))
+    assert Model.from_dict(written) == bag
     assert "3 records" in repr(bag)
     damages: list[tuple[str, Any]] = [
         ("records", [[0, 0]]),
@@ -63,7 +63,7 @@ def test_it_is_read_as_it_was_written() -> None:
     ]
     for field, value in damages:
         with pytest.raises(InvalidParameter):
-            Model.from_record({**written, field: value})
+            Model.from_dict({**written, field: value})
 
 
 def test_what_is_refused() -> None:

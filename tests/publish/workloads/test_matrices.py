@@ -114,7 +114,7 @@ def test_least_squares_is_that_of_the_pseudo_inverse(matrix: Matrix) -> None:
 @NAMED
 def test_records_survive_json(matrix: Matrix) -> None:
     workload = Workload(matrix)
-    back = Workload.from_json(json.loads(json.dumps(workload.to_json())))
+    back = Workload.from_dict(json.loads(json.dumps(workload.to_dict())))
     assert back == workload
     assert hash(back) == hash(workload)
 
@@ -241,9 +241,9 @@ def test_sparse_and_float_matrices() -> None:
         lambda: Haar(6),
         lambda: Hierarchy(4, 1),
         lambda: NominalTree((3,)),
-        lambda: Workload.from_json({"kind": "unheard of"}),
-        lambda: Workload.from_json({"kind": "identity", "size": 1.5}),
-        lambda: Workload.from_json({"kind": "kron", "factors": [{"kind": "identity"}]}),
+        lambda: Workload.from_dict({"kind": "unheard of"}),
+        lambda: Workload.from_dict({"kind": "identity", "size": 1.5}),
+        lambda: Workload.from_dict({"kind": "kron", "factors": [{"kind": "identity"}]}),
         lambda: Workload.prefixes(3).answer([1, 2]),
         lambda: Workload.prefixes(3).variance_factors(Strategy(Identity(4))),
     ],
@@ -288,10 +288,10 @@ def test_a_kind_of_ones_own_has_everything_else() -> None:
     matrix = EveryOther(5)
     workload = Workload(matrix)
     with pytest.raises(InvalidParameter, match="register_matrix"):
-        workload.to_json()
+        workload.to_dict()
     register_matrix(EveryOther)
     try:
-        assert Workload.from_json(json.loads(json.dumps(workload.to_json()))) == workload
+        assert Workload.from_dict(json.loads(json.dumps(workload.to_dict()))) == workload
     finally:
         _kinds.pop("every other")
     dense = np.eye(5)[::2]

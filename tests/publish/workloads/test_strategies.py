@@ -90,7 +90,7 @@ def test_every_search_gives_whole_numbers_that_determine_the_workload(workload: 
         error = workload.root_mean_square(strategy, metric)  # type: ignore[arg-type]
         assert error == pytest.approx(dense_error(workload, dense, power), rel=1e-6)
         assert error >= workload.svd_bound() * (1 - 1e-9)
-        assert Strategy.from_json(strategy.to_json()) == strategy
+        assert Strategy.from_dict(strategy.to_dict()) == strategy
 
 
 def test_the_best_gaussian_strategy_meets_its_own_bound() -> None:

@@ -41,7 +41,7 @@ class Refutation:
         return {
             "name": specimen.name,
             "source": specimen.source._asdict(),
-            "claim": specimen.claim.to_json(),
+            "claim": specimen.claim.to_dict(),
             "what_is_wrong": specimen.what_is_wrong,
             "pair": specimen.pair,
             "refuted_by": specimen.refuted_by,

@@ -24,11 +24,11 @@ def run(out: Path, *, as_json: bool) -> None:
                         "question": step.question.words,
                         "sql": step.question.sql,
                         "rows": step.result.to_rows(),
-                        "loss": step.result.loss.to_json(),
+                        "loss": step.result.loss.to_dict(),
                     }
                     for step in tour.steps
                 ],
-                "spent": tour.balance.spent.to_json(),
+                "spent": tour.balance.spent.to_dict(),
                 "ledger_is_intact": tour.verification.is_intact,
             }
         )

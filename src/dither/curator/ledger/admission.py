@@ -34,7 +34,7 @@ _SHARE = "conversion"
 @functools.lru_cache(maxsize=256)
 def limit_of(text: str) -> Loss:
     """Return the budget or quota that a text stands for."""
-    return Loss.from_json({name: figure for name, figure in json.loads(text).items() if name != _SHARE})
+    return Loss.from_dict({name: figure for name, figure in json.loads(text).items() if name != _SHARE})
 
 
 def _share_of(text: str) -> Fraction | None:
@@ -55,7 +55,7 @@ def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, str]:
         loss: the new limit.
 
     """
-    record = loss.to_json()
+    record = loss.to_dict()
     if not isinstance(loss, ApproxDP) or states_rho(loss) or spent == ZERO:
         return record
     old = None if limit is None else filter_at(limit, spent)

@@ -89,7 +89,7 @@ class Amount:
         """Return the amount that ``texts`` wrote, as a database gives it back."""
         return cls(None if epsilon is None else int(epsilon), int(rho), int(delta))
 
-    def to_json(self) -> dict[str, str | None]:
+    def to_dict(self) -> dict[str, str | None]:
         """Return the figures as whole numbers in texts."""
         return {
             "epsilon": None if self.epsilon is None else str(self.epsilon),
@@ -98,8 +98,8 @@ class Amount:
         }
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Amount:
-        """Return the amount that ``to_json`` wrote."""
+    def from_dict(cls, record: Mapping[str, Any]) -> Amount:
+        """Return the amount that ``to_dict`` wrote."""
         return cls.from_texts(record["epsilon"], record["rho"], record["delta"])
 
 

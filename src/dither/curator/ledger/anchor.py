@@ -127,7 +127,7 @@ class Memory:
         for seq, digest in record.get("hashes", ()):
             self.learn(seq, digest)
         if "dataset" in record:
-            spent = Amount.from_json(record["spent"])
+            spent = Amount.from_dict(record["spent"])
             self._learn_holding(record, Holding(record["at"], record["terms"], spent, record["releases"]))
 
     def _learn_holding(self, whose: Mapping[str, Any], holding: Holding) -> None:

@@ -65,7 +65,7 @@ class Books(TransactedLedger):
         def work(page: Page) -> None:
             found = page.find_dataset(dataset)
             if found is None:
-                page.enter("register", dataset=dataset, unit=unit, budget=budget.to_json())
+                page.enter("register", dataset=dataset, unit=unit, budget=budget.to_dict())
                 page.keep_dataset(dataset, unit, Purse(limit_text(budget), ZERO, 0))
             elif found[0] != unit:
                 raise IncompatibleDistance("unit", found[0], unit)
@@ -344,7 +344,7 @@ def _entry(place: str, seq: int, text: str, digest: str) -> Entry:
     try:
         record = json.loads(text)
         charge = record.get("charge")
-        loss = None if charge is None else Amount.from_json(charge).loss()
+        loss = None if charge is None else Amount.from_dict(charge).loss()
         dataset, analyst, key = (record.get(name) for name in ("dataset", "analyst", "key"))
         return Entry(seq, record["kind"], record["time"], dataset, analyst, key, loss, record, digest)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -50,7 +50,7 @@ def check_waiting(page: Page, account: Account, key: str, known: Request) -> Non
 
 
 def _check_debit(page: Page, account: Account, key: str, known: Request) -> None:
-    said = {"kind": "reserve", **_whose(account, key), "digest": known.digest, "charge": known.charge.to_json()}
+    said = {"kind": "reserve", **_whose(account, key), "digest": known.digest, "charge": known.charge.to_dict()}
     _linked(page, known.reserved, said)
 
 

@@ -108,7 +108,7 @@ class Followed:
                     mine = self.analysts.get(account, _NOTHING)
                     self._set(seq, account, mine._replace(limit=canonical(record["quota"])))
                 case "reserve":
-                    self._pay(seq, Account(record["dataset"], record["analyst"]), Amount.from_json(record["charge"]))
+                    self._pay(seq, Account(record["dataset"], record["analyst"]), Amount.from_dict(record["charge"]))
                 case "restore":
                     for one in record["datasets"]:
                         self._set(seq, one["dataset"], (one["unit"], _written(one, "budget")))
@@ -162,5 +162,5 @@ def _purse(holding: Holding) -> Purse:
 
 def _written(record: dict[str, Any], limit: str) -> Purse:
     terms = record[limit]
-    spent = Amount.from_json(record["spent"])
+    spent = Amount.from_dict(record["spent"])
     return Purse(None if terms is None else canonical(terms), spent, record["releases"])

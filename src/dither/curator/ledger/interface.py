@@ -83,7 +83,7 @@ class Receipt:
     answer_digest: str
     answer: bytes = field(repr=False)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data without the answer, as a release card shows it."""
         return {
             "ledger": self.ledger,
@@ -91,7 +91,7 @@ class Receipt:
             "analyst": self.account.analyst,
             "key": self.key,
             "request": self.request_digest,
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "entry": self.entry,
             "hash": self.hash,
             "answer": self.answer_digest,

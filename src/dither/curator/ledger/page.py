@@ -73,7 +73,7 @@ class Purse(NamedTuple):
 
 def limit_text(loss: Loss) -> str:
     """Return the text under which a limit is stored and compared."""
-    return canonical(loss.to_json())
+    return canonical(loss.to_dict())
 
 
 class Request(NamedTuple):
@@ -183,7 +183,7 @@ class Page:
             self._moment = moment(self._clock)
         self.seq += 1
         whose = account.dataset, account.analyst
-        text = debit_text(self.seq, self._moment, whose, key, digest, charge.to_json(), description)
+        text = debit_text(self.seq, self._moment, whose, key, digest, charge.to_dict(), description)
         self._append(account.dataset, text)
 
     def enter_answer(self, account: Account, key: str, answer: str) -> None:

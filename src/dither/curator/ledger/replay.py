@@ -102,7 +102,7 @@ class Replay:
 
     def _reserve(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
-        account, charge = Account(record["dataset"], record["analyst"]), Amount.from_json(record["charge"])
+        account, charge = Account(record["dataset"], record["analyst"]), Amount.from_dict(record["charge"])
         mine = self.analysts.get(account, Purse(None, ZERO, 0))
         _demand((account, record["key"]) not in self.requests, "the key was used before: a double debit")
         # Asked anew, and not by the certificates that the ledger decides with.
@@ -183,7 +183,7 @@ class Replay:
 
 def _purse(record: dict[str, Any], limit: str) -> Purse:
     terms = record[limit]
-    spent = Amount.from_json(record["spent"])
+    spent = Amount.from_dict(record["spent"])
     return Purse(None if terms is None else _limit(terms), spent, record["releases"])
 
 

@@ -91,7 +91,7 @@ def _spent_after(page: Page, shared: int) -> tuple[dict[str, Purse], dict[Accoun
     for _, text, _ in page.chain(shared):
         record = json.loads(text)
         if record["kind"] == "reserve":
-            charge = Amount.from_json(record["charge"])
+            charge = Amount.from_dict(record["charge"])
             account = Account(record["dataset"], record["analyst"])
             datasets[account.dataset] = datasets.get(account.dataset, _NOTHING).pay(charge)
             analysts[account] = analysts.get(account, _NOTHING).pay(charge)
@@ -114,8 +114,8 @@ def _together(ours: Purse, remembered: Purse, own: Purse | None) -> Purse:
 
 
 def _written(record: dict[str, Any]) -> Purse:
-    return Purse(None, Amount.from_json(record["spent"]), record["releases"])
+    return Purse(None, Amount.from_dict(record["spent"]), record["releases"])
 
 
 def _record(limit: str, purse: Purse) -> dict[str, Any]:
-    return {limit: purse.terms, "spent": purse.spent.to_json(), "releases": purse.releases}
+    return {limit: purse.terms, "spent": purse.spent.to_dict(), "releases": purse.releases}

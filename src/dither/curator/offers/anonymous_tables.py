@@ -84,7 +84,7 @@ def anonymize(
         return planned.present(released).to_json().encode()
 
     def read(stored: bytes, receipt: str) -> AnonymizedTable:
-        return replace(AnonymizedTable.from_json(stored), receipt=receipt)
+        return replace(AnonymizedTable.from_json(stored.decode()), receipt=receipt)
 
     said = f"anonymized {table}, by {method}"
     return Offer("anonymized table", said, planned.mechanism, asked, loss, present, read, key)

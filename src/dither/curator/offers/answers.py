@@ -88,7 +88,7 @@ def ask(
     }
 
     def shown(out: Any) -> bytes:
-        return present(answer, out, confidence=level).to_json()
+        return present(answer, out, confidence=level).to_json().encode()
 
     return Offer("query", description, answer, asked, loss, shown, QueryResult.stored, key)
 
@@ -126,7 +126,7 @@ def ask_parts(
 
     def shown(out: Any) -> bytes:
         results = present_partitioned(answer, out, confidence=level)
-        return json.dumps({label: result.to_json().decode() for label, result in results.items()}).encode()
+        return json.dumps({label: result.to_json() for label, result in results.items()}).encode()
 
     def read(stored: bytes, receipt: str) -> dict[str, QueryResult]:
         return {label: QueryResult.stored(text, receipt) for label, text in json.loads(stored).items()}

@@ -79,7 +79,9 @@ def histogram(
     words = f"histogram of {', '.join(cells.names)}"
 
     def present(out: Any) -> bytes:
-        return count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative).to_json()
+        return (
+            count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative).to_json().encode()
+        )
 
     return Offer("histogram", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
 
@@ -129,14 +131,14 @@ def workload(
     planned = count_tables.plan_workload(cells, workload, loss, method=method)
     asked = {
         "cells": wire.encode(cells),
-        "workload": digest_of(workload.to_json()),
+        "workload": digest_of(workload.to_dict()),
         "method": method,
         "confidence": str(level),
     }
     words = f"{workload.queries} queries on a table of counts"
 
     def present(out: Any) -> bytes:
-        return count_tables.present_workload(planned, out, confidence=level).to_json()
+        return count_tables.present_workload(planned, out, confidence=level).to_json().encode()
 
     return Offer("workload", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
 
@@ -187,7 +189,7 @@ def marginals(
 
     def present(out: Any) -> bytes:
         tables = count_tables.present_marginals(planned, ordered, out, confidence=level)
-        return json.dumps([[list(names), one.to_json().decode()] for names, one in tables.items()]).encode()
+        return json.dumps([[list(names), one.to_json()] for names, one in tables.items()]).encode()
 
     def read(stored: bytes, receipt: str) -> dict[tuple[str, ...], QueryResult]:
         return {tuple(names): QueryResult.stored(text, receipt) for names, text in json.loads(stored)}

@@ -48,7 +48,7 @@ def fit(
     }
 
     def present(model: Any) -> bytes:
-        return json.dumps(model.to_record()).encode()
+        return json.dumps(model.to_dict()).encode()
 
     def read(stored: bytes, receipt: str) -> Any:
         return planned.adopt(json.loads(stored), receipt)

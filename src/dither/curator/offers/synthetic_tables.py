@@ -76,7 +76,7 @@ def synthesize(
         return planned.present(model).to_json().encode()
 
     def read(stored: bytes, receipt: str) -> SyntheticTable:
-        return replace(SyntheticTable.from_json(stored), receipt=receipt)
+        return replace(SyntheticTable.from_json(stored.decode()), receipt=receipt)
 
     return Offer("synthesis", f"synthetic {table}", planned.mechanism, asked, loss, present, read, key)
 
@@ -135,7 +135,7 @@ def synthesize_families(
         "parents": wire.encode(planned.mechanism.parents),
         "children": wire.encode(planned.mechanism.children),
         "most": planned.mechanism.most,
-        "tables": [planned.parents.to_json(), planned.children.to_json()],
+        "tables": [planned.parents.to_dict(), planned.children.to_dict()],
         "method": planned.method,
     }
     said = f"synthetic {planned.parents.name} with {planned.children.name}"
@@ -144,6 +144,6 @@ def synthesize_families(
         return planned.present(model).to_json().encode()
 
     def read(stored: bytes, receipt: str) -> SyntheticFamilies:
-        return replace(SyntheticFamilies.from_json(stored), receipt=receipt)
+        return replace(SyntheticFamilies.from_json(stored.decode()), receipt=receipt)
 
     return Offer("synthesis of families", said, planned.mechanism, asked, loss, present, read, key)

@@ -69,12 +69,12 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "columns": int(self.n_features_in_),
                 "names": None if names is None else [str(name) for name in names],
                 "model": None,
-                "privacy": self.privacy_.to_record(),
+                "privacy": self.privacy_.to_dict(),
             },
         )
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    def from_json(cls, text: str) -> Self:
         """Return the fitted transformer that a text stands for, or refuse the text."""
         record = read(text)
         if record["estimator"] != cls.__name__:

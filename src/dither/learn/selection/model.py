@@ -36,13 +36,13 @@ class TunedModel(Model):
     @classmethod
     def of(cls, number: int, released: Model) -> Self:
         """Return the model of a candidate as that of a search."""
-        return cls(int(number), json.dumps(released.to_record(), separators=(",", ":")))
+        return cls(int(number), json.dumps(released.to_dict(), separators=(",", ":")))
 
     @cached_property
     def inner(self) -> Model:
         """The model of the candidate that won."""
         try:
-            return Model.from_record(json.loads(self.text))
+            return Model.from_dict(json.loads(self.text))
         except ValueError:
             raise InvalidParameter("text", "no JSON", "a model as it was written") from None
 

@@ -129,7 +129,7 @@ class AnonymizedTable:
             "anonymized": VERSION,
             "table": self.table,
             "method": self.method,
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "unit": self.unit,
             "notes": list(self.notes),
             "receipt": self.receipt,
@@ -140,7 +140,7 @@ class AnonymizedTable:
         return json.dumps(record, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> AnonymizedTable:
+    def from_json(cls, text: str) -> AnonymizedTable:
         """Return the table that a text stands for, or refuse it."""
         rule = "an anonymized table as to_json writes it"
         try:
@@ -153,7 +153,7 @@ class AnonymizedTable:
             codings = tuple(decode(coding) for coding in record["codings"])
             columns = tuple((str(name), Kind(kind)) for name, kind in record["columns"])
             words = (record["table"], record["method"], record["unit"], record["receipt"], *record["notes"])
-            loss, released = Loss.from_json(record["loss"]), _read(record["released"], codings)
+            loss, released = Loss.from_dict(record["loss"]), _read(record["released"], codings)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise InvalidParameter("text", "a record without its fields", rule) from None
         if not all(isinstance(word, str) for word in words):
@@ -175,7 +175,7 @@ class AnonymizedTable:
 
 def _written(released: Released) -> dict[str, Any]:
     if isinstance(released, Model):
-        return released.to_record()
+        return released.to_dict()
     if isinstance(released, ItemSets):
         sets = [[list(items), count] for items, count in zip(released.sets, released.counts, strict=True)]
         return {"items": list(released.items), "sets": sets}
@@ -184,7 +184,7 @@ def _written(released: Released) -> dict[str, Any]:
 
 def _read(record: Any, codings: tuple[Coding, ...]) -> Released:
     if "model" in record:
-        model = Model.from_record(record)
+        model = Model.from_dict(record)
         if list(model.attributes.sizes) != [coding.size for coding in codings]:
             raise ValueError
         return model

@@ -131,7 +131,7 @@ class GeneralisedTable(Model):
         return model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GeneralisedTable) and self.to_record() == other.to_record()
+        return isinstance(other, GeneralisedTable) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

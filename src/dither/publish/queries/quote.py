@@ -82,7 +82,7 @@ class Quote:
             "dataset": self.dataset,
             "unit": self.unit,
             "limits": self.limits,
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "columns": [
                 {**vars(column), "share": str(column.share), "scale": list(column.scale)} for column in self.columns
             ],

@@ -136,8 +136,8 @@ class QueryResult:
         whiskers = base.mark_errorbar(color="#222", ticks=True).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
         return (heights + whiskers).properties(title=title, width=max(240, min(1200, 48 * len(bars))), height=260)
 
-    def to_json(self) -> bytes:
-        """Return the result as UTF-8 JSON, the same bytes for the same result."""
+    def to_json(self) -> str:
+        """Return the result as JSON, the same text for the same result."""
         record = {
             "result": VERSION,
             "columns": [
@@ -155,19 +155,19 @@ class QueryResult:
             "high": [[_to_plain(value) for value in row] for row in self.high],
             "confidence": str(self.confidence),
             "is_simultaneous": self.is_simultaneous,
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "unit": self.unit,
             "notes": list(self.notes),
         }
-        return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> QueryResult:
         """Return a stored result, with the place in the ledger where its charge is written down."""
-        return replace(QueryResult.from_json(text), receipt=receipt)
+        return replace(QueryResult.from_json(text.decode() if isinstance(text, bytes) else text), receipt=receipt)
 
     @staticmethod
-    def from_json(text: bytes | str) -> QueryResult:
+    def from_json(text: str) -> QueryResult:
         """Return the result that ``to_json`` wrote."""
         try:
             record = json.loads(text)
@@ -189,7 +189,7 @@ class QueryResult:
                 high,
                 Fraction(record["confidence"]),
                 bool(record["is_simultaneous"]),
-                Loss.from_json(record["loss"]),
+                Loss.from_dict(record["loss"]),
                 str(record["unit"]),
                 tuple(map(str, record["notes"])),
             )

@@ -129,18 +129,18 @@ class BinaryModel(Model):
 
     def write(self) -> dict[str, Any]:
         """Return the model of the bits as plain JSON values."""
-        return {"inner": self.inner.to_record()}
+        return {"inner": self.inner.to_dict()}
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
         """Return the model that ``write`` wrote, or refuse a damaged record."""
-        inner = Model.from_record(record.get("inner"))
+        inner = Model.from_dict(record.get("inner"))
         if isinstance(inner, BinaryModel) or inner.total != total:
             raise InvalidParameter("inner", "a record", "a model of bits, of the same number of records")
         return cls(attributes, inner)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, BinaryModel) and self.to_record() == other.to_record()
+        return isinstance(other, BinaryModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

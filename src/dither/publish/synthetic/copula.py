@@ -135,7 +135,7 @@ class CopulaModel(Model):
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CopulaModel) and self.to_record() == other.to_record()
+        return isinstance(other, CopulaModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -57,14 +57,14 @@ class FamilyTable:
         found[self.person] = objects_of([str(one) for one in numbers] if kinds[self.person] is Kind.TEXT else numbers)
         return Rows({name: found[name] for name, _ in self.columns}, kinds)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         columns = [[name, kind.value] for name, kind in self.columns]
         codings = [encode(coding) for coding in self.codings]
         return {"name": self.name, "person": self.person, "columns": columns, "codings": codings}
 
     @classmethod
-    def from_json(cls, record: Any) -> FamilyTable:
+    def from_dict(cls, record: Any) -> FamilyTable:
         """Return the table that plain values stand for."""
         columns = tuple((str(name), Kind(kind)) for name, kind in record["columns"])
         codings = tuple(decode(coding) for coding in record["codings"])
@@ -126,17 +126,17 @@ class SyntheticFamilies:
         record = {
             "synthetic families": VERSION,
             "method": self.method,
-            "loss": self.loss.to_json(),
+            "loss": self.loss.to_dict(),
             "unit": self.unit,
             "receipt": self.receipt,
-            "parents": self.parents.to_json(),
-            "children": self.children.to_json(),
-            "model": self.model.to_record(),
+            "parents": self.parents.to_dict(),
+            "children": self.children.to_dict(),
+            "model": self.model.to_dict(),
         }
         return json.dumps(record, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> SyntheticFamilies:
+    def from_json(cls, text: str) -> SyntheticFamilies:
         """Return the families that a text stands for, or refuse it."""
         try:
             record = json.loads(text)
@@ -145,9 +145,9 @@ class SyntheticFamilies:
         if not isinstance(record, dict) or record.get("synthetic families") != VERSION:
             raise InvalidParameter("text", "another record", f"synthetic families of version {VERSION}")
         try:
-            parents, children = FamilyTable.from_json(record["parents"]), FamilyTable.from_json(record["children"])
+            parents, children = FamilyTable.from_dict(record["parents"]), FamilyTable.from_dict(record["children"])
             words = (record["method"], record["unit"], record["receipt"])
-            loss, model = Loss.from_json(record["loss"]), FamilyModel.from_record(record["model"])
+            loss, model = Loss.from_dict(record["loss"]), FamilyModel.from_dict(record["model"])
         except (KeyError, TypeError, ValueError):
             raise InvalidParameter("text", "a record without its fields", "synthetic families as written") from None
         sizes = [coding.size for coding in (*parents.codings, *children.codings)]

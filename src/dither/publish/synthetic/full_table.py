@@ -78,7 +78,7 @@ class FullTable(Model):
         return model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FullTable) and self.to_record() == other.to_record()
+        return isinstance(other, FullTable) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

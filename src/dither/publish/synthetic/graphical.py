@@ -174,7 +174,7 @@ class GraphicalModel(Model):
         return cls(attributes, total, potentials, merging)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GraphicalModel) and self.to_record() == other.to_record()
+        return isinstance(other, GraphicalModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -70,13 +70,13 @@ class Model(ABC):
         wanted = round(self.total) if rows is None else rows
         return self.draw(whole("rows", wanted, least=0, most=MOST_RECORDS), public_generator())
 
-    def to_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the model as plain JSON values."""
         pairs = [[name, size] for name, size in zip(self.attributes.names, self.attributes.sizes, strict=True)]
         return {"model": self.kind, "version": VERSION, "attributes": pairs, "total": self.total, **self.write()}
 
     @staticmethod
-    def from_record(record: Any) -> Model:
+    def from_dict(record: Any) -> Model:
         """Return the model that plain JSON values stand for, or refuse them."""
         if (
             not isinstance(record, Mapping)

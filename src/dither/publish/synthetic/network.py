@@ -152,7 +152,7 @@ class NetworkModel(Model):
         return cls(attributes, total, found)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NetworkModel) and self.to_record() == other.to_record()
+        return isinstance(other, NetworkModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -184,7 +184,7 @@ class PairModel(Model):
         return cls(attributes, total, single_laws, laws, merging)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PairModel) and self.to_record() == other.to_record()
+        return isinstance(other, PairModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -133,19 +133,19 @@ class FamilyModel:
         places = matched(drawn[owners, :shared], pool[:, :shared], generator)
         return Families(drawn[:, :shared], pool[places, shared:], owners)
 
-    def to_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the model as plain JSON values."""
-        return {"families": VERSION, "parents": self.parents.to_record(), "children": self.children.to_record()}
+        return {"families": VERSION, "parents": self.parents.to_dict(), "children": self.children.to_dict()}
 
     @staticmethod
-    def from_record(record: Any) -> FamilyModel:
+    def from_dict(record: Any) -> FamilyModel:
         """Return the model that plain JSON values stand for, or refuse them."""
         if not isinstance(record, Mapping) or record.get("families") != VERSION:
             raise InvalidParameter("record", "another record", f"a model of families of version {VERSION}")
-        return FamilyModel(Model.from_record(record.get("parents")), Model.from_record(record.get("children")))
+        return FamilyModel(Model.from_dict(record.get("parents")), Model.from_dict(record.get("children")))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FamilyModel) and self.to_record() == other.to_record()
+        return isinstance(other, FamilyModel) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -65,7 +65,7 @@ class Quality:
         """Return one figure."""
         return next(figure.value for figure in self.figures if figure.name == name)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain values."""
         return {
             "is_private": not self.compares_real,

@@ -37,7 +37,7 @@ def write_report(path: Path | str, table: SyntheticTable, quality: Quality) -> P
     """Write the report as .html or .json, and return its path."""
     target = Path(path)
     if target.suffix.lower() == ".json":
-        record = {**facts(table), **quality.to_json()}
+        record = {**facts(table), **quality.to_dict()}
         target.write_text(json.dumps(record, indent=2), encoding="utf-8")
     elif target.suffix.lower() == ".html":
         target.write_text(_page(table, quality), encoding="utf-8")

@@ -145,19 +145,19 @@ class SyntheticTable:
                 "synthetic": VERSION,
                 "table": self.table,
                 "method": self.method,
-                "loss": self.loss.to_json(),
+                "loss": self.loss.to_dict(),
                 "unit": self.unit,
                 "receipt": self.receipt,
                 "columns": [[name, kind.value] for name, kind in self.columns],
                 "codings": [encode(coding) for coding in self.codings],
                 "constraints": [encode(constraint) for constraint in self.constraints],
-                "model": self.model.to_record(),
+                "model": self.model.to_dict(),
             },
             separators=(",", ":"),
         )
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> SyntheticTable:
+    def from_json(cls, text: str) -> SyntheticTable:
         """Return the table that a text stands for, or refuse it."""
         try:
             record = json.loads(text)
@@ -170,7 +170,7 @@ class SyntheticTable:
             constraints = tuple(decode(constraint) for constraint in record["constraints"])
             columns = tuple((str(name), Kind(kind)) for name, kind in record["columns"])
             parts = (record["table"], record["method"], record["unit"], record["receipt"])
-            loss, model = Loss.from_json(record["loss"]), Model.from_record(record["model"])
+            loss, model = Loss.from_dict(record["loss"]), Model.from_dict(record["model"])
         except (KeyError, TypeError, ValueError):
             raise InvalidParameter(
                 "text", "a record without its fields", "a synthetic table as it was written"

@@ -105,7 +105,7 @@ class WeightedRecords(Model):
         return model
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WeightedRecords) and self.to_record() == other.to_record()
+        return isinstance(other, WeightedRecords) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -88,7 +88,7 @@ class _Wrapped:
         refuse_dense(self.queries, "every answer")
         return np.asarray(self.matrix.times(table.reshape(-1, 1))[:, 0])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the parameters as plain JSON data."""
         return to_plain(self.matrix)
 
@@ -110,8 +110,8 @@ class Strategy(_Wrapped):
             raise InvalidParameter("strategy", "zeros", "a matrix with an entry other than 0")
 
     @classmethod
-    def from_json(cls, plain: Any) -> Strategy:
-        """Return the strategy that ``to_json`` wrote."""
+    def from_dict(cls, plain: Any) -> Strategy:
+        """Return the strategy that ``to_dict`` wrote."""
         return cls(from_plain(plain))
 
     @cached_property
@@ -197,8 +197,8 @@ class Workload(_Wrapped):
         return cls(Union(tuple(workload.matrix for workload in workloads)))
 
     @classmethod
-    def from_json(cls, plain: Any) -> Workload:
-        """Return the workload that ``to_json`` wrote."""
+    def from_dict(cls, plain: Any) -> Workload:
+        """Return the workload that ``to_dict`` wrote."""
         return cls(from_plain(plain))
 
     def weighted(self, weight: Number) -> Workload:
@@ -318,5 +318,5 @@ def _sparse(entries: Any) -> Sparse:
     return Sparse((queries, cells), PublicArray(row), PublicArray(column), PublicArray(values))
 
 
-register_codec("workload", Codec(Workload, Workload.to_json, Workload.from_json))
-register_codec("strategy", Codec(Strategy, Strategy.to_json, Strategy.from_json))
+register_codec("workload", Codec(Workload, Workload.to_dict, Workload.from_dict))
+register_codec("strategy", Codec(Strategy, Strategy.to_dict, Strategy.from_dict))
