@@ -51,7 +51,7 @@ def disguised() -> Any:
 
 
 def tuned(inner: Any) -> Any:
-    return PrivateSearch(inner, {"steps": [1, 2]}, epsilon=1, delta="1e-6")
+    return PrivateSearch(inner, {"max_iter": [1, 2]}, epsilon=1, delta="1e-6")
 
 
 class Named(str):
@@ -65,7 +65,7 @@ class Named(str):
     [
         Watching(epsilon=1),
         tuned(Watching()),
-        PrivateSearch(learn.LogisticRegression(), {"steps": [1, Watching()]}, epsilon=1),
+        PrivateSearch(learn.LogisticRegression(), {"max_iter": [1, Watching()]}, epsilon=1),
         learn.LogisticRegression(epsilon=Lying(scale=1)),
         learn.LogisticRegression(epsilon=1, unit=Named("row")),
         learn.LogisticRegression(epsilon=1, bounds=np.array([(0, Named("1"))], dtype=object)),
@@ -91,7 +91,7 @@ def test_parameters_are_copied() -> None:
     bounds[0][1] = 9.0
     assert copied.estimator.bounds == [[0.0, 1.0]]
     assert copied.estimator is not made.estimator
-    assert copied.grid == made.grid
+    assert copied.param_grid == made.param_grid
     nested: list[Any] = []
     nested.append(nested)
     with pytest.raises(InvalidParameter, match="nested at most"):

@@ -83,9 +83,10 @@ def test_saved_and_read_back_and_copied_it_predicts_the_same(name: str, tmp_path
         assert again.privacy_ == fitted.privacy_
         assert again.n_features_in_ == 2
     record = json.loads(path.read_text())
-    assert record["version"] == 1
+    assert record["version"] == 2
     for bad in (
-        {**record, "version": 2},
+        {**record, "version": 1},
+        {**record, "version": 3},
         {**record, "more": 1},
         {**record, "parameters": {"seed": 1}},
         {**record, "model": {**record["model"], "version": 7}},

@@ -148,7 +148,7 @@ def _ours(model: str, task: Task, epsilon: str) -> Any:
         return learn.KMeans(task.classes, **promise, **public)
     if model == "trees":
         return learn.GradientBoostingClassifier(
-            **promise, **public, classes=classes, categorical=list(task.categorical)
+            **promise, **public, classes=classes, categorical_features=list(task.categorical)
         )
     return (learn.LogisticRegression if model == "logistic" else learn.GaussianNB)(**promise, **public, classes=classes)
 

@@ -31,8 +31,8 @@ def fit(
     files = [Output("out", out, (".json",))]
     kind = getattr(learn, model)
     given = dict(map(_option, options))
-    known = kind().get_params(deep=False)
-    if unknown := sorted(set(given) - set(known)):
+    known = {name for name in kind().get_params(deep=False) if name not in ("epsilon", "delta", "rho", "loss")}
+    if unknown := sorted(set(given) - known):
         raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
     estimator = kind(epsilon=charged.epsilon, delta=charged.delta, rho=charged.rho, **given)
     with ask.session(charged.home, dataset, charged.analyst, files) as session, progress("learning"):

@@ -46,7 +46,8 @@ from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
 from dither.errors import DitherError, InvalidParameter, InvalidSchema, NotFound
-from dither.privacy import Loss
+from dither.exact import Number
+from dither.privacy import Loss, stated_loss
 
 SETTINGS: Final = "dither.yaml"
 _VERSION: Final = 1
@@ -131,7 +132,16 @@ class Curator:
         """The folder that remembers how far the ledger had come."""
         return anchors_folder(self._anchors)
 
-    def add(self, schema: str | Path | DataSet, *, budget: Loss, in_place: bool = False) -> DataSet:
+    def add(
+        self,
+        schema: str | Path | DataSet,
+        *,
+        budget: Loss | None = None,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        in_place: bool = False,
+    ) -> DataSet:
         """Import the rows of a data set and register it with its budget; what fails leaves nothing behind.
 
         Whatever this dies of, either the data set is there, or its name is free for any budget.
@@ -141,7 +151,10 @@ class Curator:
 
         Args:
             schema: a file, or what it says.
-            budget: the loss that all releases together may have, for ever.
+            budget: the loss that all releases together may have, for ever; or the three words below.
+            epsilon: the budget's epsilon, alone or with ``delta``; or ``rho`` instead of both.
+            delta: the probability that the epsilon bound may be exceeded.
+            rho: a budget in zero-concentrated differential privacy.
             in_place: whether Parquet files are read where they are, after they were checked whole, and not copied.
 
         Raises:
@@ -149,6 +162,10 @@ class Curator:
             InvalidParameter: the rows belong to another data set, or the name has another budget.
 
         """
+        if budget is None:
+            budget = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        elif any(word is not None for word in (epsilon, delta, rho)):
+            raise InvalidParameter("budget", budget, "given alone, in place of epsilon, delta and rho")
         dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
         text = _written(dataset)
         with one_at_a_time(self.folder):

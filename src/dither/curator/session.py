@@ -126,6 +126,7 @@ class Session:
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        loss: Loss | None = None,
         key: str | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
@@ -138,6 +139,7 @@ class Session:
             epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
             delta: the probability that the epsilon bound may be exceeded; needed when groups are to be discovered.
             rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+            loss: what the release may lose as a record, in place of these three.
             key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
             noise: "laplace", "gaussian", or "auto" for whichever errs less.
             shares: how the loss is divided among the aggregates, by output name; by default so that expected errors
@@ -145,10 +147,10 @@ class Session:
             confidence: the level of the intervals.
 
         """
-        loss: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        stated: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if parse_statement(text).is_explained:
-            return self.quote(text, **loss, noise=noise, shares=shares)
-        return self.release(self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence))
+            return self.quote(text, **stated, noise=noise, shares=shares)
+        return self.release(self.offer.sql(text, **stated, key=key, noise=noise, shares=shares, confidence=confidence))
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -219,7 +221,7 @@ class Session:
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
-        stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
 
     def loss_for_error(
@@ -244,7 +246,7 @@ class Session:
         return loss_for_error(answers.read_query(self.dataset, query), column, error, rows=rows, delta=delta)
 
     def table(self, name: str) -> Rows:
-        """Return the builder of queries over a table: ``session.ask(session.table("visits").count(), loss)``."""
+        """Return the builder of queries over a table: ``session.ask(session.table("visits").count(), epsilon=1)``."""
         self.dataset.table(name)
         return table(name)
 

@@ -27,13 +27,13 @@ from dither.exact import whole
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
-from dither.learn.saved import Privacy, plain, read, write
+from dither.learn.saved import Privacy, parameters_of, plain, read, write
 from dither.mechanisms.core import Composed
 from dither.mechanisms.release import Budget, release
 from dither.mechanisms.spec import digest
-from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, PureDP, Unit, stated_loss
+from dither.privacy import ApproxDP, Loss, PureDP, Unit, stated_loss, unit_of
+from dither.privacy.fields import RowUnit
 
-UNITS: Final = {"row": ROW, "row_replaced": ROW_REPLACED}
 AnyMechanism = Composed[Any, Any]
 _TWO_AXES: Final = (
     "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), "
@@ -50,7 +50,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     epsilon: Any
     delta: Any
     rho: Any
-    unit: str
+    loss: Any
+    unit: Any
     privacy_: Privacy
     model_: Any
     n_features_in_: int
@@ -150,7 +151,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter("estimator", record["estimator"], cls.__name__)
         found = None
         with suppress(TypeError, ValueError):
-            made = cls(**record["parameters"])
+            made = cls(**parameters_of(record))
             made.n_features_in_ = int(record["columns"])
             if record["names"] is not None:
                 made.feature_names_in_ = np.array([str(name) for name in record["names"]], dtype=object)
@@ -171,12 +172,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _target(self) -> Loss:
         """Return what may be lost."""
-        return stated_loss(epsilon=self.epsilon, delta=self.delta, rho=self.rho)
+        return stated_loss(epsilon=self.epsilon, delta=self.delta, rho=self.rho, loss=self.loss)
 
     def _unit(self) -> Unit:
-        if self.unit not in UNITS:
-            raise InvalidParameter("unit", self.unit, f"one of {', '.join(UNITS)}")
-        return UNITS[self.unit]
+        return RowUnit(rule="row or row_replaced").convert("unit", unit_of(self.unit))
 
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
         return self._coded(numbers_of(self, X, reset=reset, columns=columns))

@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.privacy import Loss
+from dither.privacy import Loss, Unit, word_of
 
-VERSION: Final = 1
+#: Version 2 has scikit-learn's words for parameters, and a loss as a record.
+VERSION: Final = 2
 _PARTS: Final = {"estimator", "version", "parameters", "columns", "names", "model", "privacy"}
 
 
@@ -65,6 +66,10 @@ class Privacy:
 
 def plain(value: Any) -> Any:
     """Return a public parameter as plain JSON data."""
+    if isinstance(value, Loss):
+        return value.to_dict()
+    if isinstance(value, Unit):
+        return word_of(value)
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -78,6 +83,14 @@ def plain(value: Any) -> Any:
     raise InvalidParameter("parameters", type(value).__name__, "numbers, texts and lists of them, to be saved")
 
 
+def parameters_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the public parameters of a saved estimator."""
+    parameters = dict(record["parameters"])
+    if parameters.get("loss") is not None:
+        parameters["loss"] = Loss.from_dict(parameters["loss"])
+    return parameters
+
+
 def write(estimator: str, record: Mapping[str, Any]) -> str:
     """Return an estimator as a text."""
     return json.dumps({"estimator": estimator, "version": VERSION, **record}, separators=(",", ":"))
@@ -89,8 +102,13 @@ def read(text: str) -> dict[str, Any]:
         record = json.loads(text)
     except ValueError:
         raise InvalidParameter("text", "no JSON", "an estimator as save writes it") from None
-    if not (isinstance(record, dict) and set(record) == _PARTS and record["version"] == VERSION):
+    if not (isinstance(record, dict) and set(record) == _PARTS):
         raise InvalidParameter("text", "another record", f"an estimator of version {VERSION}")
+    if record["version"] != VERSION:
+        written = f"version {record['version']}"
+        raise InvalidParameter(
+            "text", written, f"an estimator of version {VERSION}, with scikit-learn's words: fit anew"
+        )
     return record
 
 

@@ -17,10 +17,13 @@ import numpy as np
 from dither import learn
 from dither.errors import InvalidParameter
 from dither.mechanisms.public import PublicArray
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit, unit_of, word_of
 
 _PLAIN: Final = frozenset(
     {NoneType, bool, int, float, str, bytes, Fraction, Decimal, datetime.date, PublicArray, range}
 )
+#: Records that say what may be lost.
+_LOSSES: Final = frozenset({PureDP, ZCDP, ApproxDP})
 _DEEPEST: Final = 16
 
 
@@ -45,6 +48,10 @@ def _value(name: str, value: Any, depth: int) -> Any:
         raise InvalidParameter(name, kind.__name__, f"nested at most {_DEEPEST} deep")
     if kind in _PLAIN or (issubclass(kind, np.generic) and kind.__module__ == "numpy"):
         return value
+    if kind in _LOSSES:
+        return Loss.from_dict(value.to_dict())
+    if kind is Unit:
+        return unit_of(word_of(value))
     if kind in (list, tuple, set, frozenset):
         return kind(_value(name, part, depth - 1) for part in value)
     if kind is dict:

@@ -24,7 +24,7 @@ from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
 from dither.noise.entropy import bytes_taken
-from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss
+from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_of
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
@@ -37,7 +37,8 @@ class Budget:
         epsilon: for pure (epsilon alone) or approximate differential privacy (with ``delta``).
         delta: the probability outside which the promise holds.
         rho: for zero-concentrated differential privacy, instead of the other two.
-        unit: what is protected. There is no default.
+        loss: a loss as a record, in place of the three above.
+        unit: what is protected: a unit such as ROW, or its word, "row". There is no default.
         conversion: the share of ``delta`` that converts rho, so that many small releases add up by their squares. With
             0 all of it is for releases that have a delta of their own, and epsilons are added; with 1 none of it is.
             By default the first release settles it: half, or whichever share that release needs.
@@ -54,13 +55,12 @@ class Budget:
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
-        unit: Unit,
+        loss: Loss | None = None,
+        unit: Unit | str,
         conversion: Number | None = None,
     ) -> None:
-        if not isinstance(unit, Unit):
-            raise InvalidParameter("unit", unit, "a unit of data, such as ROW")
-        self.unit = unit
-        self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho), conversion=conversion)
+        self.unit = unit_of(unit)
+        self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss), conversion=conversion)
         self._lock = threading.Lock()
         self._process = os.getpid()
 

@@ -28,7 +28,9 @@ from dither.privacy.distances import (
     Unit,
     person,
     place,
+    unit_of,
     w_event,
+    word_of,
 )
 from dither.privacy.filters import Filter, Odometer
 from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, compose, stated_loss
@@ -93,7 +95,9 @@ __all__ = [
     "place",
     "pure_to_zcdp",
     "stated_loss",
+    "unit_of",
     "w_event",
+    "word_of",
     "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",

@@ -115,6 +115,38 @@ RATING: Final = Unit("rating", Relation.ADD_REMOVE)
 #: A relaxed notion: neighbours have the same rows but for one label, their last entry. The rest of a row is open.
 LABEL: Final = Unit("label", Relation.REPLACE, "the rest of every row is not protected")
 
+#: Units by the words that stand for them; a person's unit has the name of a column, too.
+UNITS: Final = {
+    "row": ROW,
+    "row_replaced": ROW_REPLACED,
+    "edge": EDGE,
+    "node": NODE,
+    "event": EVENT,
+    "event_replaced": EVENT_REPLACED,
+    "rating": RATING,
+}
+
+
+def unit_of(unit: Unit | str) -> Unit:
+    """Return a unit, or the one that a word stands for.
+
+    >>> unit_of("row") is ROW, unit_of(ROW) is ROW
+    (True, True)
+    """
+    if isinstance(unit, Unit):
+        return unit
+    if type(unit) is str and unit in UNITS:
+        return UNITS[unit]
+    raise InvalidParameter("unit", unit, f"a unit of data, such as ROW, or one of {', '.join(UNITS)}")
+
+
+def word_of(unit: Unit) -> str:
+    """Return the word that stands for a unit."""
+    for word, known in UNITS.items():
+        if unit == known:
+            return word
+    raise InvalidParameter("unit", unit, f"one of {', '.join(UNITS)}, which have a word")
+
 
 def person(id_column: str, relation: Relation) -> Unit:
     """Return the unit of all rows that carry one value of ``id_column``."""

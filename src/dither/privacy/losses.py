@@ -420,12 +420,27 @@ def _shown_rho(loss: PureDP | ApproxDP) -> str:
     return f", rho='{loss.rho}'" if states_rho(loss) else ""
 
 
-def stated_loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
-    """Return the loss that a person states: epsilon alone, epsilon with delta, or rho.
+def stated_loss(
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+) -> Loss:
+    """Return the loss that a person states: epsilon alone, epsilon with delta, rho, or a loss in place of all three.
 
-    >>> stated_loss(epsilon=1), stated_loss(rho="0.1")
-    (PureDP('1'), ZCDP('1/10'))
+    >>> stated_loss(epsilon=1), stated_loss(rho="0.1"), stated_loss(loss=PureDP(2))
+    (PureDP('1'), ZCDP('1/10'), PureDP('2'))
     """
+    if loss is not None:
+        if any(word is not None for word in (epsilon, delta, rho)):
+            raise InvalidParameter("loss", loss, "given alone, in place of epsilon, delta and rho")
+        # A class of its own might say one thing and compare as another.
+        if type(loss) not in (PureDP, ZCDP, ApproxDP):
+            raise InvalidParameter("loss", loss, "PureDP, ZCDP or ApproxDP")
+        if loss.is_zero:
+            raise InvalidParameter("loss", loss, "more than nothing")
+        return loss
     if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
         raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
     if rho is not None:

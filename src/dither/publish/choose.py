@@ -142,7 +142,7 @@ def choose(
         if any(given is not None for given in (epsilon, delta, rho, loss)):
             raise InvalidParameter("target_error", target_error, "given without epsilon, rho and loss")
         return _for_error(asked, shape, positive("target_error", target_error))
-    stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     found = _candidates(asked, shape, Purse.within(stated).loss, data_dependent=data_dependent, rows=total)
     return _pruned_if_worth_it(found, asked)
 

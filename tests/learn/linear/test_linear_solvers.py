@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +91,8 @@ def test_what_is_chosen_where_none_is_named(target: Loss, classes: int, columns:
         lower=[0] * columns,
         upper=[1] * columns,
         classes=classes,
-        steps=None,
-        penalty=None,
+        max_iter=None,
+        C=None,
         unit=ROW,
         loss_name=loss,
     )
@@ -101,15 +102,15 @@ def test_what_is_chosen_where_none_is_named(target: Loss, classes: int, columns:
 @pytest.mark.parametrize(
     ("estimator", "options", "named"),
     [
-        ("LogisticRegression", {"solver": "objective", "steps": 3}, "steps"),
-        ("LogisticRegression", {"solver": "grid", "penalty": 3}, "penalty"),
-        ("LogisticRegression", {"solver": "functional", "steps": 3}, "steps"),
-        ("LogisticRegression", {"solver": "newton", "penalty": 3}, "penalty"),
+        ("LogisticRegression", {"solver": "objective", "max_iter": 3}, "max_iter"),
+        ("LogisticRegression", {"solver": "grid", "C": 3}, "C"),
+        ("LogisticRegression", {"solver": "functional", "max_iter": 3}, "max_iter"),
+        ("LogisticRegression", {"solver": "newton", "C": 3}, "C"),
         ("LogisticRegression", {"solver": "grid", "classes": [0, 1, 2]}, "solver"),
         ("LogisticRegression", {"solver": "simplex"}, "solver"),
         ("LinearSVC", {"solver": "moments"}, "solver"),
-        ("LinearSVC", {"solver": "gradient", "penalty": 1}, "penalty"),
-        ("LinearSVC", {"solver": "objective", "steps": 1}, "steps"),
+        ("LinearSVC", {"solver": "gradient", "C": 1}, "C"),
+        ("LinearSVC", {"solver": "objective", "max_iter": 1}, "max_iter"),
     ],
     ids=str,
 )
@@ -138,7 +139,7 @@ def test_options_of_a_regression_are_refused() -> None:
 
 
 def test_a_penalty_reaches_its_solver() -> None:
-    given: dict[str, Any] = {"epsilon": 1, "bounds": (-1, 1), "classes": [0, 1], "penalty": 33}
+    given: dict[str, Any] = {"epsilon": 1, "bounds": (-1, 1), "classes": [0, 1], "C": "1/33"}
     assert learn.LogisticRegression(solver="objective", **given).mechanism(2).penalty == 33
     assert learn.LinearSVC(solver="objective", **given).mechanism(2).penalty == 33
     ridge = learn.Ridge(epsilon=1, bounds=(-1, 1), target_bounds=(0, 1), alpha=5, solver="grid")
@@ -165,12 +166,12 @@ def test_an_extreme_epsilon_is_refused_before_the_charge_or_learned_with(solver:
         assert budget.spent == PureDP(0)
 
 
-@pytest.mark.parametrize("penalty", ["1e400", "1/8", 2**61])
+@pytest.mark.parametrize("inverse", ["1e-400", 8, f"1/{2**61}", 0, -1, math.nan, "a"])
 @pytest.mark.parametrize("solver", ["output", "objective"])
-def test_a_penalty_out_of_reach_is_refused_by_name(solver: str, penalty: object) -> None:
-    model = learn.LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], solver=solver, penalty=penalty)
-    if (solver, penalty) == ("objective", "1/8"):  # raised to what the bend of the minimum asks for
+def test_a_penalty_out_of_reach_is_refused_by_name(solver: str, inverse: object) -> None:
+    model = learn.LogisticRegression(epsilon=1, bounds=(0, 1), classes=[0, 1], solver=solver, C=inverse)
+    if (solver, inverse) == ("objective", 8):  # lowered to what the bend of the minimum asks for
         assert model.mechanism(1).penalty >= 0.25
     else:
-        with pytest.raises(InvalidParameter, match="penalty"):
+        with pytest.raises(InvalidParameter, match=r"^C must be"):
             model.mechanism(1)

@@ -21,9 +21,9 @@ from dither.learn.linear.mapped_estimators import (
 )
 
 EVERY: list[tuple[Any, dict[str, Any]]] = [
-    (KernelSVC, {"features": 6, "gamma": 1}),
-    (KernelLogisticRegression, {"features": 6, "gamma": 1}),
-    (CompressedLogisticRegression, {"dimensions": 1}),
+    (KernelSVC, {"n_components": 6, "gamma": 1}),
+    (KernelLogisticRegression, {"n_components": 6, "gamma": 1}),
+    (CompressedLogisticRegression, {"n_components": 1}),
 ]
 
 

@@ -194,7 +194,7 @@ def searched(**more: Any) -> Any:
     from dither.learn.selection.estimators import PrivateSearch
 
     tuned = LogisticRegression(bounds=(-1, 1), classes=["low", "high"])
-    return PrivateSearch(**({"estimator": tuned, "grid": {"steps": [2, 5]}, "rho": 100} | more))
+    return PrivateSearch(**({"estimator": tuned, "param_grid": {"max_iter": [2, 5]}, "rho": 100} | more))
 
 
 def labelled() -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +207,7 @@ def test_an_estimator_is_tuned_for_one_stated_price() -> None:
     search = searched().fit(values, labels)
     assert search.privacy_.loss <= search.privacy_.stated == ZCDP(100)
     assert search.privacy_.unit == str(ROW)
-    assert search.best_params_ == {"steps": (2, 5)[search.best_index_]}
+    assert search.best_params_ == {"max_iter": (2, 5)[search.best_index_]}
     assert search.best_estimator_.privacy_ == search.privacy_
     # At rho 100 on some 200 rows a part: measured over 50 runs at least 0.991, deviation 0.0023; a coin has 0.5.
     assert search.score(values, labels) > 0.8
@@ -229,8 +229,8 @@ def test_repeats_and_regressions_are_tuned() -> None:
     from dither.learn.selection.estimators import PrivateSearch
 
     values, labels = labelled()
-    pure = {"rho": None, "epsilon": 300, "grid": [{"penalty": 1}, {"penalty": 2}]}
-    search = searched(method="repeats", repeats=4, **pure).fit(values, labels)
+    pure = {"rho": None, "epsilon": 300, "param_grid": [{"C": 1}, {"C": "1/2"}]}
+    search = searched(method="repeats", n_iter=4, **pure).fit(values, labels)
     assert search.privacy_.loss <= PureDP(300)
     assert search.privacy_.mechanism == "repeated-tuning"
     ridge = Ridge(bounds=(-1, 1), target_bounds=(-2, 2))
@@ -249,12 +249,13 @@ def test_what_would_not_be_honest_is_refused() -> None:
     for bad in (
         {"estimator": funded},
         {"estimator": KMeans(n_clusters=2)},
-        {"grid": {"epsilon": [1, 2]}},
-        {"grid": {"steps": [1]}},
-        {"grid": {"steps": 3}},
-        {"grid": 3},
+        {"param_grid": {"loss": [PureDP(1), PureDP(2)]}},
+        {"param_grid": {"epsilon": [1, 2]}},
+        {"param_grid": {"max_iter": [1]}},
+        {"param_grid": {"max_iter": 3}},
+        {"param_grid": 3},
         {"method": "folds"},
-        {"repeats": 3},
+        {"n_iter": 3},
         {"held_out": 0},
     ):
         with pytest.raises(InvalidParameter, match=next(iter(bad))):

@@ -47,8 +47,8 @@ _EXCEPTIONS = dict.fromkeys(
 @pytest.mark.parametrize(
     "estimator",
     [
-        Lasso(rho=1000, bounds=(-10, 10), target_bounds=(-100, 100), solver="frank-wolfe", steps=2),
-        SparseLogisticRegression(rho=1000, bounds=(-10, 10), classes=[0, 1], solver="frank-wolfe", steps=2),
+        Lasso(rho=1000, bounds=(-10, 10), target_bounds=(-100, 100), solver="frank-wolfe", max_iter=2),
+        SparseLogisticRegression(rho=1000, bounds=(-10, 10), classes=[0, 1], solver="frank-wolfe", max_iter=2),
     ],
     ids=["Lasso", "SparseLogisticRegression"],
 )
@@ -115,5 +115,5 @@ def test_what_is_not_declared_is_refused() -> None:
         Lasso(rho=1, bounds=(0, 1)).fit(values, targets)
     with pytest.raises(InvalidParameter, match="classes"):
         SparseLogisticRegression(rho=1, bounds=(0, 1), classes=[0, 1, 2]).fit(values, targets)
-    with pytest.raises(InvalidParameter, match="kept"):
-        Lasso(rho=1, bounds=(0, 1), target_bounds=(0, 1), kept=4).fit(values, targets)
+    with pytest.raises(InvalidParameter, match="n_nonzero_coefs"):
+        Lasso(rho=1, bounds=(0, 1), target_bounds=(0, 1), n_nonzero_coefs=4).fit(values, targets)

@@ -25,7 +25,7 @@ def data_of(count: int = 2000) -> tuple[np.ndarray, np.ndarray]:
 
 
 def declared(**more):
-    return {"epsilon": 20, "bounds": [(0, 1), (0, 2)], "classes": ["no", "yes"], "categorical": [1], **more}
+    return {"epsilon": 20, "bounds": [(0, 1), (0, 2)], "classes": ["no", "yes"], "categorical_features": [1], **more}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -67,7 +67,8 @@ def _admit_what_is_no_number(before: Any, self: Any, value: Any) -> NDArray[Any]
 
 def _budgets() -> None:
     """Check that what is no number is no budget, no distance and no confidence."""
-    for given in ({"epsilon": math.nan}, {"rho": math.nan}, {"epsilon": 1, "delta": math.nan}):
+    stated: tuple[dict[str, Any], ...] = ({"epsilon": math.nan}, {"rho": math.nan}, {"epsilon": 1, "delta": math.nan})
+    for given in stated:
         try:
             Budget(**given, unit=ROW)
         except InvalidParameter:

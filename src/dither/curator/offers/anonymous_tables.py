@@ -15,7 +15,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.mechanisms.spec import to_spec
-from dither.privacy import stated_loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def anonymize(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     target: str | None = None,
     taxonomies: Mapping[str, Taxonomy] | None = None,
     steps: int | None = None,
@@ -55,6 +56,7 @@ def anonymize(
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         target: for "diffgen", the column that groups should tell.
         taxonomies: for "diffgen" and "diffpart", public trees over the declared values of columns.
         steps: for "diffgen", how many specialisations there are, at most.
@@ -69,10 +71,10 @@ def anonymize(
     """
     from dither.publish.microdata import AnonymizedTable, Wishes, plan_anonymized
 
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     wishes = Wishes(target, taxonomies or {}, steps, terms or {}, groups, rows, bins or {}, other or {})
     source = rows_of(dataset, table, where)
-    planned = plan_anonymized(dataset, source, loss, method=method, columns=columns, wishes=wishes, name=table)
+    planned = plan_anonymized(dataset, source, stated, method=method, columns=columns, wishes=wishes, name=table)
     asked = {
         "mechanism": unversioned(to_spec(planned.mechanism)),
         "codings": [wire.encode(coding) for coding in planned.codings],
@@ -87,7 +89,7 @@ def anonymize(
         return replace(AnonymizedTable.from_json(stored.decode()), receipt=receipt)
 
     said = f"anonymized {table}, by {method}"
-    return Offer("anonymized table", said, planned.mechanism, asked, loss, present, read, key)
+    return Offer("anonymized table", said, planned.mechanism, asked, stated, present, read, key)
 
 
 def ask_kept(
@@ -98,6 +100,7 @@ def ask_kept(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     terms: Terms | None = None,
     where: str | None = None,
     key: str | None = None,
@@ -114,6 +117,7 @@ def ask_kept(
         epsilon: what the answer may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         terms: for numeric columns, labels that are spread evenly over the bounds, or a linguistic variable.
         where: a condition in SQL on the rows.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
@@ -123,7 +127,7 @@ def ask_kept(
     from dither.publish.microdata.terms import coded_cells
     from dither.publish.queries.query import Aggregate
 
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     source = rows_of(dataset, table, where)
     known_terms = dict(terms or {})
     for name in known_terms:
@@ -142,4 +146,4 @@ def ask_kept(
     count = Aggregate("count", "count")
     query = Query(dataset, relation, (), (count,), (("count", Name("count")),), Limits())
     said = f"kept {table}: how many with {', '.join(conditions)}"
-    return ask(dataset, query, loss, key=key, confidence=confidence, description=said)
+    return ask(dataset, query, stated, key=key, confidence=confidence, description=said)

@@ -27,6 +27,7 @@ def sql(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     key: str | None = None,
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
@@ -40,6 +41,7 @@ def sql(
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded; needed when groups are to be discovered.
         rho: a loss in zero-concentrated differential privacy: Gaussian noise.
+        loss: what may be lost as a record, in place of these three.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the aggregates, by output name; by default so that expected errors are
@@ -48,15 +50,18 @@ def sql(
 
     """
     query = parse_sql(parse_statement(text).sql, dataset)
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
-    return ask(dataset, query, loss, key=key, noise=noise, shares=shares, confidence=confidence, description=text)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    return ask(dataset, query, stated, key=key, noise=noise, shares=shares, confidence=confidence, description=text)
 
 
 def ask(
     dataset: DataSet,
     query: Query | Groups,
-    loss: Loss,
+    loss: Loss | None = None,
     *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     key: str | None = None,
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
@@ -68,7 +73,10 @@ def ask(
     Args:
         dataset: the schema.
         query: what is asked.
-        loss: what the release may lose.
+        loss: what the release may lose as a record, in place of the three words below.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the aggregates, by output name.
@@ -76,10 +84,11 @@ def ask(
         description: one line for people.
 
     """
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     built, level = read_query(dataset, query), probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = plan_query(built, loss, noise=noise, shares=shares)
+    answer = plan_query(built, stated, noise=noise, shares=shares)
     asked = {
         "query": wire.encode(built),
         "noise": noise,
@@ -90,14 +99,17 @@ def ask(
     def shown(out: Any) -> bytes:
         return present(answer, out, confidence=level).to_json().encode()
 
-    return Offer("query", description, answer, asked, loss, shown, QueryResult.stored, key)
+    return Offer("query", description, answer, asked, stated, shown, QueryResult.stored, key)
 
 
 def ask_parts(
     dataset: DataSet,
     parts: Partitioned | PartitionedGroups,
-    loss: Loss,
+    loss: Loss | None = None,
     *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
     key: str | None = None,
     noise: str = "auto",
     confidence: Number = "0.95",
@@ -105,23 +117,27 @@ def ask_parts(
 ) -> Offer[dict[str, QueryResult]]:
     """Offer the private answers to queries about public disjoint parts of the rows, by the label of the part.
 
-    All parts together lose at most ``loss``: a unit that lies in one part changes nothing in the others.
+    All parts together lose at most the stated loss: a unit that lies in one part changes nothing in the others.
 
     Args:
         dataset: the schema.
         parts: the parts, and what is asked about each.
-        loss: what all answers together may lose.
+        loss: what all answers together may lose as a record, in place of the three words below.
+        epsilon: what all answers together may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         confidence: the level of the intervals.
         description: one line for people.
 
     """
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     built = parts.build(dataset) if isinstance(parts, PartitionedGroups) else parts
     level = probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("parts", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = plan_partitioned(built, loss, noise=noise)
+    answer = plan_partitioned(built, stated, noise=noise)
     asked = {"parts": wire.encode(built), "noise": noise, "confidence": str(level)}
 
     def shown(out: Any) -> bytes:
@@ -131,7 +147,7 @@ def ask_parts(
     def read(stored: bytes, receipt: str) -> dict[str, QueryResult]:
         return {label: QueryResult.stored(text, receipt) for label, text in json.loads(stored).items()}
 
-    return Offer("parts", description, answer, asked, loss, shown, read, key)
+    return Offer("parts", description, answer, asked, stated, shown, read, key)
 
 
 def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:

@@ -12,7 +12,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
-from dither.privacy import stated_loss
+from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def histogram(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     method: str = "auto",
     outside: str | None = None,
     where: str | None = None,
@@ -49,6 +50,7 @@ def histogram(
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.methods``, or "auto" for the least predicted error. "sparse-histogram" is
             for up to 2^50 cells, of which those are shown that seem not to be empty.
         outside: whether values beyond the bins count in the end bins ("ends") or not at all ("drop"); needed only
@@ -65,9 +67,9 @@ def histogram(
     from dither.publish import count_tables
 
     level = probability("confidence", confidence, open_below=True)
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     cells = _cells(dataset, table, columns, bins, outside, where)
-    planned = count_tables.plan_histogram(cells, loss, method=method, data_dependent=data_dependent, rows=rows)
+    planned = count_tables.plan_histogram(cells, stated, method=method, data_dependent=data_dependent, rows=rows)
     asked = {
         "cells": wire.encode(cells),
         "method": method,
@@ -83,7 +85,7 @@ def histogram(
             count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative).to_json().encode()
         )
 
-    return Offer("histogram", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
+    return Offer("histogram", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
 
 
 def workload(
@@ -96,6 +98,7 @@ def workload(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     method: str = "auto",
     outside: str | None = None,
     where: str | None = None,
@@ -113,6 +116,7 @@ def workload(
         epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         method: "hdmm" (a strategy is searched for), "identity", or "auto".
         outside: see ``histogram``.
         where: a condition in SQL on the rows.
@@ -125,10 +129,10 @@ def workload(
     from dither.publish.workloads import Workload
 
     level = probability("confidence", confidence, open_below=True)
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     checked_class("workload", workload, Workload)
     cells = _cells(dataset, table, columns, bins, outside, where)
-    planned = count_tables.plan_workload(cells, workload, loss, method=method)
+    planned = count_tables.plan_workload(cells, workload, stated, method=method)
     asked = {
         "cells": wire.encode(cells),
         "workload": digest_of(workload.to_dict()),
@@ -140,7 +144,7 @@ def workload(
     def present(out: Any) -> bytes:
         return count_tables.present_workload(planned, out, confidence=level).to_json().encode()
 
-    return Offer("workload", words, planned.mechanism, asked, loss, present, QueryResult.stored, key)
+    return Offer("workload", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
 
 
 def marginals(
@@ -152,6 +156,7 @@ def marginals(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     outside: str | None = None,
     where: str | None = None,
     key: str | None = None,
@@ -168,6 +173,7 @@ def marginals(
         epsilon: what all marginals together may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         outside: see ``histogram``.
         where: a condition in SQL on the rows.
         key: the caller's name for this request.
@@ -177,9 +183,9 @@ def marginals(
     from dither.publish import count_tables
 
     level = probability("confidence", confidence, open_below=True)
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     planned, ordered = count_tables.plan_marginals(
-        dataset, rows_of(dataset, table, where), sets, loss, bins=bins, outside=outside
+        dataset, rows_of(dataset, table, where), sets, stated, bins=bins, outside=outside
     )
     asked = {
         "cells": wire.encode(planned.cells),
@@ -194,7 +200,7 @@ def marginals(
     def read(stored: bytes, receipt: str) -> dict[tuple[str, ...], QueryResult]:
         return {tuple(names): QueryResult.stored(text, receipt) for names, text in json.loads(stored)}
 
-    return Offer("marginals", f"{len(ordered)} marginals", planned.mechanism, asked, loss, present, read, key)
+    return Offer("marginals", f"{len(ordered)} marginals", planned.mechanism, asked, stated, present, read, key)
 
 
 def _cells(

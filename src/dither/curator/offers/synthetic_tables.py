@@ -11,7 +11,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
-from dither.privacy import stated_loss
+from dither.privacy import Loss, stated_loss
 
 if TYPE_CHECKING:
     from dither.publish.synthetic import Constraint, SyntheticFamilies, SyntheticTable
@@ -25,6 +25,7 @@ def synthesize(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     method: str = "auto",
     bins: Mapping[str, Any] | None = None,
     other: Mapping[str, Any] | None = None,
@@ -42,6 +43,7 @@ def synthesize(
         delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and
             errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.synthetic.METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is no category; such rows do not count
@@ -53,11 +55,11 @@ def synthesize(
     """
     from dither.publish.synthetic import SyntheticTable, plan_synthesis
 
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     planned = plan_synthesis(
         dataset,
         rows_of(dataset, table, where),
-        loss,
+        stated,
         columns=columns,
         method=method,
         bins=bins,
@@ -78,7 +80,7 @@ def synthesize(
     def read(stored: bytes, receipt: str) -> SyntheticTable:
         return replace(SyntheticTable.from_json(stored.decode()), receipt=receipt)
 
-    return Offer("synthesis", f"synthetic {table}", planned.mechanism, asked, loss, present, read, key)
+    return Offer("synthesis", f"synthetic {table}", planned.mechanism, asked, stated, present, read, key)
 
 
 def synthesize_families(
@@ -90,6 +92,7 @@ def synthesize_families(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
+    loss: Loss | None = None,
     method: str = "auto",
     bins: Mapping[str, Any] | None = None,
     other: Mapping[str, Any] | None = None,
@@ -110,6 +113,7 @@ def synthesize_families(
         delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and
             errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.synthetic.METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is no category.
@@ -119,12 +123,12 @@ def synthesize_families(
     """
     from dither.publish.synthetic import SyntheticFamilies, plan_families
 
-    loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     planned = plan_families(
         dataset,
         named(parent),
         named(child),
-        loss,
+        stated,
         columns=columns,
         method=method,
         bins=bins,
@@ -146,4 +150,4 @@ def synthesize_families(
     def read(stored: bytes, receipt: str) -> SyntheticFamilies:
         return replace(SyntheticFamilies.from_json(stored.decode()), receipt=receipt)
 
-    return Offer("synthesis of families", said, planned.mechanism, asked, loss, present, read, key)
+    return Offer("synthesis of families", said, planned.mechanism, asked, stated, present, read, key)

@@ -14,6 +14,7 @@ from dither.exact import exact
 from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
 from dither.learn.bayes.categorical import CategoricalNaiveBayes
 from dither.learn.bayes.gaussian import GaussianNaiveBayes
+from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 
 
@@ -40,9 +41,10 @@ class GaussianNB(_NaiveBayes):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
         classes: all labels that may occur; rows with another one are left out.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import GaussianNB
@@ -59,11 +61,12 @@ class GaussianNB(_NaiveBayes):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes, self.unit = bounds, classes, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -84,10 +87,11 @@ class CategoricalNB(_NaiveBayes):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         categories: how many categories all columns have, or a number for each; a category is written 0, 1, ..., and
             what is none tells nothing.
         classes: all labels that may occur; rows with another one are left out.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import CategoricalNB
@@ -104,13 +108,15 @@ class CategoricalNB(_NaiveBayes):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         categories: Any = None,
         classes: Any = None,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.categories, self.classes, self.unit = categories, classes, unit
 
+    @in_words(sizes="categories")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         rule = f"declared: how many categories all columns have, or one number for each of {columns}"
@@ -133,9 +139,10 @@ class BernoulliNB(_NaiveBayes):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         classes: all labels that may occur; rows with another one are left out.
         binarize: a number above this is high; NaN tells nothing.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import BernoulliNB
@@ -152,11 +159,12 @@ class BernoulliNB(_NaiveBayes):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         classes: Any = None,
         binarize: float = 0.0,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.classes, self.binarize, self.unit = classes, binarize, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:

@@ -21,11 +21,12 @@ from dither.learn.clusters.grid import GridClusters
 from dither.learn.clusters.lloyd import LloydClusters
 from dither.learn.clusters.mixture import SHAPES, NoisyMixture
 from dither.learn.clusters.priv_gene import PrivGene
+from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
 from dither.mechanisms.purse import Purse
 from dither.privacy import Loss
 
-SOLVERS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
+ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
 #: Up to so many columns, and so many clusters, a grid is the better choice where the loss has no delta.
 _FEW_COLUMNS: Final = 3
 _FEW_CLUSTERS: Final = 30
@@ -38,7 +39,7 @@ _LITTLE_RHO: Final = Fraction(1, 100)
 _LITTLE_EPSILON: Final = 4
 
 
-class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[misc]
+class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[misc]
     """k-means under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -49,17 +50,18 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        solver: "auto" (see ``best_solver``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
+        algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
             "blocks" or "gene".
-        steps: of Lloyd's algorithm; by default as many as the loss suggests.
+        max_iter: steps of Lloyd's algorithm; by default as many as the loss suggests.
         schedule: of Lloyd's algorithm: "even", or "halving" for half of what is left in each step.
         zone: of Lloyd's algorithm: "mean", or "past" and "future" for orientation-controlled moves.
         objective: of the coreset: "means" for small squared distances, "medians" for small distances.
         records: for the grid, a public guess of how many rows there are.
-        blocks: how many blocks the solver "blocks" has.
+        blocks: how many blocks the algorithm "blocks" has.
         public_seed: a public text that decides starts.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.clusters.estimators import KMeans
@@ -79,19 +81,22 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
-        solver: str = "auto",
-        steps: int | None = None,
+        algorithm: str = "auto",
+        max_iter: int | None = None,
         schedule: str = "even",
         zone: str = "mean",
         objective: str = "means",
         records: int = 10_000,
         blocks: int = USUAL_BLOCKS,
         public_seed: str = "",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.n_clusters, self.epsilon, self.delta, self.rho = n_clusters, epsilon, delta, rho
-        self.bounds, self.solver, self.steps, self.schedule, self.zone = bounds, solver, steps, schedule, zone
+        self.n_clusters = n_clusters
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.algorithm, self.max_iter = bounds, algorithm, max_iter
+        self.schedule, self.zone = schedule, zone
         self.objective, self.records, self.blocks, self.public_seed, self.unit = (
             objective,
             records,
@@ -100,6 +105,7 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
             unit,
         )
 
+    @in_words(clusters="n_clusters", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -110,25 +116,25 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
             "public_seed": self.public_seed,
             "unit": self._unit(),
         }
-        if self.solver not in SOLVERS:
-            raise InvalidParameter("solver", self.solver, f"one of {', '.join(SOLVERS)}")
-        target, solver = self._target(), self.solver
-        if solver == "auto" and (self.steps, self.schedule, self.zone) != (None, "even", "mean"):
-            solver = "lloyd"  # who declares how it steps wants it
-        if solver == "auto":
+        if self.algorithm not in ALGORITHMS:
+            raise InvalidParameter("algorithm", self.algorithm, f"one of {', '.join(ALGORITHMS)}")
+        target, algorithm = self._target(), self.algorithm
+        if algorithm == "auto" and (self.max_iter, self.schedule, self.zone) != (None, "even", "mean"):
+            algorithm = "lloyd"  # who declares how it steps wants it
+        if algorithm == "auto":
             clusters = whole("n_clusters", self.n_clusters, least=1)
-            solver = "coreset" if self.objective != "means" else best_solver(target, columns, clusters)
-        if solver == "coreset":
+            algorithm = "coreset" if self.objective != "means" else best_algorithm(target, columns, clusters)
+        if algorithm == "coreset":
             return CoresetClusters.calibrated(target, **public, objective=self.objective)
         if self.objective != "means":
-            raise InvalidParameter("objective", self.objective, f"means: the solver {solver} knows no other")
-        if solver == "grid":
+            raise InvalidParameter("objective", self.objective, f"means: the algorithm {algorithm} knows no other")
+        if algorithm == "grid":
             return GridClusters.calibrated(target, **public, records=self.records)
-        if solver == "blocks":
+        if algorithm == "blocks":
             return BlockClusters.calibrated(target, **public, blocks=self.blocks)
-        if solver == "gene":
+        if algorithm == "gene":
             return PrivGene.calibrated(target, **public)
-        return LloydClusters.calibrated(target, **public, steps=self.steps, schedule=self.schedule, zone=self.zone)
+        return LloydClusters.calibrated(target, **public, steps=self.max_iter, schedule=self.schedule, zone=self.zone)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the nearest centre of each row."""
@@ -154,7 +160,7 @@ class KMeans(TransformerMixin, ClusterMixin, RowsEstimator):  # type: ignore[mis
         self.cluster_centers_ = self.model_.places
 
 
-class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
+class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[misc]
     """A mixture of Gaussian components under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -166,10 +172,11 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        steps: how many steps of expectation and maximisation are taken.
+        max_iter: how many steps of expectation and maximisation are taken.
         public_seed: a public text that decides the start.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.clusters.estimators import GaussianMixture
@@ -193,15 +200,18 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
-        steps: int = 5,
+        max_iter: int = 5,
         public_seed: str = "",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
         self.n_components, self.covariance_type = n_components, covariance_type
-        self.epsilon, self.delta, self.rho, self.bounds = epsilon, delta, rho, bounds
-        self.steps, self.public_seed, self.unit = steps, public_seed, unit
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds = bounds
+        self.max_iter, self.public_seed, self.unit = max_iter, public_seed, unit
 
+    @in_words(clusters="n_components", shape="covariance_type", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -213,7 +223,7 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
             upper=upper,
             clusters=self.n_components,
             shape=self.covariance_type,
-            steps=self.steps,
+            steps=self.max_iter,
             public_seed=self.public_seed,
             unit=self._unit(),
         )
@@ -249,14 +259,14 @@ class GaussianMixture(DensityMixin, RowsEstimator):  # type: ignore[misc]
         self.covariances_ = shapes.mean(axis=1) if self.covariance_type == "spherical" else shapes
 
 
-def best_solver(within: Loss, columns: int, clusters: int) -> str:
-    """Return which solver suits a loss and the size of a task: a function of public facts alone.
+def best_algorithm(within: Loss, columns: int, clusters: int) -> str:
+    """Return which algorithm suits a loss and the size of a task: a function of public facts alone.
 
     Where the loss is pure, a grid for up to thirty clusters in three columns, or in six up to epsilon 1/4; Lloyd's
     steps for two clusters in more than sixteen columns where little may be lost; else a coreset.
 
     >>> from dither.privacy import ApproxDP, PureDP
-    >>> best_solver(PureDP(1), 2, 10), best_solver(ApproxDP(1, "1e-6"), 10, 20), best_solver(PureDP(1), 30, 2)
+    >>> best_algorithm(PureDP(1), 2, 10), best_algorithm(ApproxDP(1, "1e-6"), 10, 20), best_algorithm(PureDP(1), 30, 2)
     ('grid', 'coreset', 'lloyd')
     """
     purse = Purse.within(within)

@@ -41,10 +41,11 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened; for "moments".
         solver: "moments" (a noisy matrix), or "chosen" (the exponential mechanism, which needs ``n_components``).
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.decompose.estimators import PCA
@@ -67,12 +68,14 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         reach: Any = None,
         solver: str = "moments",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.n_components, self.epsilon, self.delta, self.rho = n_components, epsilon, delta, rho
+        self.n_components = n_components
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.reach, self.solver, self.unit = bounds, reach, solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -120,9 +123,10 @@ class EmpiricalCovariance(_Moments):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.decompose.estimators import EmpiricalCovariance
@@ -141,11 +145,12 @@ class EmpiricalCovariance(_Moments):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         reach: Any = None,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.reach, self.unit = bounds, reach, unit
 
     def _publish(self) -> None:

@@ -1,12 +1,17 @@
 """Which learner of a linear model is used: by name, or by public facts alone."""
 
+# scikit-learn calls the strength of a fit C.
+# ruff: noqa: N803
+
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from dither.errors import InvalidParameter
+from dither.exact import Number, positive
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.functional import FunctionalMechanism
 from dither.learn.linear.minibatch import MinibatchDescent
@@ -16,6 +21,8 @@ from dither.learn.linear.newton import NewtonDescent
 from dither.learn.linear.objective import ObjectivePerturbation
 from dither.learn.linear.output import OutputPerturbation
 from dither.learn.linear.parameter_grid import ParameterGrid
+from dither.learn.linear.penalised import LEAST_PENALTY, MOST_PENALTY
+from dither.learn.linear.perturbed_minimum import MOST_PENALTY as MOST_PERTURBED_PENALTY
 from dither.learn.linear.perturbed_minimum import MOST_WEIGHTS
 from dither.mechanisms.core import Composed
 from dither.mechanisms.purse import Purse
@@ -65,8 +72,8 @@ def classifier(
     lower: Any,
     upper: Any,
     classes: int,
-    steps: int | None,
-    penalty: Any,
+    max_iter: int | None = None,
+    C: Any = None,
     unit: Unit,
     loss_name: str = "logistic",
 ) -> Composed[Any, Any]:
@@ -74,10 +81,11 @@ def classifier(
     known = SOLVERS if loss_name == "logistic" else HINGE_SOLVERS
     _check(solver, known)
     used = chosen(solver, within, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
-    if steps is not None and used not in _WITH_STEPS:
-        raise InvalidParameter("steps", steps, f"left out: solver {used!r} takes no steps")
-    if penalty is not None and used not in _WITH_PENALTY:
-        raise InvalidParameter("penalty", penalty, f"left out: solver {used!r} has none")
+    if max_iter is not None and used not in _WITH_STEPS:
+        raise InvalidParameter("max_iter", max_iter, f"left out: solver {used!r} takes no steps")
+    if C is not None and used not in _WITH_PENALTY:
+        raise InvalidParameter("C", C, f"left out: solver {used!r} has none")
+    steps, penalty = max_iter, None if C is None else _penalty(C, used)
     box: dict[str, Any] = {"lower": lower, "upper": upper, "unit": unit}
     if used == "grid":
         if classes != 2:
@@ -125,6 +133,16 @@ def regression(
     if solver == "grid":
         return ParameterGrid.calibrated(within, objective="squared", **public)
     return MomentRegression.calibrated(within, **public)
+
+
+def _penalty(C: Number, used: str) -> Fraction:
+    """Return the strength of half the squared length of the weights that C stands for, records having length 1."""
+    strength = 1 / positive("C", C)
+    if used == "objective" and strength > MOST_PERTURBED_PENALTY:
+        raise InvalidParameter("C", C, f"at least 1/{MOST_PERTURBED_PENALTY}")
+    if used == "output" and not LEAST_PENALTY <= strength <= MOST_PENALTY:
+        raise InvalidParameter("C", C, f"from 1/{MOST_PENALTY} to {1 / LEAST_PENALTY}")
+    return strength
 
 
 def _check(solver: str, known: tuple[str, ...]) -> None:

@@ -1,26 +1,35 @@
 """Estimators of linear models: logistic regression, support vector machines, linear and ridge regression."""
 
-# scikit-learn calls rows X.
+# scikit-learn calls the strength of a fit C.
+# ruff: noqa: N803
 
 from __future__ import annotations
 
 from typing import Any
 
-from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, PrivateRegressor, bounds_of
+from dither.learn.base import (
+    AnyMechanism,
+    ChanceClassifier,
+    PrivateClassifier,
+    PrivateRegressor,
+    bounds_of,
+)
+from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.choose import classifier, regression
 from dither.learn.rows import Floats
 
 
-class _LinearClassifier(PrivateClassifier):
+class _LinearClassifier(Iterated, PrivateClassifier):
     """A classifier whose scores are linear."""
 
     bounds: Any
     solver: str
-    steps: Any
-    penalty: Any
+    max_iter: Any
+    C: Any
     coef_: Floats
     intercept_: Floats
 
+    @in_words(steps="max_iter")
     def _classifier(self, columns: int, loss_name: str) -> AnyMechanism:
         lower, upper = bounds_of(self.bounds, columns)
         return classifier(
@@ -29,8 +38,8 @@ class _LinearClassifier(PrivateClassifier):
             lower=lower,
             upper=upper,
             classes=len(self.declared_classes()),
-            steps=self.steps,
-            penalty=self.penalty,
+            max_iter=self.max_iter,
+            C=self.C,
             unit=self._unit(),
             loss_name=loss_name,
         )
@@ -49,15 +58,18 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "newton" (noisy
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
             statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
             coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns).
-        steps: of "gradient", "minibatch" and "newton"; by default as many as the kind of loss suggests.
-        penalty: the strength of the penalty of "objective" and "output", in records; by default what suits the loss.
-        unit: "row" (added or removed) or "row_replaced".
+        max_iter: steps of "gradient", "minibatch" and "newton"; by default as many as the kind of loss suggests.
+        C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
+            of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
+            minimised. By default what suits the loss; "objective" takes less where a small epsilon asks for it.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import LogisticRegression
@@ -75,16 +87,17 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
         solver: str = "auto",
-        steps: int | None = None,
-        penalty: Any = None,
-        unit: str = "row",
+        max_iter: int | None = None,
+        C: Any = None,
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.solver, self.steps, self.penalty, self.unit = solver, steps, penalty, unit
+        self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -100,14 +113,17 @@ class LinearSVC(_LinearClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
             (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
             columns).
-        steps: of "gradient" and "minibatch"; by default as many as the kind of loss suggests.
-        penalty: the strength of the penalty of "objective", in records; by default what suits the loss.
-        unit: "row" (added or removed) or "row_replaced".
+        max_iter: steps of "gradient" and "minibatch"; by default as many as the kind of loss suggests.
+        C: of "objective", the inverse of the strength of the penalty, as in scikit-learn: C times the sum of the losses
+            of the records, each shortened to length 1, plus half the squared length of the weights is minimised. By
+            default what suits the loss, and less where a small epsilon asks for it.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import LinearSVC
@@ -124,16 +140,17 @@ class LinearSVC(_LinearClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
         solver: str = "auto",
-        steps: int | None = None,
-        penalty: Any = None,
-        unit: str = "row",
+        max_iter: int | None = None,
+        C: Any = None,
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.solver, self.steps, self.penalty, self.unit = solver, steps, penalty, unit
+        self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -147,6 +164,7 @@ class _LinearRegressor(PrivateRegressor):
     target_bounds: Any
     solver: str
 
+    @in_words(penalty="alpha")
     def _regression(self, columns: int, penalty: Any) -> AnyMechanism:
         lower, upper = bounds_of(self.bounds, columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
@@ -171,11 +189,12 @@ class LinearRegression(_LinearRegressor):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import LinearRegression
@@ -192,12 +211,13 @@ class LinearRegression(_LinearRegressor):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         target_bounds: Any = None,
         solver: str = "moments",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.solver, self.unit = bounds, target_bounds, solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -214,12 +234,13 @@ class Ridge(_LinearRegressor):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import Ridge
@@ -236,13 +257,14 @@ class Ridge(_LinearRegressor):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         target_bounds: Any = None,
         alpha: Any = 1,
         solver: str = "moments",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.alpha = bounds, target_bounds, alpha
         self.solver, self.unit = solver, unit
 

@@ -68,8 +68,7 @@ def usual_learner(
         lower=-reach,
         upper=reach,
         classes=classes,
-        steps=steps,
-        penalty=None,
+        max_iter=steps,
         unit=unit,
         loss_name=loss_name,
     )

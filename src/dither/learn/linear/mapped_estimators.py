@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, bounds_of
+from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.kernels import KernelMachine
 from dither.learn.rows import Floats
 
 
-class _KernelClassifier(PrivateClassifier):
+class _KernelClassifier(Iterated, PrivateClassifier):
     """A classifier by a linear model of random Fourier features."""
 
     _loss_name: ClassVar[str]
@@ -23,17 +24,19 @@ class _KernelClassifier(PrivateClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
         gamma: Any = None,
-        features: int | None = None,
-        steps: int | None = None,
-        unit: str = "row",
+        n_components: int | None = None,
+        max_iter: int | None = None,
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.gamma, self.features, self.steps, self.unit = gamma, features, steps, unit
+        self.gamma, self.n_components, self.max_iter, self.unit = gamma, n_components, max_iter, unit
 
+    @in_words(features="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -43,9 +46,9 @@ class _KernelClassifier(PrivateClassifier):
             upper=upper,
             classes=len(self.declared_classes()),
             loss_name=self._loss_name,
-            features=self.features,
+            features=self.n_components,
             gamma=self.gamma,
-            steps=self.steps,
+            steps=self.max_iter,
             unit=self._unit(),
         )
 
@@ -59,21 +62,22 @@ class KernelSVC(_KernelClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        features: how many features stand for the kernel; more are closer to it, and noisier. By default 128, and 32
-            where the loss is pure.
-        steps: of gradient descent; by default as many as the kind of loss suggests.
-        unit: "row" (added or removed) or "row_replaced".
+        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+            128, and 32 where the loss is pure.
+        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import KernelSVC
     >>> angles = np.linspace(0, 6.28, 1000)
     >>> circle = np.column_stack([np.cos(angles), np.sin(angles)])
     >>> X, y = np.vstack([0.2 * circle, 0.9 * circle]), np.repeat(["inner", "outer"], 1000)
-    >>> model = KernelSVC(rho=1, bounds=(-1, 1), classes=["inner", "outer"], gamma=4, features=50).fit(X, y)
+    >>> model = KernelSVC(rho=1, bounds=(-1, 1), classes=["inner", "outer"], gamma=4, n_components=50).fit(X, y)
     >>> model.predict([[0.0, 0.1], [0.9, 0.0], [0.0, -0.9]]).tolist()
     ['inner', 'outer', 'outer']
 
@@ -91,20 +95,21 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        features: how many features stand for the kernel; more are closer to it, and noisier. By default 128, and 32
-            where the loss is pure.
-        steps: of gradient descent; by default as many as the kind of loss suggests.
-        unit: "row" (added or removed) or "row_replaced".
+        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+            128, and 32 where the loss is pure.
+        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import KernelLogisticRegression
     >>> X = np.repeat([[-0.9], [0.0], [0.9]], 800, axis=0)
     >>> y = np.repeat([1, 0, 1], 800)
-    >>> model = KernelLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], gamma=4, features=30).fit(X, y)
+    >>> model = KernelLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], gamma=4, n_components=30).fit(X, y)
     >>> model.predict([[-0.9], [0.0], [0.9]]).tolist()
     [1, 0, 1]
 
@@ -113,7 +118,7 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
     _loss_name = "logistic"
 
 
-class CompressedLogisticRegression(ChanceClassifier):
+class CompressedLogisticRegression(Iterated, ChanceClassifier):
     """Logistic regression in a few public random directions of many columns, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -122,17 +127,18 @@ class CompressedLogisticRegression(ChanceClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with another one are left out.
-        dimensions: how many directions are learned in; by default twice the root of the columns.
-        steps: of gradient descent; by default as many as the kind of loss suggests.
-        unit: "row" (added or removed) or "row_replaced".
+        n_components: how many directions are learned in; by default twice the root of the columns.
+        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import CompressedLogisticRegression
     >>> y = np.repeat([0, 1], 1000)
     >>> X = np.tile(np.where(y, 0.8, -0.8)[:, None], 40)
-    >>> model = CompressedLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], dimensions=4).fit(X, y)
+    >>> model = CompressedLogisticRegression(rho=1, bounds=(-1, 1), classes=[0, 1], n_components=4).fit(X, y)
     >>> model.coef_.shape, model.predict(X[[0, -1]]).tolist()
     ((1, 40), [0, 1])
 
@@ -147,16 +153,18 @@ class CompressedLogisticRegression(ChanceClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        dimensions: int | None = None,
-        steps: int | None = None,
-        unit: str = "row",
+        n_components: int | None = None,
+        max_iter: int | None = None,
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.dimensions, self.steps, self.unit = dimensions, steps, unit
+        self.n_components, self.max_iter, self.unit = n_components, max_iter, unit
 
+    @in_words(dimensions="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -165,8 +173,8 @@ class CompressedLogisticRegression(ChanceClassifier):
             lower=lower,
             upper=upper,
             classes=len(self.declared_classes()),
-            dimensions=self.dimensions,
-            steps=self.steps,
+            dimensions=self.n_components,
+            steps=self.max_iter,
             unit=self._unit(),
         )
 

@@ -30,8 +30,9 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the mean.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import StandardScaler
@@ -45,9 +46,17 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
     scale_: Floats
 
     def __init__(
-        self, *, epsilon: Any = None, delta: Any = None, rho: Any = None, bounds: Any = None, unit: str = "row"
+        self,
+        *,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        loss: Any = None,
+        bounds: Any = None,
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho, self.bounds, self.unit = epsilon, delta, rho, bounds, unit
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.unit = bounds, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -84,9 +93,10 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
         cells: of how many even cells bins are made.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn import QuantileBinner
@@ -105,11 +115,13 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         cells: int = USUAL_CELLS,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.n_bins, self.epsilon, self.delta, self.rho = n_bins, epsilon, delta, rho
+        self.n_bins = n_bins
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.cells, self.unit = bounds, cells, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:

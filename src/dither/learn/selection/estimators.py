@@ -24,9 +24,10 @@ from dither.learn.models import Model
 from dither.learn.rows import Floats
 from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.selection.repeated import RepeatedTuning
+from dither.privacy import PureDP
 
 METHODS = ("parts", "repeats")
-_BUDGET = ("epsilon", "delta", "rho")
+_BUDGET = ("epsilon", "delta", "rho", "loss")
 
 
 def _has(method: str) -> Any:
@@ -43,15 +44,16 @@ class PrivateSearch(PrivateEstimator):
 
     Args:
         estimator: what is tuned: a classifier or regression of ``dither.learn`` with its public bounds, without budget.
-        grid: a dictionary of lists of values, or a list of dictionaries of values: the candidates.
+        param_grid: a dictionary of lists of values, or a list of dictionaries of values: the candidates.
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         method: "parts" (each candidate learns from its own part of the rows, and rows held out choose) or "repeats"
             (random candidates learn from most rows a secret random number of times; pure losses only).
         held_out: parts: how many times as large as the part of one candidate the part is that is held out; repeats:
             how many of four and more slots are, three being learned from.
-        repeats: how many runs are expected; for "repeats", as many as candidates by default, three at least.
+        n_iter: how many runs are expected; for "repeats", as many as candidates by default, three at least.
         public_seed: a public text that decides which rows fall into which part.
 
     >>> import numpy as np
@@ -60,8 +62,8 @@ class PrivateSearch(PrivateEstimator):
     >>> X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 1000, axis=0)
     >>> y = np.repeat(["no", "yes"], 1000)
     >>> tuned = LogisticRegression(bounds=(0, 1), classes=["no", "yes"])
-    >>> search = PrivateSearch(tuned, {"steps": [1, 30]}, epsilon=2, delta=1e-6).fit(X, y)
-    >>> search.predict([[1.0, 0.0]]).tolist(), search.best_params_["steps"] in (1, 30)
+    >>> search = PrivateSearch(tuned, {"max_iter": [1, 30]}, epsilon=2, delta=1e-6).fit(X, y)
+    >>> search.predict([[1.0, 0.0]]).tolist(), search.best_params_["max_iter"] in (1, 30)
     (['yes'], True)
 
     """
@@ -73,19 +75,20 @@ class PrivateSearch(PrivateEstimator):
     def __init__(
         self,
         estimator: Any = None,
-        grid: Any = None,
+        param_grid: Any = None,
         *,
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         method: str = "parts",
         held_out: int = 1,
-        repeats: Any = None,
+        n_iter: Any = None,
         public_seed: str = "",
     ) -> None:
-        self.estimator, self.grid = estimator, grid
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.method, self.held_out, self.repeats, self.public_seed = method, held_out, repeats, public_seed
+        self.estimator, self.param_grid = estimator, param_grid
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.method, self.held_out, self.n_iter, self.public_seed = method, held_out, n_iter, public_seed
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release: the search among all candidates."""
@@ -100,10 +103,10 @@ class PrivateSearch(PrivateEstimator):
             low, high = bounds_of(cast(Any, template).target_bounds, 1, "target_bounds")
             public |= {"target_lower": float(low[0]), "target_upper": float(high[0])}
         if self.method == "parts":
-            if self.repeats is not None:
-                raise InvalidParameter("repeats", self.repeats, "left out: method 'parts' fits each candidate once")
+            if self.n_iter is not None:
+                raise InvalidParameter("n_iter", self.n_iter, "left out: method 'parts' fits each candidate once")
             return DisjointTuning.calibrated(self._target(), **public)
-        stop = None if self.repeats is None else 1 / positive("repeats", self.repeats)
+        stop = None if self.n_iter is None else 1 / positive("n_iter", self.n_iter)
         return RepeatedTuning.calibrated(self._target(), stop=stop, **public)
 
     def adopt(self, model: Model, mechanism: AnyMechanism, receipt: str) -> Self:
@@ -159,32 +162,40 @@ class PrivateSearch(PrivateEstimator):
         if not isinstance(self.estimator, PrivateClassifier | PrivateRegressor):
             raise InvalidParameter("estimator", type(self.estimator).__name__, "a classifier or regression of dither")
         if any(getattr(self.estimator, name, None) is not None for name in _BUDGET):
-            raise InvalidParameter("estimator", type(self.estimator).__name__, "without epsilon, delta and rho")
+            raise InvalidParameter("estimator", type(self.estimator).__name__, "without epsilon, delta, rho and loss")
         return cast(PrivateEstimator, clone(self.estimator))
 
     def _points(self) -> list[dict[str, Any]]:
         """Return the candidates' parameters in a public order."""
-        if isinstance(self.grid, Mapping):
-            if not all(isinstance(values, list | tuple | np.ndarray) for values in self.grid.values()):
-                raise InvalidParameter("grid", self.grid, "a list of values for each parameter")
-            points = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        if isinstance(self.param_grid, Mapping):
+            if not all(isinstance(values, list | tuple | np.ndarray) for values in self.param_grid.values()):
+                raise InvalidParameter("param_grid", self.param_grid, "a list of values for each parameter")
+            points = [
+                dict(zip(self.param_grid, values, strict=True))
+                for values in itertools.product(*self.param_grid.values())
+            ]
         else:
-            points = list(self.grid) if isinstance(self.grid, list | tuple) else []
+            points = list(self.param_grid) if isinstance(self.param_grid, list | tuple) else []
         if len(points) < 2 or not all(isinstance(point, Mapping) for point in points):
-            raise InvalidParameter("grid", self.grid, "two or more candidates")
+            raise InvalidParameter("param_grid", self.param_grid, "two or more candidates")
         if any(name in point for point in points for name in _BUDGET):
-            raise InvalidParameter("grid", self.grid, "without epsilon, delta and rho: the search has the budget")
+            raise InvalidParameter(
+                "param_grid", self.param_grid, "without epsilon, delta, rho and loss: the search has the budget"
+            )
         if any("binarize" in point for point in points):
-            raise InvalidParameter("grid", self.grid, "without binarize: rows are coded once, for all candidates")
+            raise InvalidParameter(
+                "param_grid", self.param_grid, "without binarize: rows are coded once, for all candidates"
+            )
         return [dict(point) for point in points]
 
     def _candidate(self, point: Mapping[str, Any]) -> Any:
         """Return the estimator of one candidate, with the budget that the search leaves to each."""
-        budget = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        budget = {name: getattr(self, name) for name in _BUDGET}
         if self.method == "repeats":
-            if self.epsilon is None or self.delta is not None or self.rho is not None:
+            stated = self._target()
+            if not isinstance(stated, PureDP):
                 raise InvalidParameter("epsilon", self.epsilon, "given alone: repeats are priced for pure losses only")
-            budget["epsilon"] = positive("epsilon", self.epsilon) / 3
+            budget = {"epsilon": stated.epsilon / 3}
         return self._template().set_params(**budget, **point)
 
     def _labels(self, y: Any) -> Floats:

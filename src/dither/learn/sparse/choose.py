@@ -35,8 +35,8 @@ def learner(
     upper: Any,
     loss_name: str,
     unit: Unit,
-    kept: int | None = None,
-    steps: int | None = None,
+    n_nonzero_coefs: int | None = None,
+    max_iter: int | None = None,
     radius: Number | None = None,
     blocks: int | None = None,
     target_lower: Number = 0,
@@ -45,8 +45,10 @@ def learner(
     """Return the learner that a solver stands for, refusing options that are another's."""
     if solver not in SOLVERS:
         raise InvalidParameter("solver", solver, f"one of {', '.join(SOLVERS)}")
-    used, given = "refit" if solver == "auto" else solver, {"kept": kept, "steps": steps, "radius": radius}
-    unused = {"frank-wolfe": ["kept"], "entropy": ["kept"], "refit": []}.get(used, ["steps", "radius"])
+    used = "refit" if solver == "auto" else solver
+    given = {"n_nonzero_coefs": n_nonzero_coefs, "max_iter": max_iter, "radius": radius}
+    one_stage = ["n_nonzero_coefs"]
+    unused = {"frank-wolfe": one_stage, "entropy": one_stage, "refit": []}.get(used, ["max_iter", "radius"])
     for name in unused:
         if given[name] is not None:
             raise InvalidParameter(name, given[name], f"left out: solver {used!r} has none")
@@ -56,16 +58,18 @@ def learner(
     clip = USUAL_CLIP if loss_name == "squared" else 1
     public: dict[str, Any] = {"lower": lower, "upper": upper, "loss_name": loss_name, "unit": unit, **targets}
     if used == "frank-wolfe":
-        return FrankWolfe.calibrated(within, steps=steps, radius=radius, clip=clip, **public)
+        return FrankWolfe.calibrated(within, steps=max_iter, radius=radius, clip=clip, **public)
     if used == "entropy":
-        return EntropyDescent.calibrated(within, steps=steps, radius=radius, clip=clip, **public)
-    count = min(USUAL_KEPT, len(lower)) if kept is None else whole("kept", kept, least=1, most=len(lower))
+        return EntropyDescent.calibrated(within, steps=max_iter, radius=radius, clip=clip, **public)
+    count = min(USUAL_KEPT, len(lower))
+    if n_nonzero_coefs is not None:
+        count = whole("n_nonzero_coefs", n_nonzero_coefs, least=1, most=len(lower))
     purse = Purse.within(within)
     first, second = purse.share(SELECT_SHARE).loss, purse.share(1 - SELECT_SHARE).loss
     select: FrankWolfe | SupportSelection
     if used == "refit":
         # The constant may take a step too.
-        walked = count + 1 if steps is None else steps
+        walked = count + 1 if max_iter is None else max_iter
         select = FrankWolfe.calibrated(first, steps=walked, radius=radius, clip=clip, distinct=True, **public)
     else:
         divided = USUAL_BLOCKS if blocks is None else blocks

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateRegressor, bounds_of
+from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
 from dither.learn.sparse.choose import learner
 
 
-class Lasso(PrivateRegressor):
+class Lasso(Iterated, PrivateRegressor):
     """Sparse linear regression under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -24,21 +25,22 @@ class Lasso(PrivateRegressor):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, choices cost less.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
-        kept: how many columns are fitted; not for the solvers of one stage.
+        n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a regression on them), "frank-wolfe" or "entropy" (one
             stage), "votes" (columns by what disjoint blocks of the rows find, then a regression).
-        steps: of Frank-Wolfe or entropy descent.
+        max_iter: steps of Frank-Wolfe or entropy descent.
         radius: what absolute weights add up to at most, for columns scaled by their bounds, in units of half the
             target's range.
         blocks: into how many blocks rows are divided, for votes.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.sparse.estimators import Lasso
     >>> X = np.resize([[1.0, -1.0, 1.0, 0.0], [-1.0, -1.0, 0.0, 1.0]], (4000, 4))
-    >>> model = Lasso(epsilon=4, bounds=(-1, 1), target_bounds=(-4, 4), kept=1).fit(X, 3 * X[:, 0])
+    >>> model = Lasso(epsilon=4, bounds=(-1, 1), target_bounds=(-4, 4), n_nonzero_coefs=1).fit(X, 3 * X[:, 0])
     >>> model.columns_.tolist(), bool(abs(model.coef_[0] - 3) < 1)
     ([0], True)
 
@@ -52,20 +54,22 @@ class Lasso(PrivateRegressor):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         target_bounds: Any = None,
-        kept: int | None = None,
+        n_nonzero_coefs: int | None = None,
         solver: str = "auto",
-        steps: int | None = None,
+        max_iter: int | None = None,
         radius: Any = None,
         blocks: int | None = None,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds = bounds, target_bounds
-        self.kept, self.solver, self.steps = kept, solver, steps
+        self.n_nonzero_coefs, self.solver, self.max_iter = n_nonzero_coefs, solver, max_iter
         self.radius, self.blocks, self.unit = radius, blocks, unit
 
+    @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -77,8 +81,8 @@ class Lasso(PrivateRegressor):
             upper=upper,
             loss_name="squared",
             unit=self._unit(),
-            kept=self.kept,
-            steps=self.steps,
+            n_nonzero_coefs=self.n_nonzero_coefs,
+            max_iter=self.max_iter,
             radius=self.radius,
             blocks=self.blocks,
             target_lower=float(low[0]),
@@ -90,7 +94,7 @@ class Lasso(PrivateRegressor):
         self.columns_ = self.model_.chosen.values
 
 
-class SparseLogisticRegression(ChanceClassifier):
+class SparseLogisticRegression(Iterated, ChanceClassifier):
     """Logistic regression of two classes from many columns of which few matter, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
@@ -99,21 +103,22 @@ class SparseLogisticRegression(ChanceClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, choices cost less.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: the two labels that may occur; rows with another one are left out.
-        kept: how many columns are fitted; not for the solvers of one stage.
+        n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a classifier of them), "frank-wolfe" or "entropy" (one
             stage), "votes" (columns by what disjoint blocks of the rows find, then a classifier).
-        steps: of Frank-Wolfe or entropy descent.
+        max_iter: steps of Frank-Wolfe or entropy descent.
         radius: what absolute weights add up to at most, for columns scaled by their bounds.
         blocks: into how many blocks rows are divided, for votes.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.sparse.estimators import SparseLogisticRegression
     >>> X = np.resize([[1.0, -1.0, 1.0, 0.0], [-1.0, -1.0, 0.0, 1.0]], (4000, 4))
     >>> y = np.where(X[:, 0] > 0, "yes", "no")
-    >>> model = SparseLogisticRegression(epsilon=4, bounds=(-1, 1), classes=["no", "yes"], kept=1).fit(X, y)
+    >>> model = SparseLogisticRegression(epsilon=4, bounds=(-1, 1), classes=["no", "yes"], n_nonzero_coefs=1).fit(X, y)
     >>> model.columns_.tolist(), model.predict(X[:2]).tolist()
     ([0], ['yes', 'no'])
 
@@ -129,20 +134,22 @@ class SparseLogisticRegression(ChanceClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        kept: int | None = None,
+        n_nonzero_coefs: int | None = None,
         solver: str = "auto",
-        steps: int | None = None,
+        max_iter: int | None = None,
         radius: Any = None,
         blocks: int | None = None,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
-        self.kept, self.solver, self.steps = kept, solver, steps
+        self.n_nonzero_coefs, self.solver, self.max_iter = n_nonzero_coefs, solver, max_iter
         self.radius, self.blocks, self.unit = radius, blocks, unit
 
+    @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         lower, upper = bounds_of(self.bounds, columns)
@@ -155,8 +162,8 @@ class SparseLogisticRegression(ChanceClassifier):
             upper=upper,
             loss_name="logistic",
             unit=self._unit(),
-            kept=self.kept,
-            steps=self.steps,
+            n_nonzero_coefs=self.n_nonzero_coefs,
+            max_iter=self.max_iter,
             radius=self.radius,
             blocks=self.blocks,
         )

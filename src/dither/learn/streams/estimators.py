@@ -9,6 +9,7 @@ from typing import Any, NoReturn, Self
 
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.learn.base import PrivateRegressor, bounds_of
+from dither.learn.conventions import in_words
 from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
 from dither.mechanisms.release import Budget, converse
 from dither.privacy import PureDP
@@ -24,6 +25,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         batches: how many batches there will be at most; charged at the first of them.
@@ -49,14 +51,16 @@ class IncrementalLinearRegression(PrivateRegressor):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         target_bounds: Any = None,
         batches: int = 16,
         alpha: Any = 0,
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.batches, self.alpha = bounds, target_bounds, batches, alpha
 
+    @in_words(penalty="alpha")
     def mechanism(self, columns: int) -> Any:
         """Return the conversation that the first batch opens."""
         lower, upper = bounds_of(self.bounds, columns)

@@ -4,32 +4,38 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
+from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
 from dither.learn.trees.boosted import BoostedTrees
 from dither.learn.trees.grown import ChosenTree, CountedTree
 from dither.learn.trees.pruning import pruned
 from dither.learn.trees.random_forest import RandomForest
-from dither.learn.trees.splits import ScoreField
+
+#: What mechanisms call these parameters.
+_WORDS: Final = {"bins": "n_bins", "categorical": "categorical_features", "unordered": "categorical_features"}
+
+#: Scores of splits by scikit-learn's words. A gain ratio is not among them: one record may move it by any amount.
+_SCORES: Final = {"gini": "gini", "entropy": "gain", "largest-class": "largest-class"}
 
 
 class _TreeClassifier(ChanceClassifier):
     """A classifier on public cells."""
 
     bounds: Any
-    bins: Any
-    categorical: Any
+    n_bins: Any
+    categorical_features: Any
 
     def _public(self, columns: int) -> dict[str, Any]:
         """Return what is declared about the rows."""
         lower, upper = bounds_of(self.bounds, columns)
-        counts, flags = bins_of(columns, lower, upper, self.bins, self.categorical)
+        counts, flags = bins_of(columns, lower, upper, self.n_bins, self.categorical_features)
         return {
             "lower": lower,
             "upper": upper,
@@ -49,15 +55,16 @@ class GradientBoostingClassifier(_TreeClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
         classes: all labels that may occur; rows with another one are left out.
-        categorical: the places of columns of codes, whose cells have no order.
-        bins: cells of a column of numbers; one number for all, or one for each column.
-        rounds: how many trees there are; by default as many turns of all columns as the loss suggests.
-        leaves: into how many parts a tree cuts a column, at most.
-        depth: how many columns a tree looks at.
+        categorical_features: the places of columns of codes, whose cells have no order.
+        n_bins: cells of a column of numbers; one number for all, or one for each column.
+        n_estimators: how many trees there are; by default as many turns of all columns as the loss suggests.
+        max_leaf_nodes: into how many parts a tree cuts each column that it looks at; its leaves, where that is one.
+        max_depth: how many columns a tree looks at, one after the other.
         public_seed: a public text that decides the shapes of the trees.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import GradientBoostingClassifier
@@ -75,28 +82,32 @@ class GradientBoostingClassifier(_TreeClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        categorical: Any = None,
-        bins: Any = USUAL_BINS,
-        rounds: int | None = None,
-        leaves: int = 10,
-        depth: int = 1,
+        categorical_features: Any = None,
+        n_bins: Any = USUAL_BINS,
+        n_estimators: int | None = None,
+        max_leaf_nodes: int = 10,
+        max_depth: int = 1,
         public_seed: str = "",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes, self.categorical, self.bins = bounds, classes, categorical, bins
-        self.rounds, self.leaves, self.depth, self.public_seed, self.unit = rounds, leaves, depth, public_seed, unit
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.classes = bounds, classes
+        self.categorical_features, self.n_bins = categorical_features, n_bins
+        self.n_estimators, self.max_leaf_nodes, self.max_depth = n_estimators, max_leaf_nodes, max_depth
+        self.public_seed, self.unit = public_seed, unit
 
+    @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         return BoostedTrees.calibrated(
             self._target(),
             **self._public(columns),
-            rounds=self.rounds,
-            leaves=self.leaves,
-            depth=self.depth,
+            rounds=self.n_estimators,
+            leaves=self.max_leaf_nodes,
+            depth=self.max_depth,
             public_seed=self.public_seed,
         )
 
@@ -117,15 +128,16 @@ class RandomForestClassifier(_ForestClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
         classes: all labels that may occur; rows with another one are left out.
-        categorical: the places of columns of codes, whose cells have no order.
-        bins: cells of a column of numbers; one number for all, or one for each column.
+        categorical_features: the places of columns of codes, whose cells have no order.
+        n_bins: cells of a column of numbers; one number for all, or one for each column.
         n_estimators: how many trees there are.
         max_depth: how many questions lead to a leaf.
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
         public_seed: a public text that decides the shapes of the trees.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import RandomForestClassifier
@@ -143,21 +155,24 @@ class RandomForestClassifier(_ForestClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        categorical: Any = None,
-        bins: Any = USUAL_BINS,
+        categorical_features: Any = None,
+        n_bins: Any = USUAL_BINS,
         n_estimators: int = 20,
         max_depth: int = 8,
         divided: bool = True,
         public_seed: str = "",
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes, self.categorical, self.bins = bounds, classes, categorical, bins
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.classes = bounds, classes
+        self.categorical_features, self.n_bins = categorical_features, n_bins
         self.n_estimators, self.max_depth, self.divided = n_estimators, max_depth, divided
         self.public_seed, self.unit = public_seed, unit
 
+    @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         return RandomForest.calibrated(
@@ -179,16 +194,17 @@ class DecisionTreeClassifier(_ForestClassifier):
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
         classes: all labels that may occur; rows with another one are left out.
-        categorical: the places of columns of codes, whose cells have no order.
-        bins: cells of a column of numbers; one number for all, or one for each column.
-        criterion: "gini", "largest-class" or "gain", by which splits are chosen; or "counts" for the largest gain in
-            noisy counts (ID3).
+        categorical_features: the places of columns of codes, whose cells have no order.
+        n_bins: cells of a column of numbers; one number for all, or one for each column.
+        criterion: "gini", "entropy" (information gain) or "largest-class", by which splits are chosen; or "counts" for
+            the largest gain in noisy counts (ID3).
         max_depth: how many questions lead to a leaf, at most.
-        records: a public number of rows, above which the criterion "gain" weighs more rows no finer.
+        records: a public number of rows, above which the criterion "entropy" weighs more rows no finer.
         prune: whether splits that seem to change nothing are taken back.
-        unit: "row" (added or removed) or "row_replaced".
+        unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import DecisionTreeClassifier
@@ -206,32 +222,37 @@ class DecisionTreeClassifier(_ForestClassifier):
         epsilon: Any = None,
         delta: Any = None,
         rho: Any = None,
+        loss: Any = None,
         bounds: Any = None,
         classes: Any = None,
-        categorical: Any = None,
-        bins: Any = USUAL_BINS,
+        categorical_features: Any = None,
+        n_bins: Any = USUAL_BINS,
         criterion: str = "gini",
         max_depth: int = 5,
         records: int = 2**16,
         prune: bool = False,
-        unit: str = "row",
+        unit: Any = "row",
     ) -> None:
-        self.epsilon, self.delta, self.rho = epsilon, delta, rho
-        self.bounds, self.classes, self.categorical, self.bins = bounds, classes, categorical, bins
+        self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
+        self.bounds, self.classes = bounds, classes
+        self.categorical_features, self.n_bins = categorical_features, n_bins
         self.criterion, self.max_depth, self.records = criterion, max_depth, records
         self.prune, self.unit = prune, unit
 
+    @in_words(**_WORDS, depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         if not isinstance(self.prune, bool):
             raise InvalidParameter("prune", self.prune, "True or False")
+        if not (isinstance(self.criterion, str) and self.criterion in (*_SCORES, "counts")):
+            raise InvalidParameter("criterion", self.criterion, f"one of {', '.join(_SCORES)}, counts")
         if self.criterion == "counts":
             return CountedTree.calibrated(self._target(), **self._public(columns), depth=self.max_depth)
         return ChosenTree.calibrated(
             self._target(),
             **self._public(columns),
             depth=self.max_depth,
-            score=ScoreField().convert("criterion", self.criterion),
+            score=_SCORES[self.criterion],
             records=self.records,
         )
 

@@ -21,7 +21,7 @@ from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
 from dither.mechanisms import perform
 from dither.mechanisms.purse import Purse
-from dither.privacy import ROW, Loss, Unit, stated_loss
+from dither.privacy import ROW, Loss, Unit, stated_loss, unit_of
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
 from dither.publish.synthetic.boosting import BoostedQueries
@@ -162,10 +162,11 @@ class Synthesizer:
         epsilon: what the model may lose, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
         rho: a loss in zero-concentrated differential privacy.
+        loss: what the model may lose as a record, in place of these three.
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is no category.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
-        unit: ROW or ROW_REPLACED.
+        unit: ROW or ROW_REPLACED, or "row", "row_replaced".
 
     >>> from dither.data import Column, Kind
     >>> people = [Column("sex", Kind.TEXT, categories=("f", "m")), Column("age", Kind.INTEGER, lower=0, upper=99)]
@@ -186,15 +187,16 @@ class Synthesizer:
         epsilon: Number | None = None,
         delta: Number | None = None,
         rho: Number | None = None,
+        loss: Loss | None = None,
         bins: Mapping[str, Any] | None = None,
         other: Mapping[str, Value] | None = None,
         constraints: Sequence[Constraint] = (),
-        unit: Unit = ROW,
+        unit: Unit | str = ROW,
     ) -> None:
-        self._dataset = DataSet("memory", (Table(_TABLE, tuple(columns), source=_TABLE),), unit)
-        loss = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        self._dataset = DataSet("memory", (Table(_TABLE, tuple(columns), source=_TABLE),), unit_of(unit))
+        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         self.planned = plan_synthesis(
-            self._dataset, _TABLE, loss, method=method, bins=bins, other=other, constraints=constraints
+            self._dataset, _TABLE, stated, method=method, bins=bins, other=other, constraints=constraints
         )
         self._fitted: SyntheticTable | None = None
 
