@@ -54,4 +54,6 @@ class Iterated:
             steps = getattr(part, "steps", None)
             if isinstance(steps, int):
                 return steps
-        return 1
+        # Clusters have the noise of each step.
+        parts = getattr(learner, "parts", None)
+        return max(1, len(parts)) if isinstance(parts, tuple) else 1
