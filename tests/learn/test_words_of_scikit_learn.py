@@ -241,7 +241,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("DecisionTreeClassifier", {"criterion": []}, "criterion"),
     ("KMeans", {"n_clusters": 0}, "n_clusters"),
     ("KMeans", {"algorithm": "elkan"}, "algorithm"),
-    ("KMeans", {"max_iter": 0}, "max_iter"),
+    ("KMeans", {"max_iter": -1}, "max_iter"),
     ("GaussianMixture", {"n_components": 0}, "n_components"),
     ("GaussianMixture", {"max_iter": 0}, "max_iter"),
     ("CategoricalNB", {"categories": 0}, "categories"),
