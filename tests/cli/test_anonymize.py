@@ -144,8 +144,8 @@ def test_a_quote_needs_no_data_and_costs_nothing(shop: Path) -> None:
     assert record("anonymize", "shop", "clients", "--epsilon", "10001", "--quote")["fits"] is False
     kept = ["--method", "kept-table", "--ask", "job=cook", "--epsilon", "1", "--quote"]
     assert "kept clients" in record("anonymize", "shop", "clients", *kept)["release"]
-    assert "it fits" in run("synth", "shop", "clients", "--epsilon", "1", "--quote")
-    assert "epsilon = 2" in run("synth", "shop", "--tables", "clients,baskets", "--epsilon", "2", "--quote")
+    assert "it fits" in run("synthesize", "shop", "clients", "--epsilon", "1", "--quote")
+    assert "epsilon = 2" in run("synthesize", "shop", "--tables", "clients,baskets", "--epsilon", "2", "--quote")
     assert record("ledger", "show", "shop")[0]["releases"] == 0
 
 

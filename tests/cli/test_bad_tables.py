@@ -59,10 +59,10 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 def test_no_row_one_row_and_constant_columns_are_tables_like_others(odd: Path) -> None:
     out = ("--epsilon", "1", "-o", "out.csv")
     for words in (
-        ("synth", "odd", "rows", "--columns", COLUMNS, "--report", "r.html"),
-        ("synth", "odd", "rows", "--columns", "three"),
-        ("synth", "odd", "rows", "--columns", "sex,number", "--method", "independent"),
-        ("synth", "odd", "--tables", "rows,items", "--columns", f"{COLUMNS},item"),
+        ("synthesize", "odd", "rows", "--columns", COLUMNS, "--report", "r.html"),
+        ("synthesize", "odd", "rows", "--columns", "three"),
+        ("synthesize", "odd", "rows", "--columns", "sex,number", "--method", "independent"),
+        ("synthesize", "odd", "--tables", "rows,items", "--columns", f"{COLUMNS},item"),
         ("anonymize", "odd", "rows", "--columns", COLUMNS, "--terms", "share=low,high", "--report", "r.html"),
         ("anonymize", "odd", "rows", "--columns", COLUMNS, "--method", "diffgen", "--target", "only"),
         ("anonymize", "odd", "rows", "--columns", COLUMNS, "--method", "perturbed-rows", "--rows", "3"),
@@ -80,15 +80,15 @@ FACTS = {
     "gap.yaml": "determined: [{column: only, by: sex, values: {f: same}}]",
 }
 REFUSED = [
-    ("synth", "only,note", "declared categories"),
-    ("synth", "only,weight", "declared bounds"),
-    ("synth --bins number=1000000", "only,number", "at most 65536"),
+    ("synthesize", "only,note", "declared categories"),
+    ("synthesize", "only,weight", "declared bounds"),
+    ("synthesize --bins number=1000000", "only,number", "at most 65536"),
     ("anonymize --bins number=1000000", "only,number", "at most 65536"),
     ("anonymize --method diffgen --target only", "only,weight", "declared bounds"),
     ("anonymize --method diffpart", "number", "at most 1024"),
     ("anonymize --method diffpart", "note", "declared"),
     ("anonymize --terms weight=low,high", "only,weight", "bounds"),
-    *((f"synth --constraints {name}", "only,sex", "constraints|impossible|determined|values") for name in FACTS),
+    *((f"synthesize --constraints {name}", "only,sex", "constraints|impossible|determined|values") for name in FACTS),
 ]
 
 

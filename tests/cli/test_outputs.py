@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "sql": ("sql", "shop", QUERY),
     "histogram": ("publish", "histogram", "shop", "sales", "city"),
     "workload": ("publish", "workload", "shop", "sales", "items", "--range", "0:4"),
-    "synth": ("synth", "shop", "--columns", "city"),
+    "synthesize": ("synthesize", "shop", "--columns", "city"),
     "anonymize": ("anonymize", "shop", "--columns", "city"),
     "fit": ("fit", "shop", "sales", "items", "--model", "LinearRegression", "--features", "price"),
 }
@@ -99,15 +99,15 @@ BESIDE = [
     ("publish marginals shop sales city items,city -o m.csv", "out"),
     ("publish histogram shop sales city -o plot.csv --plot", "plot"),
     ("publish histogram shop sales city --plot", "plot"),
-    ("synth shop -o a.csv --model nowhere/m.json", "model"),
-    ("synth shop -o a.csv --model folder.json", "model"),
-    ("synth shop -o a.json --model a.json", "model"),
-    ("synth shop -o a.csv --report r.txt", "report"),
-    ("synth shop -o a.csv --report folder.json", "report"),
-    ("synth shop -o a.json --report ./a.json", "report"),
-    ("synth shop -o a.csv --model r.json --report r.json", "report"),
-    ("synth shop -o a.csv --model sales.csv", "model"),
-    ("synth shop -o a.csv --compare-with-real", "report"),
+    ("synthesize shop -o a.csv --model nowhere/m.json", "model"),
+    ("synthesize shop -o a.csv --model folder.json", "model"),
+    ("synthesize shop -o a.json --model a.json", "model"),
+    ("synthesize shop -o a.csv --report r.txt", "report"),
+    ("synthesize shop -o a.csv --report folder.json", "report"),
+    ("synthesize shop -o a.json --report ./a.json", "report"),
+    ("synthesize shop -o a.csv --model r.json --report r.json", "report"),
+    ("synthesize shop -o a.csv --model sales.csv", "model"),
+    ("synthesize shop -o a.csv --compare-with-real", "report"),
     ("anonymize shop -o a.csv --model nowhere/m.json", "model"),
     ("anonymize shop -o a.json --model a.json", "model"),
     ("anonymize shop -o a.csv --report folder.json", "report"),
@@ -131,7 +131,7 @@ def test_files_beside_it_are_checked_too(place: Path, words: str, named: str) ->
         (("sql", "shop", QUERY, "-o", "a.html"), "vl_convert"),
         (("publish", "histogram", "shop", "sales", "city", "-o", "a.parquet"), "pyarrow"),
         (("publish", "histogram", "shop", "sales", "city", "-o", "a.csv", "--plot"), "altair"),
-        (("synth", "shop", "-o", "a.csv"), "pyarrow"),
+        (("synthesize", "shop", "-o", "a.csv"), "pyarrow"),
         (("anonymize", "shop", "-o", "a.parquet"), "pyarrow"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_pipe_that_closed_loses_nothing(place: Path, verb: str, monkeypatch: p
 
 
 def test_more_rows_than_fit_into_memory_lose_nothing(place: Path) -> None:
-    before, words = releases(), ("synth", "shop", "--columns", "city", "--epsilon", "1", "-o", "many.csv")
+    before, words = releases(), ("synthesize", "shop", "--columns", "city", "--epsilon", "1", "-o", "many.csv")
     with pytest.raises(NotDelivered) as lost:
         run(*words, "--rows", "1" + "0" * 17)
     run(*words, "--rows", "3", "--key", lost.value.key)

@@ -1,4 +1,4 @@
-"""``dither synth``: from a schema and a CSV to synthetic rows and a report, and errors before anything is paid for."""
+"""``dither synthesize``: from a schema and a CSV to synthetic rows and a report, with errors before any charge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,16 @@ impossible:
 
 def test_one_command_gives_rows_a_model_and_a_report(home: Path) -> None:
     said = run(
-        "synth", "shop", "-o", "rows.parquet", "--epsilon", "20", "--model", "model.json", "--report", "report.html"
+        "synthesize",
+        "shop",
+        "-o",
+        "rows.parquet",
+        "--epsilon",
+        "20",
+        "--model",
+        "model.json",
+        "--report",
+        "report.html",
     )
     assert "synthetic rows of sales in rows.parquet" in said
     assert "NOT PRIVATE" not in said
@@ -41,7 +50,7 @@ def test_one_command_gives_rows_a_model_and_a_report(home: Path) -> None:
 
 def test_facts_rows_and_retries(home: Path) -> None:
     Path("facts.yaml").write_text(FACTS)
-    words = ["synth", "shop", "sales", "--columns", "city,items", "--constraints", "facts.yaml", "--epsilon", "5"]
+    words = ["synthesize", "shop", "sales", "--columns", "city,items", "--constraints", "facts.yaml", "--epsilon", "5"]
     first = record(*words, "--rows", "50", "-o", "rows.csv", "--key", "once")
     again = record(*words, "--rows", "70", "-o", "more.json", "--key", "once")
     assert (first["rows"], again["rows"]) == (50, 70)
@@ -51,7 +60,7 @@ def test_facts_rows_and_retries(home: Path) -> None:
 
 
 def test_a_comparison_with_real_rows_says_so(home: Path) -> None:
-    said = run("synth", "shop", "-o", "rows.csv", "--epsilon", "20", "--report", "r.json", "--compare-with-real")
+    said = run("synthesize", "shop", "-o", "rows.csv", "--epsilon", "20", "--report", "r.json", "--compare-with-real")
     assert "NOT PRIVATE" in said
     report = json.loads(Path("r.json").read_text())
     assert report["is_private"] is False
@@ -79,10 +88,10 @@ def test_nothing_is_paid_for_what_cannot_be_made(home: Path, words: list[str], s
     before = record("ledger", "show", "shop")
     out: list[Any] = [] if "-o" in words else ["-o", "rows.csv"]
     with pytest.raises(DitherError, match=said):
-        run("synth", "shop", "--epsilon", "1", *out, *words)
+        run("synthesize", "shop", "--epsilon", "1", *out, *words)
     assert record("ledger", "show", "shop") == before
 
 
 def test_a_budget_that_is_too_small_is_said(home: Path) -> None:
     with pytest.raises(BudgetExceeded):
-        run("synth", "shop", "-o", "rows.csv", "--epsilon", "200")
+        run("synthesize", "shop", "-o", "rows.csv", "--epsilon", "200")

@@ -1,4 +1,4 @@
-"""``dither synth --tables``: parents and children from two CSV files, joined in what is drawn as they were joined."""
+"""``dither synthesize --tables``: parents and children from two CSV files, joined in the drawn rows as before."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tables:
       area: {kind: text, categories: [born, moved]}
       age: {kind: real, bounds: [0, 90]}
 """
-WORDS = ("synth", "town", "--tables", "houses,people")
+WORDS = ("synthesize", "town", "--tables", "houses,people")
 
 
 @pytest.fixture

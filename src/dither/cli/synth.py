@@ -1,4 +1,4 @@
-"""``dither synth``: a private table becomes a synthetic one that can be shared."""
+"""``dither synthesize``: a private table becomes a synthetic one that can be shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs that publish tables and models: ``publish``, ``synth``, ``anonymize``, ``fit``, ``release``."""
+"""The verbs that publish tables and models: ``publish``, ``synthesize``, ``anonymize``, ``fit``, ``release``."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def publish_marginals(
     publish.marginals(asked, sets)
 
 
-@verbs.command()
+@verbs.command("synthesize")
 @charging
 def synth(
     charged: Charged,
