@@ -162,6 +162,9 @@ def test_the_command_writes_a_model(place: Path, monkeypatch: pytest.MonkeyPatch
         (["--model", "Magic"], "model"),
         (["--option", "wings=2"], "option"),
         (["--option", "wings"], "NAME=VALUE"),
+        (["--option", "steps=3"], "option must be one of C, bounds, classes, max_iter, solver, unit"),
+        (["--option", "epsilon=3"], "option must be one of"),
+        (["--option", "loss=3"], "option must be one of"),
         (["-o", "model.txt"], "out"),
     ):
         with pytest.raises(InvalidParameter, match=said):
