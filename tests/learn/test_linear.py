@@ -128,9 +128,7 @@ AMPLE = ZCDP(10**6)
 @pytest.mark.parametrize("solver", ["gradient", "output", "moments"])
 def test_with_a_large_budget_every_solver_separates_what_is_separate(solver: str) -> None:
     rows = blobs(600)
-    learner = classifier(
-        AMPLE, solver=solver, lower=[-1] * 3, upper=[1] * 3, classes=2, steps=None, penalty=None, unit=ROW
-    )
+    learner = classifier(AMPLE, solver=solver, lower=[-1] * 3, upper=[1] * 3, classes=2, unit=ROW)
     scores = perform(learner, rows).scores(rows[:, :-1])[:, 0]
     assert ((scores > 0) == rows[:, -1]).mean() > 0.97
 
@@ -212,18 +210,16 @@ def test_no_rows_and_one_class_and_odd_rows_are_learned_from() -> None:
     odd = np.array([[float("nan"), 1e308, 0.0], [float("inf"), -float("inf"), 0.0], [1.0, 1.0, float("nan")]])
     for rows in (np.zeros((0, 3)), odd, np.ones((5, 3)), np.zeros((4, 3))):
         for solver in ("gradient", "output", "moments"):
-            learner = classifier(
-                ZCDP(1), solver=solver, lower=[0, 0], upper=[1, 1], classes=2, steps=None, penalty=None, unit=ROW
-            )
+            learner = classifier(ZCDP(1), solver=solver, lower=[0, 0], upper=[1, 1], classes=2, unit=ROW)
             assert np.isfinite(perform(learner, rows).weights.values).all()
 
 
 def test_options_of_another_solver_are_refused() -> None:
     box: dict[str, Any] = {"lower": [0], "upper": [1], "classes": 2, "unit": ROW}
-    with pytest.raises(InvalidParameter, match="steps"):
-        classifier(ZCDP(1), solver="output", steps=3, penalty=None, **box)
-    with pytest.raises(InvalidParameter, match="penalty"):
-        classifier(ZCDP(1), solver="gradient", steps=None, penalty=1, **box)
+    with pytest.raises(InvalidParameter, match="max_iter"):
+        classifier(ZCDP(1), solver="output", max_iter=3, **box)
+    with pytest.raises(InvalidParameter, match="C"):
+        classifier(ZCDP(1), solver="gradient", C=1, **box)
 
 
 def test_one_record_moves_the_survey_by_no_more_than_its_stability() -> None:

@@ -225,7 +225,7 @@ def test_a_selected_fit_finds_the_columns_and_their_weights() -> None:
     values = waves(600, 8)
     targets = 0.75 * values[:, 6] - 0.5 * values[:, 2] + 0.25
     public: dict[str, Any] = {"lower": [-1] * 8, "upper": [1] * 8, "target_lower": -2, "target_upper": 2}
-    both = learner(AMPLE, solver="auto", loss_name="squared", unit=ROW, kept=2, **public)
+    both = learner(AMPLE, solver="auto", loss_name="squared", unit=ROW, n_nonzero_coefs=2, **public)
     model = perform(both, np.column_stack([values, targets]))
     assert sorted(model.chosen.values.tolist()) == [2, 6]
     assert model.coefficients[0] == pytest.approx([0, 0, -0.5, 0, 0, 0, 0.75, 0], abs=0.02)
@@ -285,7 +285,12 @@ def test_parameters_that_do_not_fit_each_other_are_refused_by_name() -> None:
 
 def test_options_of_another_solver_are_refused() -> None:
     box: dict[str, Any] = {"lower": [0], "upper": [1], "loss_name": "squared", "unit": ROW}
-    for solver, bad in (("frank-wolfe", "kept"), ("votes", "steps"), ("votes", "radius"), ("auto", "blocks")):
+    for solver, bad in (
+        ("frank-wolfe", "n_nonzero_coefs"),
+        ("votes", "max_iter"),
+        ("votes", "radius"),
+        ("auto", "blocks"),
+    ):
         with pytest.raises(InvalidParameter, match=bad):
             learner(ZCDP(1), solver=solver, **box, **{bad: 1})
     with pytest.raises(InvalidParameter, match="solver"):
