@@ -21,6 +21,7 @@ from dither.cli.console import console, print_json
 from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive
+from dither.testing.checkout import tool
 
 _TITLES = (
     "data",
@@ -61,9 +62,10 @@ def run(*, out: Path, epsilons: str, models: str | None, splits: int, rivals: Pa
         positive("epsilons", text)
     if not losses:
         raise InvalidParameter("epsilons", epsilons, "numbers separated by commas")
+    rival = None if rivals is None else tool("rivals.learning").diffprivlib(rivals)
     given = contests(models=chosen)
     out.mkdir(parents=True, exist_ok=True)
-    measured = measure_learning(rivals, given=given, epsilons=losses, splits=splits)
+    measured = measure_learning(rival, given=given, epsilons=losses, splits=splits)
     if sys.stderr.isatty() and not as_json:
         with Progress(console=console) as progress:
             found = list(progress.track(measured, total=len(given), description="models"))
