@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from dither.checks.replays import check_again, check_histories
+from dither.mechanisms import find
 from tools.mutants.record import Mutant
 from tools.mutants.targets import BAYES, HISTOGRAM, LINEAR, example_of, of, planted
 
 _first: dict[Any, Any] = {}
-_runs: list[int] = []
 
 
 def _histories_of_histograms() -> None:
@@ -53,9 +56,22 @@ def _seeded_for_all(before: Any, self: Any, data: Any, run: Any) -> Any:
     return before(self, data, run)
 
 
-def _last_table(before: Any, self: Any, data: Any, run: Any) -> Any:
-    _runs[:] = [len(data)]
-    return before(self, data, run)
+@contextmanager
+def _last_table() -> Iterator[None]:
+    """Let the module of a mechanism note how many rows it saw last."""
+    module = sys.modules[find(BAYES).mechanism.__module__]
+    seen: list[int] = []
+
+    def noted(before: Any, self: Any, data: Any, run: Any) -> Any:
+        seen[:] = [len(data)]
+        return before(self, data, run)
+
+    module.__dict__["_rows_seen"] = seen
+    try:
+        with planted(BAYES, noted)():
+            yield
+    finally:
+        del module.__dict__["_rows_seen"]
 
 
 KEPT = (
@@ -110,7 +126,7 @@ KEPT = (
         "",
         "whoever reads the module knows it",
         "replay",
-        planted(BAYES, _last_table),
+        _last_table,
         _histories_of_classifiers,
     ),
 )
