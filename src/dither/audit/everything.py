@@ -40,6 +40,8 @@ _SECONDS_OTHERS = 0.5
 _FALSE_REFUTATION = 1e-6
 #: The share of the false alarm that goes to the self-test of the noise, and to that of perturbed minima.
 _NOISE_SHARE = 0.1
+#: What is there as literature gets one of so many outputs, seconds and replays in an audit of everything.
+_REFERENCE_PART = 5
 #: How many weights of each perturbed minimum are drawn for one draw of each law of the noise.
 _MINIMA_SHARE = 0.3
 
@@ -159,15 +161,18 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     total = sum(map(len, found.values()))
     share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
     tasks = []
+    literature = {name for name, entry in registered().items() if entry.is_reference} if is_all else set()
     for name, subjects in found.items():
+        part = _REFERENCE_PART if name in literature else 1
         for number, one in enumerate(subjects):
             mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
             # Of a composed mechanism the last instance is made to tell: it gets the time. All share the pairs.
             is_planned = isinstance(mechanism, Composed | Interactive)
             is_last = number == len(subjects) - 1
-            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) if is_planned else None
-            replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
-            tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
+            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) / part if is_planned else None
+            replays = math.ceil(extent.replays / len(subjects) / part) if is_planned else 0
+            samples = math.ceil(extent.samples / part)
+            tasks.append(Task("mechanism", name, number, samples, replays, seconds, share))
     blocks = {
         "accountants": (extent.compositions, _COMPOSITIONS_AT_A_TIME),
         "queries": (extent.pairs, _PAIRS_AT_A_TIME),

@@ -46,11 +46,14 @@ def _root(
 
 
 @app.command()
-def catalog(json: Json = False) -> None:
-    """List every mechanism: what it does, what it promises, how the promise is known."""
+def catalog(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are there as literature.")] = False,
+    json: Json = False,
+) -> None:
+    """List the mechanisms: what each does, what it promises, how the promise is known."""
     from dither.cli import catalog as verb
 
-    verb.show(as_json=json)
+    verb.show(with_reference=everything, as_json=json)
 
 
 @app.command()
