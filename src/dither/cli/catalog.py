@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.options import Json
 from dither.mechanisms import Entry, registered
 
 
@@ -25,8 +27,12 @@ def row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def show(*, with_reference: bool, as_json: bool) -> None:
-    """Print the catalogue: all of it as JSON, for people without what is there as literature unless they want that."""
+def show(
+    with_reference: Annotated[bool, typer.Option("--all", help="Also those that are there as literature.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the mechanisms: what each does, what it promises, how the promise is known."""
+    # Programs get all of them, with the mark.
     if as_json:
         print_json([row(entry) for entry in registered().values()])
         return

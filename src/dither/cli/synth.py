@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
-from dither.cli.options import Charged
+from dither.cli.options import (
+    Analyst,
+    Bins,
+    Charged,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Home,
+    Json,
+    Key,
+    Model,
+    OnlyTable,
+    Other,
+    Quoted,
+    Report,
+    Rho,
+    SomeColumns,
+    Where,
+)
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.publish import bins_of
 from dither.curator.price import Price
@@ -67,10 +87,65 @@ def files_of(out: Path, model: Path | None, report: Path | None, names: Sequence
 
 
 def synth(
+    dataset: DataSetName,
+    table: OnlyTable = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(help="PARENT,CHILD: two tables with one privacy id instead of one; a file is written for each."),
+    ] = None,
+    children: Annotated[
+        int | None,
+        typer.Option(help="With --tables: how many children of a parent count; else as limits say.", min=1),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where rows go: .parquet, .csv or .json.")] = Path(
+        "synthetic.parquet"
+    ),
+    columns: SomeColumns = None,
+    bins: Bins = None,
+    other: Other = None,
+    constraints: Annotated[
+        Path | None, typer.Option(help="A YAML file of public facts that every row keeps: impossible, determined.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="'auto', or a method of the catalogue.")] = "auto",
+    rows: Annotated[
+        int | None, typer.Option(help="How many rows, or parents; else as many as are estimated.", min=0)
+    ] = None,
+    model: Model = None,
+    report: Report = None,
+    quote: Quoted = False,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare-with-real", help="In the report, compare with the real rows: NOT private, never publish."
+        ),
+    ] = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones."""
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    wanted = Wanted(charged, out, rows, model, report, compare, quote)
+    if tables is None:
+        if children is not None:
+            raise InvalidParameter("children", children, "given with --tables")
+        _one_table(wanted, dataset, table, columns, bins or (), other or (), constraints, method)
+        return
+    if table is not None or constraints is not None or where is not None:
+        rule = "given without a table, --constraints and --where, which are about one table"
+        raise InvalidParameter("tables", tables, rule)
+    _families(wanted, dataset, tables, columns, bins or (), other or (), method, children)
+
+
+def _one_table(
     wanted: Wanted,
     dataset: str,
     table: str | None,
-    *,
     columns: str | None,
     bins: Sequence[str],
     other: Sequence[str],
@@ -103,11 +178,10 @@ def synth(
             _deliver(found, wanted, quality)
 
 
-def families(
+def _families(
     wanted: Wanted,
     dataset: str,
     tables: str,
-    *,
     columns: str | None,
     bins: Sequence[str],
     other: Sequence[str],
