@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -72,6 +73,8 @@ def test_the_wheel_is_the_package_and_its_pages() -> None:
     assert "tools" in built["sdist"]["include"]
 
 
-def test_no_tool_lies_in_the_package() -> None:
+def test_no_tool_lies_in_the_package_or_is_imported_by_it() -> None:
+    for path in (ROOT / "src" / "dither").rglob("*.py"):
+        assert not re.search(r"^\s*(from|import) tools\b", path.read_text(encoding="utf-8"), re.MULTILINE), path
     names = {path.stem for path in (ROOT / "src" / "dither").rglob("*")}
     assert not names & {"rivals", "mutants", "faults", "shared_faults", "speed", "environments"}

@@ -163,15 +163,15 @@ def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     tasks = []
     literature = {name for name, entry in registered().items() if entry.is_reference} if is_all else set()
     for name, subjects in found.items():
-        part = _REFERENCE_PART if name in literature else 1
+        fewer = _REFERENCE_PART if name in literature else 1
         for number, one in enumerate(subjects):
             mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
             # Of a composed mechanism the last instance is made to tell: it gets the time. All share the pairs.
             is_planned = isinstance(mechanism, Composed | Interactive)
             is_last = number == len(subjects) - 1
-            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) / part if is_planned else None
-            replays = math.ceil(extent.replays / len(subjects) / part) if is_planned else 0
-            samples = math.ceil(extent.samples / part)
+            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) / fewer if is_planned else None
+            replays = math.ceil(extent.replays / len(subjects) / fewer) if is_planned else 0
+            samples = math.ceil(extent.samples / fewer)
             tasks.append(Task("mechanism", name, number, samples, replays, seconds, share))
     blocks = {
         "accountants": (extent.compositions, _COMPOSITIONS_AT_A_TIME),
