@@ -46,10 +46,10 @@ audit: $(VENV)/.installed  ## try to refute every mechanism and every accountant
 	$(BIN)/python -m dither.audit
 
 faults: $(VENV)/.installed  ## kill the ledger's clients a thousand times, and count what was lost (nothing)
-	$(BIN)/python -m dither.curator.ledger.faults
+	$(BIN)/python -m tools.faults
 
 bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside others in environments of their own
-	$(BIN)/python -m dither.bench --rivals .venv-rivals
+	$(BIN)/python -m tools.bench --rivals .venv-rivals
 
 docs: $(VENV)/.installed  ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site

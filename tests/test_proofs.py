@@ -126,6 +126,15 @@ def test_words_and_layout_are_not_hashed(library: Any) -> None:
     assert changed(library, laplace=other).complaints() == []
 
 
+def test_the_mark_of_literature_is_not_hashed_and_other_words_of_a_registration_are(library: Any) -> None:
+    def registered(words: str) -> Any:
+        return changed(library, laplace=f"{LAPLACE}\n@register({words})\nclass New: ...\n")
+
+    plain = registered("examples=some").with_hashes("algorithms/laplace")
+    assert registered("examples=some, reference=True").with_hashes("algorithms/laplace") == plain
+    assert registered("examples=others").with_hashes("algorithms/laplace") != plain
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -40,6 +40,13 @@ def test_what_stands_below_everything_reaches_everything(quick: Any) -> None:
     assert len(chosen) > 2 * len(quick.selected(["src/dither/learn/linear/newton.py"]))
 
 
+def test_a_tool_reaches_the_tests_that_import_or_name_it(quick: Any) -> None:
+    assert "tests/tools/test_mutants.py" in quick.selected(["tools/mutants/laws.py"])
+    assert "tests/audit/test_whole.py" in quick.selected(["tools/mutants/laws.py"])
+    assert "tests/tools/test_bench.py" in quick.selected(["tools/bench/clock.py"])
+    assert quick.selected(["tools/rivals/opendp_noise.py"]) == sorted(quick.ALWAYS)
+
+
 @pytest.mark.parametrize("path", ["Makefile", "pyproject.toml", "tests/collected.txt"])
 def test_what_the_graph_cannot_see_asks_for_the_whole_suite(quick: Any, path: str) -> None:
     assert quick.selected([path]) is None

@@ -17,7 +17,8 @@ names the pages that rest on a lemma or a mechanism.
 repository, in which these pages were in order, by nothing but these names and by where names are imported from. The
 tool compares the syntax trees, so such a change needs no reading either.
 
-A hash is that of the module's syntax tree without comments, docstrings and layout.
+A hash is that of the module's syntax tree without comments, docstrings and layout, and without the mark ``reference``
+of a registration, which decides where a mechanism is listed and not what it does.
 """
 
 from __future__ import annotations
@@ -332,9 +333,11 @@ def _recorded(text: str) -> list[tuple[str, str]]:
 
 @cache
 def _tree(text: str) -> ast.Module:
-    """Return the syntax tree of a module without its docstrings."""
+    """Return the syntax tree of a module without its docstrings, and without the mark of a registration."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "register":
+            node.keywords = [one for one in node.keywords if one.arg != "reference"]
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             if (

@@ -40,14 +40,15 @@ def changed_files(since: str) -> list[str]:
 
 
 def module_of(path: str) -> str:
-    """Return the module of a source file."""
-    parts = Path(path).with_suffix("").parts[1:]
+    """Return the module of a source file, or of a tool."""
+    parts = Path(path).with_suffix("").parts
+    parts = parts if parts[0] == "tools" else parts[1:]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def modules() -> dict[str, str]:
-    """Return the text of every module of the package, by its name."""
-    paths = (ROOT / "src").rglob("*.py")
+    """Return the text of every module of the package and of the tools, by its name."""
+    paths = [*(ROOT / "src").rglob("*.py"), *(ROOT / "tools").rglob("*.py")]
     return {module_of(str(path.relative_to(ROOT))): path.read_text(encoding="utf-8") for path in paths}
 
 
@@ -82,7 +83,8 @@ def _named(tree: ast.Module, *, with_texts: bool) -> Iterator[str]:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif with_texts and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from (node.value, node.value.partition(":")[0])
+            # Tools are asked for by their names alone.
+            yield from (node.value, node.value.partition(":")[0], f"tools.{node.value}")
 
 
 def _run(node: ast.AST) -> Iterator[ast.AST]:
@@ -118,11 +120,11 @@ def selected(changed: list[str]) -> list[str] | None:
     if any(Path(path).suffix not in _READ and not path.startswith(("docs/", ".github/")) for path in changed):
         return None
     graph = {module: imported(text, sources, module) for module, text in sources.items()}
-    touched = {module_of(path) for path in changed if path.startswith("src/") and path.endswith(".py")}
+    touched = {module_of(path) for path in changed if path.startswith(("src/", "tools/")) and path.endswith(".py")}
     hit = reached(touched, graph)
     is_of_rooms = any(module.startswith(_ROOMS) for module in hit)
     paths = {path for path in changed if path.endswith(".md") and (ROOT / path).exists() and path != "CHANGELOG.md"}
-    paths.update(f"src/{module.replace('.', '/')}.py" for module in touched if module in sources)
+    paths.update(f"src/{module.replace('.', '/')}.py" for module in touched if module.startswith("dither"))
     for path in sorted((ROOT / "tests").rglob("*.py")):
         place = str(path.relative_to(ROOT))
         if path.name == "conftest.py" and place in changed:

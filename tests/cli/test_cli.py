@@ -55,6 +55,17 @@ def test_catalog_for_people(here: Here) -> None:
     assert "dither explain NAME" in done.stdout
 
 
+def test_catalog_shows_literature_when_asked(here: Here) -> None:
+    """As programs read it, it is all there, with the mark."""
+    short, full = here("catalog").stdout, here("catalog", "--all").stdout
+    assert "small-database" not in short
+    assert "literature" in short
+    assert "small-database" in full
+    assert "there as literature" not in full
+    rows = {row["name"]: row["is_reference"] for row in json.loads(here("catalog", "--json").stdout)}
+    assert (rows["small-database"], rows["laplace"]) == (True, False)
+
+
 @pytest.mark.parametrize("name", sorted(registered()))
 def test_explain_gives_the_proof(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     explain.show(name, as_json=True)

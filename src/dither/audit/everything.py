@@ -27,6 +27,7 @@ from dither.audit.small import audited, ranked
 from dither.audit.subjects import subjects_of
 from dither.audit.unshown import holes
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, registered
+from dither.testing.checkout import root, tool
 
 #: What is audited beside mechanisms; each can be named alone.
 PARTS = ("accountants", "queries", "noise", "minima", "specimens", "mutants")
@@ -39,6 +40,8 @@ _SECONDS_OTHERS = 0.5
 _FALSE_REFUTATION = 1e-6
 #: The share of the false alarm that goes to the self-test of the noise, and to that of perturbed minima.
 _NOISE_SHARE = 0.1
+#: What is there as literature gets one of so many outputs, seconds and replays in an audit of everything.
+_REFERENCE_PART = 5
 #: How many weights of each perturbed minimum are drawn for one draw of each law of the noise.
 _MINIMA_SHARE = 0.3
 
@@ -98,6 +101,7 @@ class Run:
     pairs: int = 0
     false_alarm: float = 0.0
     unfinished: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
     seconds: float = 0.0
     is_in_full: bool = False
 
@@ -136,27 +140,39 @@ class Run:
                 f"noise, {name}: distance {fit.distance:.2g} from its law, {fit.critical:.2g} allowed in {fit.draws:,} "
                 f"draws; a scale {error:.1%} too small would be seen"
             )
+        said += [f"{name}: not tried, because they are in the source checkout alone" for name in self.absent]
         return said
+
+
+def absent_parts() -> list[str]:
+    """Return the parts that an installation does not have: what is planted into the product is in its checkout."""
+    return ["mutants"] if root() is None else []
 
 
 def tasks_of(names: Sequence[str], extent: Extent) -> list[Task]:
     """Return the tasks on these mechanisms and ``PARTS``, or on everything if there are none, or ``all`` among them."""
     is_all = not names or "all" in names
-    parts = PARTS if is_all else [name for name in PARTS if name in names]
+    parts = [name for name in PARTS if name in names or (is_all and name not in absent_parts())]
+    if "mutants" in parts:
+        # They may not be here, and that is said before an hour of work.
+        tool("mutants")
     wanted = list(registered()) if is_all else [name for name in names if name not in PARTS]
     found = {name: audited(name) for name in wanted}
     total = sum(map(len, found.values()))
     share = extent.false_alarm * (1 - _NOISE_SHARE) / max(total, 1)
     tasks = []
+    literature = {name for name, entry in registered().items() if entry.is_reference} if is_all else set()
     for name, subjects in found.items():
+        fewer = _REFERENCE_PART if name in literature else 1
         for number, one in enumerate(subjects):
             mechanism: Mechanism[object, object] | None = one.mechanism if isinstance(one, Example) else None
             # Of a composed mechanism the last instance is made to tell: it gets the time. All share the pairs.
             is_planned = isinstance(mechanism, Composed | Interactive)
             is_last = number == len(subjects) - 1
-            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) if is_planned else None
-            replays = math.ceil(extent.replays / len(subjects)) if is_planned else 0
-            tasks.append(Task("mechanism", name, number, extent.samples, replays, seconds, share))
+            seconds = (SECONDS_COMPOSED if is_last else _SECONDS_OTHERS) / fewer if is_planned else None
+            replays = math.ceil(extent.replays / len(subjects) / fewer) if is_planned else 0
+            samples = math.ceil(extent.samples / fewer)
+            tasks.append(Task("mechanism", name, number, samples, replays, seconds, share))
     blocks = {
         "accountants": (extent.compositions, _COMPOSITIONS_AT_A_TIME),
         "queries": (extent.pairs, _PAIRS_AT_A_TIME),
@@ -194,6 +210,8 @@ def run_all(
     """
     start, run = perf_counter(), Run(false_alarm=extent.false_alarm, is_in_full=extent.samples >= Extent.samples)
     tasks = tasks_of(names, extent)
+    if not names or "all" in names:
+        run.absent = absent_parts()
     for done, (task, result) in enumerate(_results(tasks, extent, start), 1):
         if result is None:
             run.unfinished.append(str(task))
@@ -259,9 +277,8 @@ def _refuted() -> list[dict[str, Any]]:
 
 def _tried() -> list[dict[str, Any]]:
     """Plant every mutant, one after the other, in this process alone."""
-    from dither.audit.mutants import MUTANTS, try_mutants
-
-    return [trial.to_dict() for trial in try_mutants(MUTANTS.values())]
+    found = tool("mutants")
+    return [trial.to_dict() for trial in found.try_mutants(found.MUTANTS.values())]
 
 
 def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tuple[Task, Any]]:

@@ -1,4 +1,4 @@
-"""Private models beside scikit-learn without privacy, and beside diffprivlib where it is installed.
+"""Private models beside scikit-learn without privacy, and beside a rival where one is at hand.
 
 What is scored on rows held out is accuracy, the median over random divisions (four fifths to learn from), at several
 epsilons with the largest delta of three digits below n^-1.5. Clusters have no rows held out: they are found in all
@@ -10,22 +10,21 @@ from __future__ import annotations
 import importlib
 import math
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from dither.bench.environments import ask_rival, environment
-from dither.bench.learning_data import Floats, Task, public_facts, tasks
+from dither.bench.learning_data import Floats, Task, tasks
 
 EPSILONS: Final = ("0.1", "1", "10")
 SPLITS: Final = 50
 _ADULT_RUNS: Final = 5
 _BLIND_RUNS: Final = 200
+#: A rival is slower, and learns from fewer divisions.
+RIVAL_RUNS: Final = 10
 
 #: What must be reached at each epsilon, by data set and model.
 GOALS: Final = {
@@ -54,7 +53,7 @@ class LearningFigures:
         goals: what must be reached, where these are the epsilons of the goals.
         without_privacy: the score of scikit-learn.
         without_data: the score of a start without data; None where there is no such thing.
-        rival: diffprivlib's median scores; None where it is absent.
+        rival: the rival's median scores; None where it is absent.
         runs: how many fits there were at each epsilon.
         seconds: processor time of the fastest fit.
         seconds_without: the same, of scikit-learn.
@@ -82,34 +81,38 @@ def contests(given: Sequence[Task] | None = None, models: Sequence[str] = MODELS
     return [(places[name], model) for name, model in GOALS if name in places and model in models]
 
 
+#: Learns a model from a task with another library: median scores at each epsilon, None where it is absent.
+Rival = Callable[[str, Task, Sequence[str], int], tuple[float, ...] | None]
+
+
 def measure_learning(
-    rivals: Path | None = None,
+    rival: Rival | None = None,
     *,
     given: Sequence[tuple[Task, str]] | None = None,
     epsilons: Sequence[str] = EPSILONS,
     splits: int = SPLITS,
 ) -> Iterator[LearningFigures]:
-    """Yield the figures of every contest, with diffprivlib's where ``rivals`` is a folder."""
+    """Yield the figures of every contest, with a rival's beside ours where one is given."""
     for task, model in contests() if given is None else given:
-        yield _measured(task, model, tuple(epsilons), splits, rivals)
+        yield _measured(task, model, tuple(epsilons), splits, rival)
 
 
-def _measured(task: Task, model: str, epsilons: tuple[str, ...], splits: int, rivals: Path | None) -> LearningFigures:
+def _measured(task: Task, model: str, epsilons: tuple[str, ...], splits: int, rival: Rival | None) -> LearningFigures:
     runs = min(splits, _ADULT_RUNS) if task.held_out else splits
     middle, low, seconds = [], [], math.inf
     for epsilon in epsilons:
         scores = []
-        for train, labels, test, truth in _divisions(task, model, runs):
+        for train, labels, test, truth in divisions(task, model, runs):
             took, fitted = _timed(lambda: _ours(model, task, epsilon).fit(train, labels))  # noqa: B023 - called at once
             seconds = min(seconds, took)
             scores.append(_score(model, fitted.predict(test), truth))
         middle.append(statistics.median(scores))
         low.append(float(np.quantile(scores, 0.1)))
     plain, without = [], math.inf
-    for train, labels, test, truth in _divisions(task, model, 1 if task.held_out else min(runs, 10)):
-        took, fitted = _timed(lambda: _without_privacy(model, task.classes).fit(_scaled(task, train), labels))  # noqa: B023
+    for train, labels, test, truth in divisions(task, model, 1 if task.held_out else min(runs, 10)):
+        took, fitted = _timed(lambda: _without_privacy(model, task.classes).fit(scaled(task, train), labels))  # noqa: B023
         without = min(without, took)
-        plain.append(_score(model, fitted.predict(_scaled(task, test)), truth))
+        plain.append(_score(model, fitted.predict(scaled(task, test)), truth))
     return LearningFigures(
         task.name,
         model,
@@ -120,14 +123,15 @@ def _measured(task: Task, model: str, epsilons: tuple[str, ...], splits: int, ri
         GOALS.get((task.name, model)) if epsilons == EPSILONS else None,
         statistics.median(plain),
         _blind(task) if model == "k-means" else None,
-        None if rivals is None else _theirs(rivals, model, task, epsilons, runs),
+        None if rival is None else rival(model, task, epsilons, min(runs, RIVAL_RUNS)),
         runs,
         seconds,
         without,
     )
 
 
-def _divisions(task: Task, model: str, count: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+def divisions(task: Task, model: str, count: int) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Return rows and labels to learn from, and rows and labels to score on; clusters are found in all rows."""
     if model == "k-means":
         return ((task.values, task.labels, task.values, task.labels) for _ in range(count))
     return task.divisions(count)
@@ -168,7 +172,7 @@ def _without_privacy(model: str, classes: int) -> Any:
 
 def _blind(task: Task) -> float:
     """Return the median score of as many centres as classes, drawn evenly within the bounds and never moved."""
-    generator, values = np.random.default_rng(), _scaled(task, task.values)
+    generator, values = np.random.default_rng(), scaled(task, task.values)
     scores = []
     for _ in range(_BLIND_RUNS):
         centres = generator.uniform(-1, 1, (task.classes, values.shape[1]))
@@ -177,27 +181,8 @@ def _blind(task: Task) -> float:
     return statistics.median(scores)
 
 
-def _theirs(folder: Path, model: str, task: Task, epsilons: Sequence[str], runs: int) -> tuple[float, ...] | None:
-    """Return the scores of diffprivlib on columns scaled to [-1, 1] by the same bounds; None where it is absent."""
-    python = environment(
-        folder / "diffprivlib", modules="diffprivlib", packages=["diffprivlib==0.6.6", "scikit-learn>=1.7,<1.8"]
-    )
-    if python is None:
-        return None
-    with tempfile.TemporaryDirectory() as scratch:
-        for number, (train, labels, test, truth) in enumerate(_divisions(task, model, min(runs, 10))):
-            np.savez(
-                Path(scratch) / f"{number}.npz",
-                train=_scaled(task, train),
-                labels=labels,
-                test=_scaled(task, test),
-                truth=truth,
-            )
-        found = ask_rival(python, "diffprivlib_learning.py", scratch, model, ",".join(epsilons))
-    return tuple(float(score) for score in found["scores"])
-
-
-def _scaled(task: Task, values: Floats) -> Floats:
+def scaled(task: Task, values: Floats) -> Floats:
+    """Return values within the public bounds, moved to [-1, 1]."""
     inside = np.clip(values, task.lower, task.upper)
     return np.asarray((inside - task.lower) / (task.upper - task.lower) * 2 - 1)
 
@@ -206,26 +191,3 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.process_time()
     found = work()
     return time.process_time() - start, found
-
-
-def lines(rivals: Path | None = None, *, splits: int = SPLITS) -> Iterator[str]:
-    """Yield the figures for people, one model a line."""
-    yield from public_facts()
-    yield (
-        "data, model | delta | score at epsilon 0.1 / 1 / 10 | a tenth of the fits below | goal | without privacy | "
-        "diffprivlib | fit, seconds | over scikit-learn"
-    )
-    for one in measure_learning(rivals, splits=splits):
-        goal = "" if one.goals is None else shown(one.goals)
-        theirs = "absent" if one.rival is None else shown(one.rival)
-        blind = "" if one.without_data is None else f" (a start without data {one.without_data:.3f})"
-        ratio = f"{one.seconds / max(one.seconds_without, 1e-9):.1f}"
-        yield (
-            f"{one.task}, {one.model} | {one.delta} | {shown(one.ours)} | {shown(one.low)} | {goal} | "
-            f"{one.without_privacy:.3f}{blind} | {theirs} | {one.seconds:.3f} | {ratio}"
-        )
-
-
-def shown(scores: Sequence[float]) -> str:
-    """Return scores with three digits each."""
-    return " / ".join(f"{score:.3f}" for score in scores)

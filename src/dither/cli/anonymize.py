@@ -6,14 +6,34 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
-from dither.cli.options import Charged
+from dither.cli.options import (
+    Analyst,
+    Bins,
+    Charged,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Home,
+    Json,
+    Key,
+    Model,
+    OnlyTable,
+    Other,
+    Quoted,
+    Report,
+    Rho,
+    SomeColumns,
+    Where,
+)
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.publish import bins_of
-from dither.cli.synth import files_of, only_table, pair_of, say_price
+from dither.cli.synthesize import files_of, only_table, pair_of, say_price
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
@@ -62,8 +82,66 @@ class Asked:
         return {**self.charged.asked, "terms": terms_of(self.terms)}
 
 
-def anonymize(asked: Asked) -> None:
-    """Make an anonymized table and write it, or answer a question about one that is kept."""
+def anonymize(
+    dataset: DataSetName,
+    table: OnlyTable = None,
+    method: Annotated[
+        str, typer.Option(help="priv-fuzzy, diffgen, diffpart, perturbed-rows, or kept-table, which is asked.")
+    ] = "priv-fuzzy",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where rows go: .parquet, .csv or .json.")] = None,
+    columns: SomeColumns = None,
+    target: Annotated[str | None, typer.Option(help="For diffgen: the column that groups should tell.")] = None,
+    taxonomies: Annotated[
+        Path | None, typer.Option(help="For diffgen, diffpart: a YAML file of trees over declared values, by column.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="For diffgen: how many specialisations, at most.", min=1)] = None,
+    terms: Annotated[
+        list[str] | None, typer.Option("--terms", help="COLUMN=young,middle,old: a column of numbers told in terms.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", help="COLUMN,COLUMN: columns that belong together; public.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="How many rows; for perturbed-rows needed, from public knowledge.", min=0)
+    ] = None,
+    bins: Bins = None,
+    other: Other = None,
+    question: Annotated[
+        list[str] | None, typer.Option("--ask", help="COLUMN=VALUE,VALUE: for kept-table; all of them must hold.")
+    ] = None,
+    model: Model = None,
+    report: Report = None,
+    quote: Quoted = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at random."""
+    asked = Asked(
+        charged=Charged(epsilon, delta, rho, where, analyst, key, home, as_json),
+        dataset=dataset,
+        table=table,
+        method=method,
+        columns=columns,
+        target=target,
+        taxonomies=taxonomies,
+        steps=steps,
+        terms=terms or (),
+        groups=group or (),
+        rows=rows,
+        bins=bins or (),
+        other=other or (),
+        questions=question or (),
+        out=out,
+        model=model,
+        report=report,
+        is_quoted=quote,
+    )
     with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         name = session.dataset.table(asked.table or only_table(session)).name
         if asked.method == KEPT:

@@ -1,33 +1,116 @@
-"""The command ``dither``."""
+"""The command ``dither``: its verbs, and where each of them is."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Final
 
 import typer
 
 import dither
-from dither.cli.bench_verbs import benches
-from dither.cli.console import complain_of
-from dither.cli.folder_verbs import books
-from dither.cli.folder_verbs import verbs as folder_verbs
-from dither.cli.options import Json
-from dither.cli.query_verbs import verbs as query_verbs
-from dither.cli.table_verbs import publishing
-from dither.cli.table_verbs import verbs as table_verbs
+from dither.cli.lazy import Verb, group
 from dither.errors import DitherError
-from dither.privacy import stated_loss
 
-app = typer.Typer(
+VERBS: Final = MappingProxyType(
+    {
+        "catalog": Verb(
+            "catalog:show", "List the mechanisms: what each does, what it promises, how the promise is known."
+        ),
+        "explain": Verb("explain:show", "Say what a mechanism promises and why: guarantee, proof, source, figures."),
+        "audit": Verb("audit:audit", "Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."),
+        "specimens": Verb(
+            "specimens:show",
+            "Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands.",
+        ),
+        "demo": Verb("demo:run", "Publish private answers from a generated table, and write a report with a picture."),
+        "attack": Verb(
+            "attack:run", "Attack generated data, and say what was recovered without protection and with it."
+        ),
+        "init": Verb("curate:init", "Make a curator's folder: data sets, settings, and an empty ledger."),
+        "add": Verb(
+            "curate:add",
+            "Import a data set's rows and register it with its budget; or, with --suggest, draft its schema.",
+        ),
+        "datasets": Verb("curate:datasets", "List the data sets, their units, tables and budgets."),
+        "card": Verb(
+            "curate:card",
+            "Write the release card of a data set, in the sections of the public registry of deployments.",
+        ),
+        "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
+        "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
+        "synthesize": Verb(
+            "synthesize:synthesize",
+            "Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones.",
+        ),
+        "anonymize": Verb(
+            "anonymize:anonymize",
+            "Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at "
+            "random.",
+        ),
+        "fit": Verb(
+            "fit:fit",
+            "Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has.",
+        ),
+        "release": Verb(
+            "release:release",
+            "Release what any registered method makes of any declared source, as a file describes them.",
+        ),
+    }
+)
+PUBLISH: Final = MappingProxyType(
+    {
+        "histogram": Verb(
+            "publish:histogram",
+            "Publish how many rows fall into each cell of one column or more, each count with its interval.",
+        ),
+        "workload": Verb(
+            "publish:workload",
+            "Publish the answers to many queries on the cells of one column or more, for one price.",
+        ),
+        "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
+    }
+)
+BENCH: Final = MappingProxyType(
+    {
+        "histograms": Verb(
+            "compare:histograms",
+            "Measure the error of every histogram method; real data from the folder in DITHER_DATA, else generated.",
+        ),
+        "workloads": Verb(
+            "compare:workloads",
+            "Compare strategies for batches of queries: expected errors, exact, and measured ones where counts decide.",
+        ),
+        "marginals": Verb(
+            "compare:marginals",
+            "Measure how far published marginals of one, two and three attributes are from the true ones.",
+        ),
+        "learn": Verb(
+            "compare_learning:run",
+            "Compare private models with scikit-learn's; Adult is taken from the folder in DITHER_DATA, if it is "
+            "there.",
+        ),
+    }
+)
+LEDGER: Final = MappingProxyType(
+    {
+        "show": Verb("books:show", "Show what is spent, reserved and left; with a loss, exit 1 if it would not fit."),
+        "verify": Verb("books:verify", "Walk the whole chain of entries; exit 1 if anything contradicts itself."),
+        "export": Verb("books:export", "Write every entry as one line of JSON."),
+    }
+)
+
+app = group(
+    VERBS,
     name="dither",
     help="Differential privacy that is exact, priced before it looks, and checked by trial.",
-    no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-Name = Annotated[str, typer.Argument(help="The name of a mechanism; see 'dither catalog'.")]
+app.add_typer(
+    group(PUBLISH, help="Publish tables of counts: histograms, many queries at once, marginals."), name="publish"
+)
+app.add_typer(group(BENCH, help="Compare methods by their error, on generated or real data."), name="bench")
+app.add_typer(group(LEDGER, help="What was spent, by whom, and whether the books are true."), name="ledger")
 
 
 def _version(wanted: bool) -> None:
@@ -45,120 +128,12 @@ def _root(
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
 
 
-@app.command()
-def catalog(json: Json = False) -> None:
-    """List every mechanism: what it does, what it promises, how the promise is known."""
-    from dither.cli import catalog as verb
-
-    verb.show(as_json=json)
-
-
-@app.command()
-def explain(name: Name, json: Json = False) -> None:
-    """Say what a mechanism promises and why: guarantee, proof, source, figures."""
-    from dither.cli import explain as verb
-
-    verb.show(name, as_json=json)
-
-
-@app.command()
-def audit(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A mechanism; 'all'; 'noise', 'minima', 'accountants', 'queries', 'specimens' or 'mutants'; or "
-            "module:thing or file.py:thing: a class, an Example or a function."
-        ),
-    ],
-    samples: Annotated[
-        int | None,
-        typer.Option(help="Outputs on each side of each pair: 200,000 for one mechanism, a million for all.", min=1000),
-    ] = None,
-    replays: Annotated[
-        int | None, typer.Option(help="Hostile pairs on which a composed mechanism is replayed: 200, or 1,000.", min=1)
-    ] = None,
-    minutes: Annotated[float | None, typer.Option(help="After which nothing more of 'all' is begun.", min=0)] = None,
-    processes: Annotated[int | None, typer.Option(help="That work at the same time on 'all'.", min=1)] = None,
-    report: Annotated[Path | None, typer.Option(help="Where to write the evidence, .html or .json.")] = None,
-    value: Annotated[str | None, typer.Option(help="An input of a plain function, as JSON.")] = None,
-    neighbour: Annotated[str | None, typer.Option(help="Its neighbour, as JSON.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="What a plain function promises.")] = None,
-    delta: Annotated[str | None, typer.Option(help="The delta of that promise.")] = None,
-    rho: Annotated[str | None, typer.Option(help="The rho of that promise, in place of epsilon.")] = None,
-    json: Json = False,
-) -> None:
-    """Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."""
-    from dither.cli import audit as verb
-
-    is_claimed = epsilon is not None or rho is not None
-    claim = stated_loss(epsilon=epsilon, delta=delta, rho=rho) if is_claimed else None
-    pairs = verb.pair_from(value, neighbour)
-    status = verb.run(
-        name,
-        samples=samples,
-        as_json=json,
-        report=report,
-        claim=claim,
-        pairs=pairs,
-        replays=replays,
-        minutes=minutes,
-        processes=processes,
-    )
-    raise typer.Exit(status)
-
-
-@app.command()
-def specimens(
-    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
-    samples: Annotated[
-        int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands."""
-    from dither.cli import specimens as verb
-
-    raise typer.Exit(verb.show(name, samples=samples, as_json=json))
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path("dither-demo.html"),
-    json: Json = False,
-) -> None:
-    """Publish private answers from a generated table, and write a report with a picture."""
-    from dither.cli.demo import run
-
-    run(out, as_json=json)
-
-
-@app.command()
-def attack(
-    name: Annotated[str, typer.Argument(help="The name of an attack, 'list', or 'all'.")] = "list",
-    targets: Annotated[int | None, typer.Option(help="About how many guesses are made.", min=1)] = None,
-    epsilon: Annotated[
-        str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
-    json: Json = False,
-) -> None:
-    """Attack generated data, and say what was recovered without protection and with it."""
-    from dither.cli import attack as attack_verb
-
-    attack_verb.run(name, targets=targets, epsilon=epsilon, out=out, as_json=json)
-
-
-for verbs in (folder_verbs, query_verbs, table_verbs):
-    app.add_typer(verbs)
-app.add_typer(publishing, name="publish")
-app.add_typer(benches, name="bench")
-app.add_typer(books, name="ledger")
-
-
 def main() -> None:
     """Run the command; an error of dither's own becomes one line and exit code 2."""
     try:
         app()
     except DitherError as failure:
+        from dither.cli.console import complain_of
+
         complain_of(failure)
         sys.exit(2)

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dither.cli.console import complain_of, console, print_json
-from dither.cli.options import Stated
+from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Json, Key, Noise, Rho, Stated
 from dither.cli.outputs import Output, check_outputs, delivering, keep_sources, new_key, table_output, write_whole
 from dither.curator.folder import Curator
 from dither.curator.session import Session
@@ -47,23 +49,29 @@ def session(home: Path | None, dataset: str, analyst: str, outputs: Sequence[Out
 
 
 def sql(
-    home: Path | None,
-    dataset: str,
-    text: str,
-    *,
-    analyst: str,
-    loss: Stated,
-    key: str | None,
-    noise: str,
-    out: Path | None,
-    as_json: bool,
+    dataset: DataSetName,
+    query: Annotated[str | None, typer.Argument(help="One SELECT; without it, a prompt with history.")] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    noise: Noise = "auto",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
+    ] = None,
+    home: Home = None,
+    as_json: Json = False,
 ) -> None:
-    """Answer one query and print it, or write it to a file."""
+    """Answer a query privately, every number with its error bar, and charge the ledger."""
+    if query is None:
+        prompt(home, dataset, analyst=analyst, loss=Stated(epsilon, delta, rho), noise=noise)
+        return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     name = new_key() if key is None else key
     with session(home, dataset, analyst, outputs) as asked:
         with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
-            result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=name, noise=noise)
+            result = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=name, noise=noise)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
@@ -76,30 +84,32 @@ def sql(
 
 
 def quote(
-    home: Path | None,
-    dataset: str,
-    text: str,
-    *,
-    loss: Stated,
-    target: str | None,
-    rows: int | None,
-    noise: str,
-    as_json: bool,
+    dataset: DataSetName,
+    query: Annotated[str, typer.Argument(help="One SELECT.")],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    target: Annotated[
+        str | None, typer.Option(help="COLUMN=ERROR: find the epsilon at which that column errs by at most so much.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="With --target on a mean: for groups of how many rows.", min=1)
+    ] = None,
+    noise: Noise = "auto",
+    home: Home = None,
+    as_json: Json = False,
 ) -> None:
-    """Print what a query would cost and how far it would err; the data stays closed.
-
-    With ``target``, as in "visits=50", find the least loss at which that column errs by at most so much.
-    """
+    """Say what a query would cost and how far it would err; the data stays closed."""
     with session(home, dataset, "curator") as asked:
         if target is not None:
             column, _, error = target.partition("=")
-            if loss.epsilon is not None or loss.rho is not None or not error:
+            if epsilon is not None or rho is not None or not error:
                 raise InvalidParameter("target", target, "COLUMN=ERROR, instead of --epsilon and --rho")
-            found = asked.loss_for_error(text, column.strip(), error.strip(), rows=rows, delta=loss.delta)
-            _show(asked.quote(text, loss=found, noise=noise), as_json=as_json)
+            found = asked.loss_for_error(query, column.strip(), error.strip(), rows=rows, delta=delta)
+            _show(asked.quote(query, loss=found, noise=noise), as_json=as_json)
             return
-        stated = stated_loss(epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho)
-        _show(asked.quote(text, loss=stated, noise=noise), as_json=as_json)
+        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        _show(asked.quote(query, loss=stated, noise=noise), as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
 from dither.attack import Attack, Outcome, attacks, find_attack, write_page
 from dither.cli.console import console, print_json
+from dither.cli.options import Json
 
 
-def run(name: str, *, targets: int | None, epsilon: str | None, out: Path | None, as_json: bool) -> None:
-    """List the attacks, or run one of them or all."""
+def run(
+    name: Annotated[str, typer.Argument(help="The name of an attack, 'list', or 'all'.")] = "list",
+    targets: Annotated[int | None, typer.Option(help="About how many guesses are made.", min=1)] = None,
+    epsilon: Annotated[
+        str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack generated data, and say what was recovered without protection and with it."""
     if name == "list":
         _list(as_json=as_json)
         return

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -20,6 +21,7 @@ from dither.audit.report import write_report
 from dither.audit.subjects import Subject
 from dither.audit.telling import audit_and_tell
 from dither.cli.console import console, print_json
+from dither.cli.options import Json, loss_asked
 from dither.errors import InvalidParameter
 from dither.mechanisms import Example
 from dither.privacy import Loss
@@ -29,6 +31,46 @@ _FALSE_ALARM = 1e-6
 _IN_FULL = 2
 _SECONDS_A_PAIR = 8.0
 _SAMPLES, _REPLAYS = 200_000, 200
+
+
+def audit(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A mechanism; 'all'; 'noise', 'minima', 'accountants', 'queries', 'specimens' or 'mutants'; or "
+            "module:thing or file.py:thing: a class, an Example or a function."
+        ),
+    ],
+    samples: Annotated[
+        int | None,
+        typer.Option(help="Outputs on each side of each pair: 200,000 for one mechanism, a million for all.", min=1000),
+    ] = None,
+    replays: Annotated[
+        int | None, typer.Option(help="Hostile pairs on which a composed mechanism is replayed: 200, or 1,000.", min=1)
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(help="After which nothing more of 'all' is begun.", min=0)] = None,
+    processes: Annotated[int | None, typer.Option(help="That work at the same time on 'all'.", min=1)] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write the evidence, .html or .json.")] = None,
+    value: Annotated[str | None, typer.Option(help="An input of a plain function, as JSON.")] = None,
+    neighbour: Annotated[str | None, typer.Option(help="Its neighbour, as JSON.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="What a plain function promises.")] = None,
+    delta: Annotated[str | None, typer.Option(help="The delta of that promise.")] = None,
+    rho: Annotated[str | None, typer.Option(help="The rho of that promise, in place of epsilon.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."""
+    status = run(
+        name,
+        samples=samples,
+        as_json=as_json,
+        report=report,
+        claim=loss_asked(epsilon=epsilon, delta=delta, rho=rho),
+        pairs=pair_from(value, neighbour),
+        replays=replays,
+        minutes=minutes,
+        processes=processes,
+    )
+    raise typer.Exit(status)
 
 
 def run(

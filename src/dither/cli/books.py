@@ -6,21 +6,33 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
+import typer
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.options import Delta, Home, Json, Out, Rho, loss_asked
 from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Balance, Verification
-from dither.privacy import Loss
+
+OneDataSet = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else all.")]
 
 
-def show(home: Path | None, name: str | None, *, analyst: str | None, would: Loss | None, as_json: bool) -> int:
-    """Print spent, reserved and left; with ``would``, whether a further release of that size fits."""
+def show(
+    dataset: OneDataSet = None,
+    analyst: Annotated[str | None, typer.Option(help="One analyst's quota and spending.")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="Would a further release of this size fit?")] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is spent, reserved and left; with a loss, exit 1 if it would not fit."""
+    would = loss_asked(epsilon=epsilon, delta=delta, rho=rho)
     with Curator.open(home) as curator:
-        names = [name] if name is not None else list(curator.ledger.datasets())
+        names = [dataset] if dataset is not None else list(curator.ledger.datasets())
         balances = [curator.ledger.balance(each, analyst) for each in names]
         fits = (
             {}
@@ -51,7 +63,7 @@ def show(home: Path | None, name: str | None, *, analyst: str | None, would: Los
                 console.print(
                     f"a release of {would} {'fits' if does_fit else 'does not fit'} into {each}", highlight=False
                 )
-        return 0 if all(fits.values()) else 1
+    raise typer.Exit(0 if all(fits.values()) else 1)
 
 
 def print_balances(balances: Sequence[Balance]) -> None:
@@ -71,8 +83,8 @@ def print_verdict(found: Verification) -> None:
     console.print(f"{verdict}: {found.entries} entries, {found.releases} releases, head {found.head[:16]}")
 
 
-def verify(home: Path | None, *, as_json: bool) -> int:
-    """Walk the whole chain; exit 1 if anything contradicts itself."""
+def verify(home: Home = None, as_json: Json = False) -> None:
+    """Walk the whole chain of entries; exit 1 if anything contradicts itself."""
     with Curator.open(home) as curator:
         found = curator.ledger.verify()
     if as_json:
@@ -91,18 +103,18 @@ def verify(home: Path | None, *, as_json: bool) -> int:
         print_verdict(found)
         for problem in found.problems:
             console.print(f"  {problem}", highlight=False, markup=False)
-    return 0 if found.is_intact else 1
+    raise typer.Exit(0 if found.is_intact else 1)
 
 
-def export(home: Path | None, name: str | None, *, out: Path | None) -> None:
-    """Write every entry as one JSON line, in the order of the chain."""
+def export(dataset: OneDataSet = None, out: Out = None, home: Home = None) -> None:
+    """Write every entry as one line of JSON."""
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
 
         def write(stream: TextIO) -> None:
-            for entry in curator.ledger.entries(name):
+            for entry in curator.ledger.entries(dataset):
                 record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
                 stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.options import Json
 from dither.mechanisms import Entry, registered
 
 
@@ -21,19 +23,29 @@ def row(entry: Entry) -> dict[str, Any]:
         "distance": str(example.distance),
         "numerics": entry.mechanism.numerics.value,
         "source": entry.source,
+        "is_reference": entry.is_reference,
     }
 
 
-def show(*, as_json: bool) -> None:
-    """Print the catalogue."""
-    rows = [row(entry) for entry in registered().values()]
+def show(
+    with_reference: Annotated[bool, typer.Option("--all", help="Also those that are there as literature.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the mechanisms: what each does, what it promises, how the promise is known."""
+    # Programs get all of them, with the mark.
     if as_json:
-        print_json(rows)
+        print_json([row(entry) for entry in registered().values()])
         return
+    shown = [entry for entry in registered().values() if with_reference or not entry.is_reference]
+    rows = [row(entry) for entry in shown]
+    left_out = len(registered()) - len(rows)
     table = Table(title=f"{len(rows)} mechanisms", title_justify="left")
     for title in ("name", "what it does", "loss", "distance counted", "numerics"):
         table.add_column(title, overflow="fold")
     for entry in rows:
-        table.add_row(entry["name"], entry["summary"], entry["loss"], entry["distance"], entry["numerics"])
+        mark = " (reference)" if entry["is_reference"] else ""
+        table.add_row(entry["name"] + mark, entry["summary"], entry["loss"], entry["distance"], entry["numerics"])
     console.print(table)
+    if left_out:
+        console.print(f"{left_out} more are there as literature: 'dither catalog --all'.", highlight=False)
     console.print("Ask 'dither explain NAME' for a guarantee and its proof.", highlight=False)

@@ -12,16 +12,28 @@ from fractions import Fraction
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.progress import Progress
 from rich.table import Table
 
 from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
 from dither.cli.console import console, print_json
+from dither.cli.options import Epsilons, Json
 from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
+
+Scales = Annotated[str, typer.Option(help="Numbers of rows.")]
+Domains = Annotated[str, typer.Option(help="Numbers of cells.")]
+TriedDelta = Annotated[str, typer.Option("--delta", help="Tried besides pure losses; empty for pure losses alone.")]
+Methods = Annotated[str | None, typer.Option(help="Names, separated by commas; else all that fit.")]
+Shapes = Annotated[str | None, typer.Option(help="Names of data, separated by commas; else all.")]
+Questions = Annotated[str | None, typer.Option(help="Names of queries, separated by commas; else all.")]
+Repeats = Annotated[int, typer.Option(help="How often each is run.", min=2)]
+Processes = Annotated[int, typer.Option(help="How many at a time.", min=1)]
+Results = Annotated[Path | None, typer.Option("--out", "-o", help="The folder of results: resumed if it has some.")]
 
 _TITLES = ("method", "median ratio", "worst ratio", "worst to {baseline}", "wins", "settings")
 
@@ -56,26 +68,111 @@ class Asked:
         )
 
 
-def histograms(asked: Asked, dimensions: int) -> None:
-    """Compare histogram methods, of one dimension or two."""
+def histograms(
+    out: Results = None,
+    dimensions: Annotated[int, typer.Option(help="1, or 2 for squares of cells.", min=1, max=2)] = 1,
+    scales: Scales = "1000,10000,100000,1000000,10000000",
+    domains: Annotated[str | None, typer.Option(help="Numbers of cells.")] = None,
+    epsilons: Epsilons = "0.01,0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
+    as_json: Json = False,
+) -> None:
+    """Measure the error of every histogram method; real data from the folder in DITHER_DATA, else generated."""
     from dither.bench.compared.grids import GRIDS
     from dither.bench.compared.histograms import HISTOGRAMS
 
-    _show(HISTOGRAMS if dimensions == 1 else GRIDS, asked)
+    comparison, usual, name = HISTOGRAMS, "256,1024,4096", "bench-histograms"
+    if dimensions == 2:
+        comparison, usual, name = GRIDS, "1024,4096,16384", "bench-histograms-2d"
+    _show(
+        comparison,
+        Asked(
+            out or Path(name),
+            scales,
+            domains or usual,
+            epsilons,
+            delta,
+            methods,
+            shapes,
+            asked,
+            repeats,
+            processes,
+            as_json,
+        ),
+    )
 
 
-def workloads(asked: Asked) -> None:
-    """Compare strategies for batches of queries."""
+def workloads(
+    out: Results = None,
+    scales: Scales = "1000,100000,10000000",
+    domains: Domains = "64,256",
+    epsilons: Epsilons = "0.01,0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
+    as_json: Json = False,
+) -> None:
+    """Compare strategies for batches of queries: expected errors, exact, and measured ones where counts decide."""
     from dither.bench.compared.workloads import WORKLOADS
 
-    _show(WORKLOADS, asked)
+    _show(
+        WORKLOADS,
+        Asked(
+            out or Path("bench-workloads"),
+            scales,
+            domains,
+            epsilons,
+            delta,
+            methods,
+            shapes,
+            asked,
+            repeats,
+            processes,
+            as_json,
+        ),
+    )
 
 
-def marginals(asked: Asked) -> None:
-    """Compare methods for marginals."""
+def marginals(
+    out: Results = None,
+    scales: Scales = "1000,10000,100000",
+    domains: Annotated[str, typer.Option(help="How many attributes of each table are kept.")] = "8,14",
+    epsilons: Epsilons = "0.1,1",
+    delta: TriedDelta = "1e-6",
+    methods: Methods = None,
+    shapes: Shapes = None,
+    asked: Questions = None,
+    repeats: Repeats = 5,
+    processes: Processes = 1,
+    as_json: Json = False,
+) -> None:
+    """Measure how far published marginals of one, two and three attributes are from the true ones."""
     from dither.bench.compared.marginals import MARGINALS
 
-    _show(MARGINALS, asked)
+    _show(
+        MARGINALS,
+        Asked(
+            out or Path("bench-marginals"),
+            scales,
+            domains,
+            epsilons,
+            delta,
+            methods,
+            shapes,
+            asked,
+            repeats,
+            processes,
+            as_json,
+        ),
+    )
 
 
 def _show(comparison: Comparison, asked: Asked) -> None:

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.box import SIMPLE
 from rich.progress import Progress
 from rich.table import Table
@@ -18,9 +19,11 @@ from rich.table import Table
 from dither.bench.learn import MODELS, LearningFigures, contests, measure_learning
 from dither.bench.learning_data import public_facts
 from dither.cli.console import console, print_json
+from dither.cli.options import Epsilons, Json
 from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive
+from dither.testing.checkout import tool
 
 _TITLES = (
     "data",
@@ -40,18 +43,19 @@ _MEANING = (
 )
 
 
-def run(*, out: Path, epsilons: str, models: str | None, splits: int, rivals: Path | None, as_json: bool) -> None:
-    """Learn what is asked for, print a table, and write ``results.json`` and ``index.html``.
-
-    Args:
-        out: the folder of results.
-        epsilons: separated by commas.
-        models: names separated by commas; None for all.
-        splits: how many fits at each epsilon; on Adult 5 at most.
-        rivals: where environments of others are, or are made; None to leave them out.
-        as_json: whether to print the figures as JSON.
-
-    """
+def run(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder of results.")] = Path("bench-learn"),
+    epsilons: Epsilons = "0.1,1,10",
+    models: Annotated[
+        str | None, typer.Option(help="Of logistic, naive Bayes, trees, k-means; separated by commas.")
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Fits at each epsilon; on Adult 5 at most.", min=2)] = 50,
+    rivals: Annotated[
+        Path | None, typer.Option(help="A folder for environments of others: diffprivlib is installed there.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare private models with scikit-learn's; Adult is taken from the folder in DITHER_DATA, if it is there."""
     chosen = words_of(models) if models is not None else list(MODELS)
     unknown = [name for name in chosen if name not in MODELS]
     if unknown or not chosen:
@@ -61,9 +65,10 @@ def run(*, out: Path, epsilons: str, models: str | None, splits: int, rivals: Pa
         positive("epsilons", text)
     if not losses:
         raise InvalidParameter("epsilons", epsilons, "numbers separated by commas")
+    rival = None if rivals is None else tool("rivals.learning").diffprivlib(rivals)
     given = contests(models=chosen)
     out.mkdir(parents=True, exist_ok=True)
-    measured = measure_learning(rivals, given=given, epsilons=losses, splits=splits)
+    measured = measure_learning(rival, given=given, epsilons=losses, splits=splits)
     if sys.stderr.isatty() and not as_json:
         with Progress(console=console) as progress:
             found = list(progress.track(measured, total=len(given), description="models"))

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 from rich.table import Table
 
 from dither.cli.console import console, print_json
+from dither.cli.options import DataSetName, Delta, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
 from dither.data.suggest import suggest
 from dither.errors import InvalidParameter
-from dither.privacy import Loss
+from dither.privacy import stated_loss
 
 
-def init(folder: Path, *, ledger: str, as_json: bool) -> None:
-    """Make a curator's folder and say what comes next."""
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to make the curator's folder.")],
+    ledger: Annotated[str, typer.Option(help="A path within the folder, or a PostgreSQL URL.")] = "ledger.sqlite",
+    as_json: Json = False,
+) -> None:
+    """Make a curator's folder: data sets, settings, and an empty ledger."""
     with Curator.create(folder, ledger=ledger) as curator:
         record = {"folder": str(curator.folder), "ledger": curator.ledger.place, "ledger_id": curator.ledger.id}
         if as_json:
@@ -31,7 +38,7 @@ def init(folder: Path, *, ledger: str, as_json: bool) -> None:
         )
 
 
-def draft(source: Path, out: Path | None) -> None:
+def _draft(source: Path, out: Path | None) -> None:
     """Draft a schema from names and declared types, never from values."""
     text = suggest(source).text
     if out is None:
@@ -44,10 +51,30 @@ def draft(source: Path, out: Path | None) -> None:
     console.print(f"wrote {escape(str(out))}: replace every ??? and read the comments", highlight=False)
 
 
-def add(home: Path | None, schema: Path, *, budget: Loss, in_place: bool, as_json: bool) -> None:
-    """Import the rows of a data set and register it with its budget."""
+def add(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA.yaml", help="The schema; with --suggest, a data file.")],
+    budget: Annotated[
+        str | None, typer.Option(help="The epsilon that all releases together may lose, for ever.")
+    ] = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    is_draft: Annotated[
+        bool, typer.Option("--suggest", help="Draft a schema from column names and declared types instead.")
+    ] = False,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Read Parquet files where they are, once checked, instead of copying.")
+    ] = False,
+    out: Out = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Import a data set's rows and register it with its budget; or, with --suggest, draft its schema."""
+    if is_draft:
+        _draft(schema, out)
+        return
+    loss = stated_loss(epsilon=budget, delta=delta, rho=rho)
     with Curator.open(home) as curator:
-        dataset = curator.add(schema, budget=budget, in_place=in_place)
+        dataset = curator.add(schema, budget=loss, in_place=in_place)
         balance = curator.ledger.balance(dataset.name)
         if as_json:
             print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_dict()})
@@ -56,8 +83,8 @@ def add(home: Path | None, schema: Path, *, budget: Loss, in_place: bool, as_jso
         console.print(f"next: [bold]dither sql {dataset.name} QUERY --epsilon E[/] asks and pays", highlight=False)
 
 
-def datasets(home: Path | None, *, as_json: bool) -> None:
-    """List the data sets with their tables and balances."""
+def datasets(home: Home = None, as_json: Json = False) -> None:
+    """List the data sets, their units, tables and budgets."""
     with Curator.open(home) as curator:
         rows = [(dataset, curator.ledger.balance(dataset.name)) for dataset in curator.datasets()]
         if as_json:
@@ -87,15 +114,15 @@ def datasets(home: Path | None, *, as_json: bool) -> None:
         console.print(table)
 
 
-def card(home: Path | None, name: str, *, out: Path | None, as_json: bool) -> None:
-    """Print or write the release card of a data set."""
+def card(dataset: DataSetName, out: Out = None, home: Home = None, as_json: Json = False) -> None:
+    """Write the release card of a data set, in the sections of the public registry of deployments."""
     import yaml
 
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
-        record = release_card(curator.dataset(name), curator.ledger)
+        record = release_card(curator.dataset(dataset), curator.ledger)
         if as_json:
             print_json(record)
             return

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.markdown import Markdown
 from rich.markup import escape
 
 import dither
 from dither.cli.catalog import row
 from dither.cli.console import console, print_json
+from dither.cli.options import Json
 from dither.mechanisms import Entry, find
 from dither.privacy import Unit
 from dither.privacy.accountants import explain_loss
@@ -48,8 +51,10 @@ def meaning(entry: Entry) -> str:
     return f"For example {mechanism!r} loses {loss} at distance 1. {explain_loss(loss, unit=unit)}"
 
 
-def show(name: str, *, as_json: bool) -> None:
-    """Print what there is to know about one mechanism, or the proof of a lemma."""
+def show(
+    name: Annotated[str, typer.Argument(help="The name of a mechanism; see 'dither catalog'.")], as_json: Json = False
+) -> None:
+    """Say what a mechanism promises and why: guarantee, proof, source, figures."""
     lemma = page(name, "lemmas") if re.fullmatch(r"[a-z0-9-]+", name) else None
     if lemma is not None:
         if as_json:

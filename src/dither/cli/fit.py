@@ -3,34 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, progress, say, words_of
-from dither.cli.options import Charged
+from dither.cli.options import (
+    Analyst,
+    Charged,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Home,
+    Json,
+    Key,
+    PrivateTable,
+    Rho,
+    Where,
+)
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.errors import InvalidParameter
 
 
 def fit(
-    charged: Charged,
-    dataset: str,
-    table: str,
-    target: str,
-    *,
-    model: str,
-    features: str | None,
-    options: list[str],
-    out: Path,
+    dataset: DataSetName,
+    table: PrivateTable,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The column to predict.")],
+    model: Annotated[str, typer.Option(help="An estimator of dither.learn.")] = "LogisticRegression",
+    features: Annotated[str | None, typer.Option(help="Columns, separated by commas; else all numeric ones.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE: a parameter of the estimator.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes, as JSON.")] = Path("model.json"),
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
 ) -> None:
-    """Learn a model and write it."""
+    """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
     from dither import learn
 
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
     if model not in learn.ESTIMATORS:
         raise InvalidParameter("model", model, f"one of {', '.join(sorted(learn.ESTIMATORS))}")
     files = [Output("out", out, (".json",))]
     kind = getattr(learn, model)
-    given = dict(map(_option, options))
+    given = dict(map(_option, option or ()))
     known = {name for name in kind().get_params(deep=False) if name not in ("epsilon", "delta", "rho", "loss")}
     if unknown := sorted(set(given) - known):
         raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")

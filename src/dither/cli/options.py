@@ -1,25 +1,21 @@
-"""Options and arguments that several verbs share, each said once.
-
-``Charged`` has those of every verb that makes a release; ``charging`` adds them to a verb, after its own.
-"""
+"""Options and arguments that several verbs share, each said once; ``Charged`` holds those of a release."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dither.cli.outputs import new_key
+from dither.privacy import Loss, stated_loss
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]
 DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set; see 'dither datasets'.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
+Epsilons = Annotated[str, typer.Option(help="Losses.")]
 Delta = Annotated[str | None, typer.Option(help="The probability outside which the promise holds, such as 1e-6.")]
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
 Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
@@ -68,24 +64,24 @@ class Stated:
 class Charged:
     """What every verb that makes a release is told: the loss, which rows, on whose quota, where and how to answer."""
 
-    epsilon: Epsilon = None
-    delta: Delta = None
-    rho: Rho = None
-    where: Where = None
-    analyst: Analyst = "curator"
-    key: Key = None
-    home: Home = None
-    json: Json = False
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
+    where: str | None
+    analyst: str
+    key: str | None
+    home: Path | None
+    json: bool
+
+    def __post_init__(self) -> None:
+        # A request that nobody has named gets a name, so that its answer can be asked for again.
+        if self.key is None:
+            object.__setattr__(self, "key", new_key())
 
     @property
     def name(self) -> str:
         """The key; one was made where none was given."""
         return self.key or ""
-
-    @property
-    def loss(self) -> Stated:
-        """The loss."""
-        return Stated(self.epsilon, self.delta, self.rho)
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -94,21 +90,7 @@ class Charged:
         return {**loss, "where": self.where, "key": self.key}
 
 
-def charging(verb: Callable[..., None]) -> Callable[..., None]:
-    """Return a verb with the options of ``Charged`` after its own, which it gets together as ``charged``."""
-    own = inspect.signature(verb, eval_str=True)
-    shared = inspect.signature(Charged, eval_str=True).parameters.values()
-    every = [one for one in own.parameters.values() if one.name != "charged"] + list(shared)
-
-    @functools.wraps(verb)
-    def command(**given: Any) -> None:
-        charged = Charged(**{field.name: given.pop(field.name) for field in fields(Charged)})
-        # A request that nobody has named gets a name, so that its answer can be asked for again.
-        charged = replace(charged, key=new_key()) if charged.key is None else charged
-        verb(**given, charged=charged)
-
-    shown = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in every]
-    del command.__dict__["__wrapped__"]
-    command.__annotations__ = {one.name: one.annotation for one in shown}
-    command.__dict__["__signature__"] = inspect.Signature(shown)
-    return command
+def loss_asked(*, epsilon: str | None, delta: str | None, rho: str | None) -> Loss | None:
+    """Return the loss that was typed; None where neither epsilon nor rho was."""
+    is_asked = epsilon is not None or rho is not None
+    return stated_loss(epsilon=epsilon, delta=delta, rho=rho) if is_asked else None

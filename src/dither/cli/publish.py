@@ -6,11 +6,30 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from dither.cli import ask
 from dither.cli.console import console, print_json
-from dither.cli.options import Charged
+from dither.cli.options import (
+    Analyst,
+    Bins,
+    Charged,
+    Columns,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Home,
+    Json,
+    Key,
+    Outside,
+    Plot,
+    PrivateTable,
+    Rho,
+    TableOut,
+    Where,
+)
 from dither.cli.outputs import Output, delivering, table_output
 from dither.curator.session import Session
 from dither.data import Kind
@@ -56,8 +75,33 @@ class Asked:
         return {**self.charged.asked, "outside": self.outside}
 
 
-def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_dependent: bool, rows: int | None) -> None:
-    """Publish the counts of all cells."""
+def histogram(
+    dataset: DataSetName,
+    table: PrivateTable,
+    columns: Columns,
+    bins: Bins = None,
+    method: Annotated[str, typer.Option(help="How; 'auto' takes the least predicted error.")] = "auto",
+    data_dependent: Annotated[
+        bool, typer.Option("--data-dependent", help="Let 'auto' take methods that look at the counts: no intervals.")
+    ] = False,
+    rows: Annotated[
+        int | None, typer.Option(help="With --data-dependent: about how many rows there are.", min=1)
+    ] = None,
+    outside: Outside = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Publish how many rows fall into each cell of one column or more, each count with its interval."""
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
         result = session.histogram(
             asked.table,
@@ -71,14 +115,37 @@ def histogram(asked: Asked, columns: Sequence[str], *, method: str, data_depende
         _deliver(asked, {"": result})
 
 
-def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequence[str], method: str) -> None:
-    """Publish the answers to many queries on the cells of one column or more."""
+def workload(
+    dataset: DataSetName,
+    table: PrivateTable,
+    columns: Columns,
+    queries: Annotated[str, typer.Option(help="ranges (all of them), prefixes or cells.")] = "ranges",
+    ranges: Annotated[
+        list[str] | None, typer.Option("--range", help="FIRST:LAST, numbers of cells: these ranges instead of all.")
+    ] = None,
+    bins: Bins = None,
+    method: Annotated[str, typer.Option(help="hdmm (search a strategy), identity, or auto.")] = "auto",
+    outside: Outside = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Publish the answers to many queries on the cells of one column or more, for one price."""
     from dither.lift.cells import cells_of
     from dither.publish.workloads import Workload
 
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
-        bins = bins_of(session, asked.table, asked.bins, columns)
-        shape = cells_of(session.dataset, asked.table, tuple(columns), bins, outside=asked.outside).shape
+        edges = bins_of(session, asked.table, asked.bins, columns)
+        shape = cells_of(session.dataset, asked.table, tuple(columns), edges, outside=asked.outside).shape
         if ranges:
             if len(shape) != 1:
                 raise InvalidParameter("range", ranges, "given for one column alone")
@@ -90,12 +157,30 @@ def workload(asked: Asked, columns: Sequence[str], *, queries: str, ranges: Sequ
             parts = [makers[queries](size) for size in shape]
             wanted = parts[0] if len(parts) == 1 else Workload.kron(*parts)
         _deliver(
-            asked, {"": session.workload(asked.table, tuple(columns), wanted, bins, method=method, **asked.release)}
+            asked, {"": session.workload(asked.table, tuple(columns), wanted, edges, method=method, **asked.release)}
         )
 
 
-def marginals(asked: Asked, sets: Sequence[str]) -> None:
-    """Publish several marginals that agree with each other."""
+def marginals(
+    dataset: DataSetName,
+    table: PrivateTable,
+    sets: Annotated[list[str], typer.Argument(metavar="SET...", help="Columns of a marginal, such as sex,age.")],
+    bins: Bins = None,
+    outside: Outside = None,
+    out: TableOut = None,
+    plot: Plot = False,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    where: Where = None,
+    analyst: Analyst = "curator",
+    key: Key = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Publish several marginals of one table, which agree with each other."""
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
     # The columns of a marginal come in the order in which they were first named.

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, say
+from dither.cli.options import Analyst, DataSetName, Home, Json, Key, Quoted
 from dither.cli.outputs import Output, delivering, new_key, write_whole
-from dither.cli.synth import say_price
+from dither.cli.synthesize import say_price
 from dither.errors import InvalidParameter
 from dither.lift.lifted import Lifted
 from dither.lift.stored import write_value
@@ -19,18 +21,19 @@ from dither.mechanisms.spec import from_spec
 
 
 def release(
-    home: Path | None,
-    dataset: str,
-    described: Path,
-    *,
-    analyst: str,
-    key: str | None,
-    out: Path | None,
-    is_quoted: bool,
-    as_json: bool,
+    dataset: DataSetName,
+    description: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A method over a source, as JSON: see docs/extend.md.")
+    ],
+    analyst: Analyst = "curator",
+    key: Key = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what was released, as .json.")] = None,
+    is_quoted: Quoted = False,
+    home: Home = None,
+    as_json: Json = False,
 ) -> None:
-    """Release what a method makes of a source, print it, and write it to a file."""
-    lifted = read_description(described)
+    """Release what any registered method makes of any declared source, as a file describes them."""
+    lifted = read_description(description)
     name = new_key() if key is None else key
     outputs = [Output("out", out, (".json",))] if out is not None and not is_quoted else []
     with ask.session(home, dataset, analyst, outputs) as session:

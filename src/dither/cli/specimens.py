@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
 from rich.markup import escape
 from rich.table import Table
 
 from dither.audit.specimens import SPECIMENS, Refutation, find, refute
 from dither.cli.console import console, print_json
+from dither.cli.options import Json
 
 _FALSE_ALARM = 1e-6
 
 
-def show(name: str | None, *, samples: int | None, as_json: bool) -> int:
-    """Refute one specimen, or all of them; return 1 if a claim withstood."""
+def show(
+    name: Annotated[str | None, typer.Argument(help="One specimen, told in full; else a table of all.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="How many outputs to draw on each side, of those that are sampled.", min=1000)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Refute what was printed with a promise that it does not keep; exit 1 if a claim withstands."""
     chosen = list(SPECIMENS.values()) if name is None else [find(name)]
     found = [refute(each, samples, _FALSE_ALARM / len(chosen)) for each in chosen]
     if as_json:
@@ -23,7 +33,7 @@ def show(name: str | None, *, samples: int | None, as_json: bool) -> int:
         console.print(_summary(found), highlight=False)
     else:
         _tell(found[0])
-    return int(not all(each.is_refuted for each in found))
+    raise typer.Exit(int(not all(each.is_refuted for each in found)))
 
 
 def _table(found: list[Refutation]) -> Table:

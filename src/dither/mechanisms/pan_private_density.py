@@ -97,6 +97,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Pan-Private Streaming Algorithms (Dwork, Naor, Pitassi, Rothblum, Yekhanin 2010)",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateDensity(InteractivePrimitive[Any, int]):

@@ -53,11 +53,20 @@ class Example:
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered class."""
+    """One registered class.
+
+    Args:
+        mechanism: the class.
+        examples: gives the instances that every check runs on.
+        source: where the algorithm is described.
+        is_reference: whether it is there as literature: released by its name, and never chosen or listed in short.
+
+    """
 
     mechanism: type[AnyMechanism]
     examples: Callable[[], Iterable[Example]]
     source: str
+    is_reference: bool = False
 
     @property
     def name(self) -> str:
@@ -99,12 +108,14 @@ _ROOMS_ABOVE = (
 )
 
 
-def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Callable[[M], M]:
+def register(*, examples: Callable[[], Iterable[Example]], source: str, reference: bool = False) -> Callable[[M], M]:
     """Return a decorator that registers a mechanism class.
 
     Args:
         examples: gives the instances that every check runs on; called when a check runs, not before.
         source: where the algorithm is described, by title and section.
+        reference: whether it is there as literature: something else here is better for nearly every purpose. It is
+            checked like all others, and left out of choices, short lists and the longest trials.
 
     """
 
@@ -118,7 +129,7 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str) -> Calla
         if known is not None and known.mechanism.__qualname__ != mechanism.__qualname__:
             raise InvalidParameter("name", name, f"new, and not that of {known.mechanism.__qualname__}")
         # Made once: some search for a strategy, and many checks ask for them.
-        _entries[name] = Entry(mechanism, cache(lambda: tuple(_all_examples(name, examples))), source)
+        _entries[name] = Entry(mechanism, cache(lambda: tuple(_all_examples(name, examples))), source, reference)
         return mechanism
 
     return add

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dither.curator.ledger.faults import POINTS
+from tools.faults.ledger import POINTS
 
 
 def test_no_kill_loses_or_invents_anything(folder: Path) -> None:
     """Sixteen clients, killed at every named point, at random and during checkpoints, in fifty trials."""
-    command = [sys.executable, "-m", "dither.curator.ledger.faults", "--trials", "50", "--releases", "1"]
+    command = [sys.executable, "-m", "tools.faults", "--trials", "50", "--releases", "1"]
     # Trials with one key for all callers have a test of their own.
     command += ["--shared", "0"]
     done = subprocess.run([*command, "--folder", str(folder)], capture_output=True, text=True, check=False)

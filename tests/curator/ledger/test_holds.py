@@ -21,9 +21,9 @@ import pytest
 
 from dither.curator.ledger import Account, Reservation, Stored, holds
 from dither.curator.ledger.file_locks import FileLocks
-from dither.curator.ledger.shared_faults import SHARED_POINTS
 from dither.errors import HandleMisuse, InvalidParameter, KeyReused, RequestSealed, RequestUnderWay
 from dither.privacy import PureDP
+from tools.faults.shared import SHARED_POINTS
 
 ANA = Account("visits", "ana")
 LOSS = PureDP("0.1")
@@ -311,7 +311,7 @@ def test_a_hold_leaves_alone_what_has_its_descriptor_next(tmp_path: Path) -> Non
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_sixty_four_callers_in_four_processes(folder: Path, kind: str, request: pytest.FixtureRequest) -> None:
     """With nobody, one and two holders killed, while they draw and on the way of their answers into the ledger."""
-    command = [sys.executable, "-m", "dither.curator.ledger.faults", "--trials", "0", "--shared", "15"]
+    command = [sys.executable, "-m", "tools.faults", "--trials", "0", "--shared", "15"]
     if kind == "postgresql":
         request.getfixturevalue("server")
         command[-1:] = ["6", "--postgres"]

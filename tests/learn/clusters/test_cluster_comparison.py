@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("sklearn", reason="the data sets need the extra 'ml'")
 
-from dither.bench import clusters
 from dither.privacy import PureDP
+from tools.bench import clusters
 
 
 def test_costs_are_those_of_the_nearest_centres() -> None:

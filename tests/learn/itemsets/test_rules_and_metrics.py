@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dither.bench.itemsets import METHODS, baskets, made_up, measure
 from dither.errors import InvalidParameter
 from dither.learn.itemsets import (
     Itemsets,
@@ -21,6 +20,7 @@ from dither.learn.itemsets import (
     relative_support_error,
 )
 from dither.privacy import ApproxDP
+from tools.bench.itemsets import METHODS, baskets, made_up, measure
 
 FOUND = Itemsets(((0,), (1,), (2,), (0, 1), (0, 1, 2)), (80.0, 50.0, 3.0, 40.0, 60.0))
 

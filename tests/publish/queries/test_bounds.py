@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.publish.queries.exact import CLINIC, FIRST, LAST, REGIONS, tables
 
 from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf, Scan
 from dither.data.evaluation import evaluate
@@ -23,6 +22,7 @@ from dither.publish.queries.builder import Groups, col, rows, table, when
 from dither.publish.queries.keys import public_values
 from dither.publish.queries.sql import parse_sql
 from dither.publish.queries.terms import fitted
+from tests.publish.queries.exact import CLINIC, FIRST, LAST, REGIONS, tables
 
 SCAN = Scan(CLINIC.table("visits"))
 visits = table("visits")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.publish.queries.exact import CLINIC, LOOSE, exact, tables
 
 from dither.data import Bounded, Filter, Literal, OneOf, Scan
 from dither.data.expressions import Kind, Name
@@ -19,6 +18,7 @@ from dither.privacy import ROW_REPLACED
 from dither.publish.queries.builder import Groups, Rows, col, lit, rows, table, when
 from dither.publish.queries.partitioned import Part, Partitioned
 from dither.publish.queries.sql import parse_sql
+from tests.publish.queries.exact import CLINIC, LOOSE, exact, tables
 
 DAY = datetime.date
 visits = table("visits")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.publish.queries.exact import CLINIC
 
 from dither.curator.folder import Curator
 from dither.data import Column, DataSet, Kind, Table
@@ -22,6 +21,7 @@ from dither.publish.queries.measures import Measured
 from dither.publish.queries.partition import plan_partitioned
 from dither.publish.queries.query import Query
 from dither.publish.queries.sql import parse_sql
+from tests.publish.queries.exact import CLINIC
 
 # The width of rows.
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import duckdb
 import pytest
-from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
 from dither.data import Relation
 from dither.data.reference import rows_of
 from dither.data.relations import PERSON
 from dither.errors import DitherError
 from dither.publish.queries.sql import parse_sql
+from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
 AGGREGATES = [
     "SELECT COUNT(*) FROM visits",

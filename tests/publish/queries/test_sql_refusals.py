@@ -11,12 +11,12 @@ import subprocess
 import sys
 
 import pytest
-from tests.publish.queries.exact import CLINIC, LOOSE
-from tests.publish.queries.test_sql_meaning import AGGREGATES, CONDITIONS, GROUPS, JOINS, PERSONS, SHOWN
 
 from dither.data import DataSet
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.publish.queries.sql import Statement, parse_sql, parse_statement
+from tests.publish.queries.exact import CLINIC, LOOSE
+from tests.publish.queries.test_sql_meaning import AGGREGATES, CONDITIONS, GROUPS, JOINS, PERSONS, SHOWN
 
 #: The statement, the offender that the message must name, and what it must suggest.
 UNANSWERABLE = [

@@ -8,13 +8,13 @@ import contextlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.publish.queries.exact import CLINIC
 
 from dither.errors import DitherError, InvalidParameter, Unanswerable
 from dither.publish.queries import work
 from dither.publish.queries.builder import col, table
 from dither.publish.queries.sql import parse_sql
 from dither.publish.queries.terms import share_of
+from tests.publish.queries.exact import CLINIC
 
 NINES = "9" * 4500
 

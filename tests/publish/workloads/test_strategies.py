@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dither.bench.workloads import WorkloadFigures, measure_workloads
 from dither.errors import InvalidParameter
 from dither.privacy import L1, L2, Metric
 from dither.publish.workloads import (
@@ -36,6 +35,7 @@ from dither.publish.workloads import (
 from dither.publish.workloads.decompositions import _projected
 from dither.publish.workloads.grids import p_identity
 from dither.publish.workloads.optimise import _p_identity_error, product, terms_of
+from tools.bench.workloads import WorkloadFigures, measure_workloads
 
 RANGES = Workload.all_ranges(24)
 FEW = Workload.ranges(20, [(0, 5), (3, 9), (4, 16), (0, 19)])

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from dither.cli.books import print_balances, print_verdict
 from dither.cli.console import console, print_json
 from dither.cli.demo.report import write
 from dither.cli.demo.tour import BUDGET, Tour, take
+from dither.cli.options import Json
 
 
-def run(out: Path, *, as_json: bool) -> None:
-    """Take the tour in a folder beside ``out``, and write the report to ``out``."""
+def run(
+    out: Annotated[Path, typer.Option(help="Where to write the HTML report.")] = Path("dither-demo.html"),
+    as_json: Json = False,
+) -> None:
+    """Publish private answers from a generated table, and write a report with a picture."""
     tour = take(out.parent / "dither-demo")
     write(out, tour)
     if as_json:

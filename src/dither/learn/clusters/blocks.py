@@ -58,6 +58,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="GUPT: Privacy Preserving Data Analysis Made Easy (Mohan, Thakurta, Shi, Song, Culler 2012); Smooth "
     "Sensitivity and Sampling in Private Data Analysis (Nissim, Raskhodnikova, Smith 2007), section 5",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):

@@ -47,6 +47,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Privacy Aware K-Means Clustering with High Utility (Nguyen, Gupta, Rana, Venkatesh 2016); Differentially "
     "Private Data Analytics (Lu 2021), section 3.4",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class BootstrapMeans(Composed[Any, ClustersModel]):

@@ -62,6 +62,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="PrivGene: Differentially Private Model Fitting Using Genetic Algorithms (Zhang, Xiao, Yang, Zhang, "
     "Winslett 2013); Differentially Private Data Analytics (Lu 2021), section 3.4",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):

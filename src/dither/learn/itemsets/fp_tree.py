@@ -47,6 +47,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Top-k Frequent Itemsets via Differentially Private FP-trees (Lee, Clifton 2014), with the sparse vector of "
     "Lyu, Su and Li 2017",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivateTree(ItemsetMethod):

@@ -34,6 +34,7 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Mining Frequent Graph Patterns with Differential Privacy (Shen, Yu 2013), at stationarity, on itemsets",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PatternSampling(ItemsetMethod):

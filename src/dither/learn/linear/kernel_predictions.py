@@ -79,6 +79,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differentially Private Learning with Kernels (Jain, Thakurta 2013); Differential Privacy "
     "and Applications (Zhu et al. 2017), section 6.2.2",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class KernelPredictions(DeclaredClasses, Composed[Any, Any]):

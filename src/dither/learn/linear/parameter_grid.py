@@ -82,6 +82,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Differentially Private Empirical Risk Minimization: Efficient Algorithms and Tight Error Bounds (Bassily, "
     "Smith, Thakurta 2014), section 3; Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):

@@ -45,6 +45,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="(Near) Dimension Independent Risk Bounds for Differentially Private Learning (Jain, Thakurta 2014); "
     "Differential Privacy and Applications (Zhu et al. 2017), section 6.2.2",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class EntropyDescent(VertexLearner):

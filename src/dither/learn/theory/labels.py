@@ -127,6 +127,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Sample Complexity Bounds for Differentially Private Learning (Chaudhuri, Hsu 2011); Differential Privacy "
     "and Applications (Zhu et al. 2017), section 6.2.3",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class LabelLearner(OpenPoints, Composed[Any, Concept]):
@@ -247,6 +248,7 @@ def _response_examples() -> Iterator[Example]:
     examples=_response_examples,
     source="Deep Learning with Label Differential Privacy (Ghazi et al. 2021); Learning with Noisy Labels "
     "(Natarajan et al. 2013), for estimates without bias; Warner 1965",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):

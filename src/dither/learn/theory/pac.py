@@ -39,6 +39,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="What Can We Learn Privately? (Kasiviswanathan et al. 2011); Differential Privacy and "
     "Applications (Zhu et al. 2017), sections 5.4.1 and 6.2.3",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):

@@ -50,6 +50,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Practical Privacy: the SuLQ Framework (Blum et al. 2005); Differential Privacy and "
     "Applications (Zhu et al. 2017), section 6.1.1",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):

@@ -37,6 +37,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Private Learning and Sanitization: Pure vs. Approximate Differential Privacy (Beimel, Nissim, Stemmer "
     "2013); Differential Privacy and Applications (Zhu et al. 2017), section 6.2.3",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PointLearner(Composed[Any, Concept]):

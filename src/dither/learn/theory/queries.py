@@ -83,6 +83,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Practical Privacy: the SuLQ Framework (Blum et al. 2005); learning from statistical queries: Kearns "
     "1998; Differential Privacy and Applications (Zhu et al. 2017), section 6.1.1",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):

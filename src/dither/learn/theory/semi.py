@@ -46,6 +46,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Learning Privately with Labeled and Unlabeled Examples (Beimel, Nissim, Stemmer 2015); "
     "Differential Privacy and Applications (Zhu et al. 2017), section 6.2.3",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class SemiSupervisedLearner(Composed[Any, Concept]):

@@ -131,6 +131,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="What Can We Learn Privately? (Kasiviswanathan et al. 2011); Private Learning and "
     "Sanitization (Beimel, Nissim, Stemmer 2013), for thresholds",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
@@ -202,6 +203,7 @@ def _descent_examples() -> Iterator[Example]:
     examples=_descent_examples,
     source="Practical Privacy: the SuLQ Framework (Blum et al. 2005), for learning from noisy counts; Private Learning "
     "and Sanitization (Beimel, Nissim, Stemmer 2013), for thresholds",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):

@@ -50,6 +50,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="A study on privacy preserving data publishing with differential privacy (Kar 2017), section 3.4.3: its "
     "perturbed rows, with their true cost; randomised response (Warner 1965)",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PerturbedTable(OverData[Codes]):

@@ -83,6 +83,7 @@ def _examples() -> Iterator[Example]:
     examples=_part_examples,
     source="A study on privacy preserving data publishing with differential privacy (Kar 2017), section 3.4.3, with "
     "randomised response (Warner 1965; Extremal Mechanisms for Local Differential Privacy, Kairouz et al. 2014)",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class RowResponse(Primitive[Any, Any]):
@@ -155,6 +156,7 @@ class RowResponse(Primitive[Any, Any]):
     examples=_examples,
     source="A study on privacy preserving data publishing with differential privacy (Kar 2017), section 3.4.3: its "
     "perturbed rows, with their true cost",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class PerturbedRows(Composed[Any, NDArray[np.int64]]):

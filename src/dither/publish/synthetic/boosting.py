@@ -72,6 +72,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Boosting and Differential Privacy (Dwork, Rothblum, Vadhan 2010), sections 3 and 4; Differential Privacy "
     "and Applications (Zhu et al. 2017), section 5.4.1",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class BoostedQueries(Composed[Any, FullTable]):

@@ -59,6 +59,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="Dual Query: Practical Private Query Release for High Dimensional Data (Gaboardi, Gallego Arias, Hsu, Roth, "
     "Wu 2014), section 4; Differential Privacy and Applications (Zhu et al. 2017), section 5.4.1",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class DualQuery(Composed[Any, WeightedRecords]):

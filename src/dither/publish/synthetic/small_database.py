@@ -67,6 +67,7 @@ def _examples() -> Iterator[Example]:
     examples=_examples,
     source="A Learning Theory Approach to Noninteractive Database Privacy (Blum, Ligett, Roth 2013), section 3; "
     "Differential Privacy and Applications (Zhu et al. 2017), section 5.4.1",
+    reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
 class SmallDatabase(Composed[Any, WeightedRecords]):

@@ -1,0 +1,47 @@
+"""The benchmark measures what it says it measures; no test asserts a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from dither.mechanisms import InteractivePrimitive, Primitive, registered
+from tools.bench.clock import best_seconds, load
+from tools.bench.noise import (
+    SCALES,
+    measure_noise,
+    nanoseconds_per_random_byte,
+    peak_bytes_per_sample,
+    time_value_correlation,
+)
+from tools.bench.primitives import measure_primitives
+
+
+def test_every_law_and_scale_is_measured() -> None:
+    figures = measure_noise(samples=2000)
+    assert [(one.law, one.scale) for one in figures] == [(law, s) for law in ("laplace", "gaussian") for s in SCALES]
+    assert all(one.nanoseconds > 0 and one.numpy_nanoseconds > 0 for one in figures)
+    assert all(one.opendp_nanoseconds is None for one in figures)
+    assert figures[0].to_dict()["goal"] == 40.0
+
+
+def test_every_primitive_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is measured is the question here, not how well.
+    monkeypatch.setattr("tools.bench.primitives._ONE_BY_ONE", 10)
+    monkeypatch.setattr("tools.bench.primitives._IN_BULK", 500)
+    figures = measure_primitives()
+    primitives = [
+        kind for kind in registered().values() if issubclass(kind.mechanism, Primitive | InteractivePrimitive)
+    ]
+    assert len(figures) == len(primitives)
+    assert all(one.microseconds_alone > 0 for one in figures)
+
+
+def test_memory_does_not_grow_with_the_number_of_samples() -> None:
+    assert max(peak_bytes_per_sample(500_000).values()) < 16
+
+
+def test_the_other_figures_are_numbers() -> None:
+    assert nanoseconds_per_random_byte(1 << 16) > 0
+    assert all(-1 <= value <= 1 for value in time_value_correlation(200).values())
+    assert best_seconds(lambda: sum(range(1000)), repeats=2) >= 0
+    assert "load" in load()

@@ -1,0 +1,232 @@
+"""``python -m tools.bench``: measure, and print a table."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from dither.errors import MissingExtra
+from tools.bench import (
+    clusters,
+    histograms,
+    inference,
+    itemsets,
+    learn,
+    ledger,
+    marginals,
+    microdata,
+    queries,
+    spark,
+    synthetic,
+    waiting,
+    workloads,
+)
+from tools.bench.accountants import measure_accountants
+from tools.bench.clock import load
+from tools.bench.noise import (
+    NoiseFigures,
+    measure_noise,
+    nanoseconds_per_random_byte,
+    peak_bytes_per_sample,
+    time_value_correlation,
+)
+from tools.bench.primitives import measure_primitives
+from tools.rivals import histograms as rival_histograms
+from tools.rivals.environments import environment
+
+
+def rivals(folder: Path) -> Path | None:
+    """Return the interpreter of the rivals' environment, made if need be; None where they cannot be installed."""
+    return environment(folder, modules="opendp, polars, dp_accounting", packages=["opendp[polars]", "dp-accounting"])
+
+
+def table(figures: list[NoiseFigures]) -> Table:
+    """Return the figures side by side, as times and as ratios."""
+    shown = Table(title="exact noise, nanoseconds a sample (processor time, best of 5)", title_justify="left")
+    for title in ("law", "scale", "dither", "goal", "NumPy (insecure)", "dither / NumPy", "OpenDP", "OpenDP / dither"):
+        shown.add_column(title, justify="left" if title == "law" else "right")
+    for one in figures:
+        rival = one.opendp_nanoseconds
+        shown.add_row(
+            one.law,
+            f"{one.scale:,}",
+            f"{one.nanoseconds:.1f}",
+            f"{one.goal:.0f}",
+            f"{one.numpy_nanoseconds:.1f}",
+            f"{one.nanoseconds / one.numpy_nanoseconds:.2f}",
+            "absent" if rival is None else f"{rival:,.0f}",
+            "" if rival is None else f"{rival / one.nanoseconds:,.0f}",
+        )
+    return shown
+
+
+def primitives_table() -> Table:
+    """Return the time of a release, for every registered primitive."""
+    shown = Table(title="primitives, first example of each (processor time)", title_justify="left")
+    for title in ("mechanism", "one release, microseconds", "among many, nanoseconds"):
+        shown.add_column(title, justify="left" if title == "mechanism" else "right")
+    for one in measure_primitives():
+        bulk = "" if one.nanoseconds_in_bulk is None else f"{one.nanoseconds_in_bulk:,.0f}"
+        shown.add_row(one.mechanism, f"{one.microseconds_alone:.0f}", bulk)
+    return shown
+
+
+def accountants_table(rival: Path | None) -> Table:
+    """Return the time and the epsilon of accounting tasks, ours and the rival's."""
+    shown = Table(title="accounting at delta 1e-5, from parameters to epsilon (processor time)", title_justify="left")
+    for title in ("task", "grid", "dither, s", "epsilon", "dp-accounting, s", "epsilon", "dither / rival"):
+        shown.add_column(title, justify="left" if title in ("task", "grid") else "right")
+    for one in measure_accountants(rival):
+        theirs = (one.rival_seconds, one.rival_epsilon)
+        absent = theirs[0] is None or theirs[1] is None
+        shown.add_row(
+            one.task,
+            one.grid,
+            f"{one.seconds:.3f}",
+            f"{one.epsilon:.4f}",
+            "absent" if absent else f"{theirs[0]:.3f}",
+            "" if absent else f"{theirs[1]:.4f}",
+            "" if not theirs[0] else f"{one.seconds / theirs[0]:.2f}",
+        )
+    return shown
+
+
+def show_noise(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the samplers."""
+    console.print(table(measure_noise(given.samples, rival)))
+    byte = nanoseconds_per_random_byte()
+    console.print(f"one random byte costs {byte:.3f} ns; the key stream is the floor of every figure above")
+    for law, peak in peak_bytes_per_sample(given.samples).items():
+        console.print(f"{law}: peak memory {peak:.2f} bytes a sample beyond the result (goal 16)", highlight=False)
+    for law, correlation in time_value_correlation().items():
+        console.print(f"{law}: rank correlation of time and size {correlation:+.4f} (goal below 0.03)", highlight=False)
+
+
+def show_accountants(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure accounting."""
+    console.print(accountants_table(rival))
+
+
+def show_primitives(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure single releases."""
+    console.print(primitives_table())
+
+
+def show_queries(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure aggregations in DuckDB beside plain ones."""
+    console.print(queries.table(queries.measure_queries(given.rows)))
+    for form, peak in queries.measure_memory(given.rows).items():
+        console.print(f"{form}: peak memory {peak:,.0f} MB", highlight=False)
+    console.print(queries.rival_line(queries.measure_rival(given.rows, rival)), highlight=False)
+
+
+def show_spark(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure aggregations in Spark beside plain ones."""
+    try:
+        console.print(spark.table(spark.measure_spark(given.rows)))
+    except MissingExtra as absent:
+        console.print(f"Spark: {absent}", highlight=False)
+
+
+def show_ledger(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the ledger and the waits of a session."""
+    for line in [*ledger.lines(), *waiting.lines()]:
+        console.print(line, highlight=False)
+
+
+def show_workloads(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure the search for strategies, with the least error that any could have beside each."""
+    for line in workloads.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_marginals(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure plans of marginals, and constrained inference."""
+    for line in [*marginals.lines(), *inference.lines()]:
+        console.print(line, highlight=False, markup=False)
+
+
+def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure published tables beside others, each in an environment of its own."""
+    for line in rival_histograms.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
+def show_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure releases of histograms."""
+    for line in histograms.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_synthetic(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure synthetic tables."""
+    for line in synthetic.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_microdata(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure anonymized tables."""
+    for line in microdata.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_itemsets(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure frequent itemsets."""
+    for line in itemsets.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+def show_learn(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure private models."""
+    for line in learn.lines(given.rivals):
+        console.print(line, highlight=False, markup=False)
+
+
+def show_clusters(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
+    """Measure k-means."""
+    for line in clusters.lines():
+        console.print(line, highlight=False, markup=False)
+
+
+SECTIONS = {
+    "noise": show_noise,
+    "accountants": show_accountants,
+    "primitives": show_primitives,
+    "queries": show_queries,
+    "spark": show_spark,
+    "workloads": show_workloads,
+    "histograms": show_histograms,
+    "marginals": show_marginals,
+    "rival-histograms": show_rival_histograms,
+    "synthetic": show_synthetic,
+    "microdata": show_microdata,
+    "itemsets": show_itemsets,
+    "clusters": show_clusters,
+    "learn": show_learn,
+    "ledger": show_ledger,
+}
+
+
+def main() -> None:
+    """Measure everything this room knows, or the sections named."""
+    parser = argparse.ArgumentParser(prog="tools.bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure; everything by default")
+    parser.add_argument("--samples", type=int, default=10**6, help="samples a figure of noise")
+    parser.add_argument("--rows", type=int, default=10**7, help="rows of a table that is queried")
+    parser.add_argument("--rivals", type=Path, help="folder of the rivals' environment, made if it is not there")
+    given = parser.parse_args()
+    console = Console(soft_wrap=True)
+    console.width = max(console.width, 110)
+    console.print(f"machine before: {load()}; {given.samples:,} samples, {given.rows:,} rows", highlight=False)
+    rival = rivals(given.rivals) if given.rivals else None
+    for name in given.sections or SECTIONS:
+        console.rule(name)
+        SECTIONS[name](console, given, rival)
+    console.print(f"machine after: {load()}", highlight=False)
+
+
+if __name__ == "__main__":
+    main()
