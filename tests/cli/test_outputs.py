@@ -127,10 +127,7 @@ def test_files_beside_it_are_checked_too(place: Path, words: str, named: str) ->
     ("words", "module"),
     [
         (("sql", "shop", QUERY, "-o", "a.parquet"), "pyarrow"),
-        (("sql", "shop", QUERY, "-o", "a.html"), "altair"),
-        (("sql", "shop", QUERY, "-o", "a.html"), "vl_convert"),
         (("publish", "histogram", "shop", "sales", "city", "-o", "a.parquet"), "pyarrow"),
-        (("publish", "histogram", "shop", "sales", "city", "-o", "a.csv", "--plot"), "altair"),
         (("synth", "shop", "-o", "a.csv"), "pyarrow"),
         (("anonymize", "shop", "-o", "a.parquet"), "pyarrow"),
     ],
