@@ -135,7 +135,7 @@ def test_shares_are_shares() -> None:
 def test_a_page_needs_nothing_from_outside_and_escapes_texts(tmp_path: Path) -> None:
     outcomes = [small_outcome(), find_attack("averaging").run(targets=50), find_attack("angles").run(targets=50)]
     text = page(outcomes)
-    assert "share &lt;of&gt; people" in text
+    assert "Share &lt;of&gt; people" in text
     assert "a &amp; b" in text
     # The namespace of SVG is a name, not an address.
     assert not re.search(r"https?:|src=|@import|<script", text.replace("http://www.w3.org/2000/svg", ""))

@@ -165,9 +165,9 @@ def test_a_histogram_adjoins_and_needs_its_edges() -> None:
 
 
 def test_a_heat_map_has_a_cell_for_every_number() -> None:
-    axes = {"across": Axis("column"), "up": Axis("row"), "shown": Axis("correlation")}
-    chart = heat_map("Both", ["a", "b"], ["c", "d"], [[1, -0.5], [0, None]], largest=1, **axes)
-    root = read(chart)
+    values = [[1, -0.5], [0, None]]
+    across, up, shown = Axis("column"), Axis("row"), Axis("correlation")
+    root = read(heat_map("Both", ["a", "b"], ["c", "d"], values, across=across, up=up, shown=shown, largest=1))
     cells = {found[0].text: found for found in root.iter(f"{SVG}rect") if len(found)}
     assert set(cells) == {"a, c: 1", "a, d: −0.5", "b, c: 0", "b, d: not known"}
     assert cells["a, c: 1"].get("class") == "f-warm"

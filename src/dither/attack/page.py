@@ -58,7 +58,7 @@ def _shares(one: Outcome) -> Chart:
     shares = (one.unprotected, one.protected, one.chance)
     labels = [f"{name}: {share:.1%}" for name, share in zip(("without", "with", "chance"), shares, strict=True)]
     return bar_chart(
-        one.measure,
+        _capital(one.measure),
         labels,
         [Bars("right", shares)],
         across=Axis("protection"),
@@ -81,4 +81,8 @@ def _curves(one: Outcome) -> Chart:
         for curve in one.curves
     ]
     across, up = one.axes
-    return line_chart(f"{up}, over {across}", lines, across=Axis(across, is_log=is_wide), up=Axis(up))
+    return line_chart(_capital(f"{up}, over {across}"), lines, across=Axis(across, is_log=is_wide), up=Axis(up))
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
