@@ -41,7 +41,7 @@ ROOMS = [
     {"mechanisms"},
     {"privacy"},
     {"noise"},
-    {"exact"},
+    {"exact", "pages"},
     {"errors"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}

@@ -133,8 +133,6 @@ def made(kind: type) -> Any:
 
 def special() -> dict[str, list[Any]]:
     """Records of classes that cannot be made of their fields' types alone."""
-    from dither.audit.mutants import MUTANTS
-    from dither.audit.mutants.record import Trial
     from dither.audit.specimens import SPECIMENS
     from dither.audit.specimens.refutation import Refutation
     from dither.curator.ledger.amounts import Amount
@@ -154,7 +152,6 @@ def special() -> dict[str, list[Any]]:
         "Release": [released],
         "Quality": [Quality((), False, None)],  # type: ignore[arg-type]
         "Refutation": [Refutation(next(iter(SPECIMENS.values())), True, float("inf"), 0.5, "all", 1, 0.0)],
-        "Trial": [Trial(next(iter(MUTANTS.values())), True, "found", 0.5)],
     }
 
 

@@ -135,14 +135,16 @@ def test_shares_are_shares() -> None:
 def test_a_page_needs_nothing_from_outside_and_escapes_texts(tmp_path: Path) -> None:
     outcomes = [small_outcome(), find_attack("averaging").run(targets=50), find_attack("angles").run(targets=50)]
     text = page(outcomes)
-    assert "share &lt;of&gt; people" in text
+    assert "Share &lt;of&gt; people" in text
     assert "a &amp; b" in text
-    assert not re.search(r"https?:|src=|@import|<script", text)
+    # The namespace of SVG is a name, not an address.
+    assert not re.search(r"https?:|src=|@import|<script", text.replace("http://www.w3.org/2000/svg", ""))
     assert text.count("<svg") == 5
     assert text.count("<polyline") == 2
     # Two clouds of a point for each of the first pairs.
-    assert text.count("<circle") == 100
-    assert text.count("stroke-dasharray") == 1
+    assert len(re.findall(r'<circle [^>]*opacity="0.55"', text)) == 100
+    # The only ceiling is marked.
+    assert text.count("proved ceiling: ") == 1
     assert write_page(tmp_path / "page.html", outcomes).read_text(encoding="utf-8") == text
     with pytest.raises(InvalidParameter, match="html"):
         write_page(tmp_path / "page.pdf", outcomes)

@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 
 from dither.attack import InferenceAttack, ceiling
-from dither.attack.anonymous_classes import class_counts, surest
-from dither.attack.census import _SIZES, fitted, marginal_matrix
-from dither.attack.centroids import cluster_sums
-from dither.attack.floating_point import can_come_from, naive_laplace
+from dither.attack.anonymity import class_counts, surest
 from dither.attack.linkage import class_sizes
-from dither.attack.membership import upper_group
-from dither.attack.nearest_edge import nearest_stretches, street_map
-from dither.attack.perturbed_rows import angles, denoised, noise_level, rotation_between, usable_rank
+from dither.attack.models import cluster_sums, upper_group
+from dither.attack.perturbation import angles, denoised, noise_level, rotation_between, usable_rank
+from dither.attack.places import nearest_stretches, street_map
 from dither.attack.protection import noisy_counts
-from dither.attack.recommender import limited, neighbours_of, recommended, together
-from dither.attack.reconstruction import by_least_squares, by_linear_programme
-from dither.attack.timing import bits_from_tosses, naive_geometric
+from dither.attack.recommenders import limited, neighbours_of, recommended, together
+from dither.attack.reconstruction import _SIZES, by_least_squares, by_linear_programme, fitted, marginal_matrix
+from dither.attack.side_channels import bits_from_tosses, can_come_from, naive_geometric, naive_laplace
 from dither.errors import InvalidParameter
 
 DRAWN = np.random.default_rng()

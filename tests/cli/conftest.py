@@ -1,8 +1,7 @@
-"""What every test of the verbs would otherwise make anew: the parser of the command, and the script of the plots."""
+"""What every test of the verbs would otherwise make anew: the parser of the command."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterator
 
@@ -11,16 +10,12 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def made_once() -> Iterator[None]:
-    """Build the parser of all verbs once instead of for each line typed, and bundle the script of plots once.
+    """Build the parser of all verbs once instead of for each line typed.
 
-    Both are functions of what is installed alone. A context of parsing is new for each line all the same.
+    It is a function of what is installed alone. A context of parsing is new for each line all the same.
     """
     import typer.testing
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
-        with contextlib.suppress(ImportError):
-            import vl_convert
-
-            patch.setattr(vl_convert, "javascript_bundle", functools.cache(vl_convert.javascript_bundle))
         yield

@@ -2,8 +2,8 @@
 
 Belongs here: what an attacker computes from a release, shown on generated data, once where nothing is protected or only
 in a way that does not count, and once against what dither releases. Does not belong here: attempts to refute a
-mechanism's own promise (``audit``), and real data. To add an attack, write one module beside these with a function
-under ``@attack``, name it in ``registry.py``, and add its row to ``docs/attacks.md``.
+mechanism's own promise (``audit``), and real data. Attacks stand in families, one module each: to add one, write a
+function under ``@attack`` in the module of its family, and add its row to ``docs/attacks.md``.
 """
 
 from dither.attack.harness import InferenceAttack

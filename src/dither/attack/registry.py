@@ -14,35 +14,21 @@ from dither.exact import Number, positive, whole
 
 Demonstration = Callable[..., Outcome]
 _FEWEST: Final = 50
-_MODULES: Final = (
-    "differencing",
-    "averaging",
+#: Works that several attacks were taken from.
+BOOK: Final = "Differential Privacy and Applications (Zhu et al. 2017)"
+KENTUCKY: Final = "Liu, doctoral thesis, University of Kentucky (2015)"
+ADELAIDE: Final = "Lu, Differentially Private Data Analytics, doctoral thesis, University of Adelaide (2021)"
+KAR: Final = "A study on privacy preserving data publishing with differential privacy (Kar 2017)"
+_FAMILIES: Final = (
     "reconstruction",
-    "census",
     "linkage",
-    "homogeneity",
-    "background",
-    "skewness",
-    "similarity",
-    "minimality",
-    "definetti",
-    "freeform",
-    "intersection",
-    "frequency",
-    "membership",
-    "centroids",
-    "zones",
-    "sybil",
-    "related_items",
-    "ratings",
-    "traces",
-    "perturbed_rows",
-    "nearest_edge",
-    "endpoint",
-    "millionaires",
-    "collusion",
-    "timing",
-    "floating_point",
+    "anonymity",
+    "models",
+    "recommenders",
+    "places",
+    "perturbation",
+    "protocols",
+    "side_channels",
 )
 
 
@@ -101,8 +87,8 @@ def attack(name: str, *, source: str, most: int = 5000) -> Callable[[Demonstrati
 
 def attacks() -> dict[str, Attack]:
     """Return all attacks by name, in the order in which they are told."""
-    for module in _MODULES:
-        importlib.import_module(f"dither.attack.{module}")
+    for family in _FAMILIES:
+        importlib.import_module(f"dither.attack.{family}")
     return dict(_attacks)
 
 

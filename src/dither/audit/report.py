@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -11,19 +10,35 @@ from pathlib import Path
 from dither.audit.accounts import Account
 from dither.audit.figures import Sheet
 from dither.audit.sketches import Sketch
-from dither.errors import InvalidParameter
+from dither.pages.charts import Bars, bar_chart
+from dither.pages.frame import Axis
+from dither.pages.markup import Markup, joined, tag
+from dither.pages.page import (
+    alarm,
+    bullets,
+    code,
+    details,
+    figure,
+    link,
+    note,
+    page,
+    page_target,
+    paragraph,
+    section,
+    table,
+)
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 3rem auto; padding: 0 1rem; color: #222; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; } td, th { border-bottom: 1px solid #ddd; padding: .3rem .7rem; text-align: left; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; } .note { color: #555; }
-.bad { background: #b00020; color: white; padding: .8rem 1rem; border-radius: .3rem; font-weight: 600; }
-tr.refuted td { background: #fdecee; } code { overflow-wrap: anywhere; } details { margin: .4rem 0 1.2rem; }
-svg text { font: 10px system-ui, sans-serif; } .key { display: inline-block; width: .8em; height: .8em; }
-"""
-_HERE, _THERE, _EVENT = "#4c78a8", "#f58518", "#fff3c4"
-_WIDE, _HIGH = 640, 150
+_HEADINGS = (
+    "mechanism",
+    "claim",
+    "shown",
+    "share of claim",
+    "outputs a side",
+    "pairs",
+    "pairs replayed",
+    "seconds",
+    "verdict",
+)
 
 
 def write_report(
@@ -44,7 +59,7 @@ def write_report(
         sheets: tables of what else was found; the first one comes first on the page.
 
     """
-    target = checked_target(path)
+    target = page_target(path)
     if target.suffix.lower() == ".json":
         record = {
             "false_alarm": false_alarm,
@@ -58,118 +73,85 @@ def write_report(
     return target
 
 
-def checked_target(path: Path | str) -> Path:
-    """Return where a page is to be written, if it is a place for one."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".json"):
-        raise InvalidParameter("report", str(path), "a file ending in .html or .json")
-    if not target.absolute().parent.is_dir():
-        raise InvalidParameter("report", str(path), "in a folder that exists")
-    return target
-
-
 def _page(accounts: Sequence[Account], false_alarm: float, notes: Sequence[str], sheets: Sequence[Sheet]) -> str:
-    bad = [account for account in accounts if account.complaints]
-    outcome = (
-        f'<p class="bad">{len(bad)} of {len(accounts)} instances do not hold.</p>'
-        if bad
-        else f"<p><strong>Nothing was refuted</strong> in {len(accounts)} instances.</p>"
-    )
+    bad = {place for place, account in enumerate(accounts) if account.complaints}
     failed = sum(len(sheet.bad) for sheet in sheets)
-    outcome += f'<p class="bad">{failed} lines of the tables below are bad.</p>' if failed else ""
-    head, *others = [_sheet(sheet) for sheet in sheets] or [""]
-    rows = "\n".join(_row(account) for account in accounts)
-    said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
-    details = "\n".join(_details(account) for account in accounts)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Audit</title><style>{_STYLE}</style></head><body>
-<h1>Audit: is what they promise true?</h1>
-{outcome}
-<p class="note">An audit draws outputs on two neighbouring inputs and looks for an event that is likelier on one side
-than the promise allows, beyond what chance explains. A refutation is wrong with probability {false_alarm:g} at most,
-over this whole page. What is not refuted is not proved: events rarer than about ten in the number of outputs, and pairs
-that were not tried, stay unseen.</p>
-{head}
-{f"<ul>{said}</ul>" if said else ""}
-<h2>All instances</h2>
-<table><tr><th>mechanism</th><th>claim</th><th>shown</th><th>share of claim</th><th>outputs a side</th><th>pairs</th>
-<th>pairs replayed</th><th>seconds</th><th>verdict</th></tr>
-{rows}</table>
-<h2>Evidence</h2>
-{details}
-{"".join(others)}
-</body></html>
-"""
-
-
-def _sheet(sheet: Sheet) -> str:
-    headings = "".join(f"<th>{html.escape(heading)}</th>" for heading in sheet.headings)
-    rows = "".join(
-        f"<tr{' class=refuted' if place in sheet.bad else ''}>"
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
-        + "</tr>"
-        for place, row in enumerate(sheet.rows)
+    head, *others = [_sheet(sheet) for sheet in sheets] or [Markup()]
+    return page(
+        "Audit: is what they promise true?",
+        alarm(f"{len(bad)} of {len(accounts)} instances do not hold.")
+        if bad
+        else paragraph(tag("strong", "Nothing was refuted"), f" in {len(accounts)} instances."),
+        alarm(f"{failed} lines of the tables below are bad.") if failed else Markup(),
+        note(
+            "An audit draws outputs on two neighbouring inputs and looks for an event that is likelier on one side "
+            "than the promise allows, beyond what chance explains. A refutation is wrong with probability "
+            f"{false_alarm:g} at most, over this whole page. What is not refuted is not proved: events rarer than "
+            "about ten in the number of outputs, and pairs that were not tried, stay unseen."
+        ),
+        head,
+        bullets(notes),
+        section("All instances", table(_HEADINGS, [_row(account) for account in accounts], bad=bad)),
+        section("Evidence", *(_details(account) for account in accounts)),
+        *others,
     )
-    return f"<h2>{html.escape(sheet.title)}</h2><table><tr>{headings}</tr>{rows}</table>"
 
 
-def _row(account: Account) -> str:
-    share = "" if account.share is None else f"{account.share:.3f}"
+def _sheet(sheet: Sheet) -> Markup:
+    return section(sheet.title, table(sheet.headings, sheet.rows, bad=sheet.bad))
+
+
+def _row(account: Account) -> tuple[object, ...]:
     return (
-        f"<tr{' class=refuted' if account.complaints else ''}>"
-        f'<td><a href="#{_anchor(account)}">{html.escape(account.name)} {account.number}</a></td>'
-        f"<td>{html.escape(account.claim)}</td><td>{html.escape(account.bound)}</td>"
-        f'<td class="number">{share}</td><td class="number">{account.samples:,}</td>'
-        f'<td class="number">{account.pairs}</td><td class="number">{account.replayed or ""}</td>'
-        f'<td class="number">{account.seconds:.1f}</td><td>{account.verdict}</td></tr>'
+        link(f"{account.name} {account.number}", _anchor(account)),
+        account.claim,
+        account.bound,
+        "" if account.share is None else f"{account.share:.3f}",
+        f"{account.samples:,}",
+        account.pairs,
+        account.replayed or "",
+        f"{account.seconds:.1f}",
+        account.verdict,
     )
 
 
 def _anchor(account: Account) -> str:
-    return html.escape(f"{account.name}-{account.number}".replace(" ", "-"), quote=True)
+    return f"{account.name}-{account.number}".replace(" ", "-")
 
 
-def _details(account: Account) -> str:
-    complaints = "".join(f'<p class="bad">{html.escape(complaint)}</p>' for complaint in account.complaints)
-    is_open = " open" if account.complaints else ""
-    return f"""<details id="{_anchor(account)}"{is_open}>
-<summary><strong>{html.escape(account.name)} {account.number}</strong>: {html.escape(account.claim)} claimed,
-{html.escape(account.bound)} shown, {account.verdict}</summary>
-{complaints}<p><code>{html.escape(account.subject)}</code></p>
-<table><tr><td>the pair</td><td>{html.escape(account.pair)}</td></tr>
-<tr><td>the value</td><td><code>{html.escape(account.value)}</code></td></tr>
-<tr><td>its neighbour</td><td><code>{html.escape(account.neighbour)}</code></td></tr>
-<tr><td>the event</td><td>{html.escape(account.event)}</td></tr>
-<tr><td>the bound</td><td>{html.escape(account.evidence)}</td></tr></table>
-{_picture(account.sketch)}</details>"""
+def _details(account: Account) -> Markup:
+    said = f": {account.claim} claimed, {account.bound} shown, {account.verdict}"
+    rows = (
+        ("the pair", account.pair),
+        ("the value", code(account.value)),
+        ("its neighbour", code(account.neighbour)),
+        ("the event", account.event),
+        ("the bound", account.evidence),
+    )
+    return details(
+        joined((tag("strong", f"{account.name} {account.number}"), said)),
+        *(alarm(complaint) for complaint in account.complaints),
+        paragraph(code(account.subject)),
+        table((), rows),
+        _picture(account.sketch),
+        anchor=_anchor(account),
+        is_open=bool(account.complaints),
+    )
 
 
-def _picture(sketch: Sketch | None) -> str:
+def _picture(sketch: Sketch | None) -> Markup:
     """Return both laws as bars side by side; the event is shaded behind them."""
     if sketch is None or not sketch.labels:
-        return ""
-    top = max(max(sketch.here), max(sketch.there), 1e-12)
-    wide, parts = _WIDE / len(sketch.labels), []
-    for number, label in enumerate(sketch.labels):
-        left, inside = number * wide, sketch.inside[number]
-        if inside > 0:
-            parts.append(
-                f'<rect x="{left:.1f}" y="0" width="{wide:.1f}" height="{_HIGH}" fill="{_EVENT}" '
-                f'opacity="{inside:.2f}"/>'
-            )
-        for place, (share, colour) in enumerate(((sketch.here[number], _HERE), (sketch.there[number], _THERE))):
-            high = (_HIGH - 12) * share / top
-            box = f'x="{left + wide * (0.08 + 0.42 * place):.1f}" y="{_HIGH - high:.1f}"'
-            size = f'width="{wide * 0.4:.1f}" height="{high:.1f}"'
-            parts.append(f'<rect {box} {size} fill="{colour}"><title>{html.escape(label)}: {share:.3%}</title></rect>')
-    ends = (
-        f'<text x="0" y="{_HIGH + 12}">{html.escape(sketch.labels[0])}</text>'
-        f'<text x="{_WIDE}" y="{_HIGH + 12}" text-anchor="end">{html.escape(sketch.labels[-1])}</text>'
+        return Markup()
+    chart = bar_chart(
+        f"{sketch.feature}: how often it fell where, on either side",
+        sketch.labels,
+        [Bars("on the value", sketch.here), Bars("on the neighbour", sketch.there)],
+        across=Axis(sketch.feature),
+        up=Axis("share of outputs", is_share=True),
+        shaded=sketch.inside,
+        shading="the event",
+        width=720,
+        area=150,
     )
-    return (
-        f'<figure><svg width="{_WIDE}" height="{_HIGH + 16}" role="img">{"".join(parts)}{ends}</svg>'
-        f'<figcaption class="note">{html.escape(sketch.feature)}: '
-        f'<span class="key" style="background:{_HERE}"></span> on the value, '
-        f'<span class="key" style="background:{_THERE}"></span> on the neighbour, '
-        f'<span class="key" style="background:{_EVENT}"></span> the event</figcaption></figure>'
-    )
+    return figure(chart.markup())

@@ -15,7 +15,8 @@ from rich.table import Table
 
 from dither.audit.everything import Extent, Run, run_all
 from dither.audit.figures import Sheet, figures_of, instances_of, mutants_of, specimens_of, unshown_of
-from dither.audit.report import checked_target, write_report
+from dither.audit.report import write_report
+from dither.pages.page import page_target
 
 _NARROWEST = 150
 
@@ -40,7 +41,7 @@ def audit_and_tell(
     """
     if report is not None:
         # A whole run takes an hour: a page that could not be written is refused before it.
-        checked_target(report)
+        page_target(report)
     screen = Console() if console is None else console
     if not screen.is_terminal:
         screen.width = max(screen.width, _NARROWEST)

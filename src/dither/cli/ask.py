@@ -22,6 +22,7 @@ from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
 from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
+from dither.publish.queries.pictures import answer_page
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 
@@ -113,7 +114,7 @@ def quote(
 
 
 def save(result: QueryResult, out: Path) -> None:
-    """Write a result: .csv, .parquet, .json, or .html with a plot."""
+    """Write a result: .csv, .parquet, .json, or .html with pictures."""
     write_whole(out, lambda draft: _save(result, draft))
 
 
@@ -124,7 +125,7 @@ def _save(result: QueryResult, out: Path) -> None:
     elif kind == ".parquet":
         importlib.import_module("pyarrow.parquet").write_table(result.to_arrow(), out)
     elif kind == ".html":
-        out.write_text(result.plot().to_html(inline=True), encoding="utf-8")
+        out.write_text(answer_page(result), encoding="utf-8")
     else:
         rows = result.to_rows()
         names = list(rows[0]) if rows else list(result.names)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import json
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,11 +16,15 @@ from rich.progress import Progress
 from rich.table import Table
 
 from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
-from dither.cli.console import console, print_json
+from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
-from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
+from dither.pages.charts import Line, line_chart
+from dither.pages.frame import Axis
+from dither.pages.markup import Markup
+from dither.pages.page import figure, figures, note, section, table
+from dither.pages.page import page as whole_page
 
 Scales = Annotated[str, typer.Option(help="Numbers of rows.")]
 Domains = Annotated[str, typer.Option(help="Numbers of cells.")]
@@ -59,8 +60,8 @@ class Asked:
         return Grid(
             scales=[whole("scales", int(text), least=1) for text in _numbers("scales", self.scales)],
             domains=[whole("domains", int(text), least=2) for text in _numbers("domains", self.domains)],
-            epsilons=[str(positive("epsilons", text)) for text in words_of(self.epsilons)],
-            deltas=["0", *(str(positive("delta", text)) for text in words_of(self.delta))],
+            epsilons=[str(positive("epsilons", text)) for text in words_of(self.epsilons) or ()],
+            deltas=["0", *(str(positive("delta", text)) for text in words_of(self.delta) or ())],
             methods=_names(self.methods),
             shapes=_names(self.shapes),
             asked=_names(self.asked),
@@ -195,25 +196,23 @@ def _show(comparison: Comparison, asked: Asked) -> None:
         print_json([asdict(standing) for standing in found])
         return
     for title, group in _groups(found):
-        table = Table(title=title, title_justify="left")
+        told = Table(title=title, title_justify="left")
         for place, text in enumerate(_titles(comparison)):
-            table.add_column(text, justify="right" if place else "left", no_wrap=place == 0)
+            told.add_column(text, justify="right" if place else "left", no_wrap=place == 0)
         for one in group:
-            table.add_row(*_row(one))
-        console.print(table)
+            told.add_row(*_row(one))
+        console.print(told)
     console.print(f"wrote {record} and {asked.out / 'index.html'}", highlight=False, markup=False, soft_wrap=True)
 
 
 def page(comparison: Comparison, outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
-    """Return the page: standings, and the error of every method over the scale where plots can be drawn."""
-    can_plot = importlib.util.find_spec("altair") is not None
-    parts = [
-        f"<h2>{escape(title)}</h2>{table_of(_titles(comparison), [_row(one) for one in group])}"
-        for title, group in _groups(found)
-    ]
-    if can_plot:
-        parts.append(_plots(outcomes, found))
-    return page_of(comparison.title, comparison.about, parts)
+    """Return the page: standings, and the error of every method over the scale."""
+    parts = []
+    for title, group in _groups(found):
+        kind = (group[0].asked, group[0].delta)
+        drawn = _plots([one for one in outcomes if (one.trial.asked, one.trial.delta) == kind])
+        parts.append(section(title, table(_titles(comparison), [_row(one) for one in group]), drawn))
+    return whole_page(comparison.title, note(comparison.about), *parts)
 
 
 def _groups(found: Sequence[Standing]) -> list[tuple[str, list[Standing]]]:
@@ -234,34 +233,32 @@ def _row(one: Standing) -> list[str]:
     return [one.method, *ratios, str(one.wins), str(one.settings)]
 
 
-def _plots(outcomes: Sequence[Outcome], found: Sequence[Standing]) -> str:
-    """Return one frame with a plot of each kind: they share the script that draws them."""
-    altair: Any = importlib.import_module("altair")
-    charts = []
-    for title, group in _groups(found):
-        kind = (group[0].asked, group[0].delta)
-        values = [json.loads(one.to_json()) for one in outcomes if (one.trial.asked, one.trial.delta) == kind]
-        lines = (
-            altair.Chart()
-            .mark_line(point=True)
-            .encode(
-                x=altair.X("scale:Q", scale=altair.Scale(type="log")),
-                y=altair.Y("mean(error):Q", scale=altair.Scale(type="log"), title="error"),
-                color="method:N",
-            )
-            .properties(width=220, height=180)
-        )
-        facets = lines.facet(row="cells:N", column="epsilon:N", data=altair.Data(values=values))
-        charts.append(facets.properties(title=title))
-    return framed(altair.vconcat(*charts).resolve_scale(color="independent"), "80rem")
+def _plots(outcomes: Sequence[Outcome]) -> Markup:
+    """Return the mean error of every method over the scale, a picture for each number of cells and each epsilon."""
+    errors: dict[tuple[int, Fraction], dict[str, dict[int, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for one in outcomes:
+        setting = one.trial.cells, Fraction(one.trial.epsilon)
+        errors[setting][one.trial.method][one.trial.scale].append(one.error)
+    drawn = []
+    for (cells, epsilon), methods in sorted(errors.items()):
+        lines = [
+            Line(method, sorted(scales), [sum(scales[scale]) / len(scales[scale]) for scale in sorted(scales)])
+            for method, scales in sorted(methods.items())
+        ]
+        title = f"Error over scale: {cells:,} cells, epsilon {float(epsilon):g}"
+        across, up = Axis("scale", "rows", is_log=True), Axis("mean error", is_log=True)
+        drawn.append(figure(line_chart(title, lines, across=across, up=up, width=440).markup()))
+    return figures(drawn)
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else words_of(text)
+    return None if text is None else list(words_of(text) or ())
 
 
 def _numbers(name: str, text: str) -> list[str]:
-    words = words_of(text)
+    words = list(words_of(text) or ())
     if not words or not all(word.isdecimal() for word in words):
         raise InvalidParameter(name, text, "whole numbers separated by commas")
     return words

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE
@@ -18,11 +16,14 @@ from rich.table import Table
 
 from dither.bench.learn import MODELS, LearningFigures, contests, measure_learning
 from dither.bench.learning_data import public_facts
-from dither.cli.console import console, print_json
+from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
-from dither.cli.pages import framed, page_of, table_of, words_of
 from dither.errors import InvalidParameter
 from dither.exact import positive
+from dither.pages.charts import Line, line_chart
+from dither.pages.frame import Axis, Chart
+from dither.pages.page import figure, figures, note, section, table
+from dither.pages.page import page as whole_page
 from dither.testing.checkout import tool
 
 _TITLES = (
@@ -56,11 +57,11 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Compare private models with scikit-learn's; Adult is taken from the folder in DITHER_DATA, if it is there."""
-    chosen = words_of(models) if models is not None else list(MODELS)
+    chosen = list(MODELS if models is None else words_of(models) or ())
     unknown = [name for name in chosen if name not in MODELS]
     if unknown or not chosen:
         raise InvalidParameter("models", models, f"some of {', '.join(MODELS)}")
-    losses = tuple(words_of(epsilons))
+    losses = words_of(epsilons) or ()
     for text in losses:
         positive("epsilons", text)
     if not losses:
@@ -79,18 +80,18 @@ def run(
     if as_json:
         print_json([asdict(one) for one in found])
         return
-    table = Table(box=SIMPLE, pad_edge=False, caption=_MEANING, caption_justify="left")
+    told = Table(box=SIMPLE, pad_edge=False, caption=_MEANING, caption_justify="left")
     for place, text in enumerate(_TITLES):
-        table.add_column(text, justify="right" if place > 1 else "left")
+        told.add_column(text, justify="right" if place > 1 else "left")
     for one in found:
         for row in _rows(one):
-            table.add_row(*row, end_section=row[2] == losses[-1])
-    console.print(table)
+            told.add_row(*row, end_section=row[2] == losses[-1])
+    console.print(told)
     console.print(f"wrote {out / 'results.json'} and {out / 'index.html'}", highlight=False, markup=False)
 
 
 def page(found: Sequence[LearningFigures]) -> str:
-    """Return the page: what is public, the table, and scores over epsilon where plots can be drawn."""
+    """Return the page: what is public, the table, and scores over epsilon."""
     about = (
         "Median scores over fits to random four fifths of the rows (accuracy on the rest; for clusters, found in all "
         "rows, the adjusted Rand index against the classes"
@@ -99,10 +100,12 @@ def page(found: Sequence[LearningFigures]) -> str:
         + ", ".join(sorted({f"{one.delta} for {one.task}" for one in found}))
         + f". {_MEANING.capitalize()}."
     )
-    parts = [table_of(_TITLES, [row for one in found for row in _rows(one)])]
-    if found and importlib.util.find_spec("altair") is not None:
-        parts.append(framed(_chart(found), "60rem"))
-    return page_of("Private models", about, parts)
+    return whole_page(
+        "Private models",
+        note(about),
+        table(_TITLES, [row for one in found for row in _rows(one)]),
+        section("Scores over epsilon", figures(figure(_chart(one).markup()) for one in found)),
+    )
 
 
 def _rows(one: LearningFigures) -> list[list[str]]:
@@ -127,17 +130,12 @@ def _rows(one: LearningFigures) -> list[list[str]]:
     return found
 
 
-def _chart(found: Iterable[LearningFigures]) -> Any:
-    altair: Any = importlib.import_module("altair")
-    points: list[dict[str, Any]] = []
-    for one in found:
-        kinds = {"dither": one.ours, "without privacy": [one.without_privacy] * len(one.epsilons)}
-        kinds |= {} if one.rival is None else {"diffprivlib": one.rival}
-        for who, scores in kinds.items():
-            pairs = zip(one.epsilons, scores, strict=True)
-            name = f"{one.task}: {one.model}"
-            points += [{"epsilon": float(e), "score": s, "who": who, "model": name} for e, s in pairs]
-    lines = altair.Chart().mark_line(point=True)
-    axis = altair.X("epsilon:Q", scale=altair.Scale(type="log"))
-    drawn = lines.encode(x=axis, y=altair.Y("score:Q", scale=altair.Scale(zero=False)), color="who:N")
-    return drawn.properties(width=240, height=180).facet("model:N", columns=3, data=altair.Data(values=points))
+def _chart(one: LearningFigures) -> Chart:
+    epsilons = [float(epsilon) for epsilon in one.epsilons]
+    lines = [
+        Line("dither", epsilons, one.ours),
+        Line("without privacy", epsilons, [one.without_privacy] * len(epsilons)),
+        *([] if one.rival is None else [Line("diffprivlib", epsilons, one.rival)]),
+    ]
+    across, up = Axis("epsilon", is_log=True), Axis("score")
+    return line_chart(f"{one.task}: {one.model}", lines, across=across, up=up, width=320, area=170)

@@ -33,7 +33,6 @@ class Needed(NamedTuple):
 
 FRAMES = Needed("pyarrow", "Arrow tables", "frames")
 DRAWN_FRAMES = Needed("pyarrow", "CSV and Parquet files of drawn rows", "frames")
-PLOTS = (Needed("altair", "plotting", "plots"), Needed("vl_convert", "plotting", "plots"))
 
 
 class Output(NamedTuple):
@@ -46,8 +45,8 @@ class Output(NamedTuple):
 
 
 def table_output(option: str, path: Path, endings: tuple[str, ...]) -> Output:
-    """Return the file of a result with intervals; HTML is a plot of it."""
-    needs = {".parquet": (FRAMES,), ".html": PLOTS}.get(path.suffix.lower(), ())
+    """Return the file of a result with intervals; HTML is a page with pictures of it."""
+    needs = (FRAMES,) if path.suffix.lower() == ".parquet" else ()
     return Output(option, path, endings, needs)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from dither.errors import InvalidParameter
+from dither.pages.page import bullets, note, page, page_target, section
+from dither.pages.page import table as table_of
 from dither.publish.microdata.anonymized import AnonymizedTable
 from dither.publish.microdata.transactions import ItemSets
 from dither.publish.synthetic.quality import Figure, quality_of
-from dither.publish.synthetic.report import STYLE, promise, write_report
+from dither.publish.synthetic.report import promise, write_report
 
 _MOST_ITEMS: Final = 20
 
@@ -39,7 +39,7 @@ def figures_of(table: AnonymizedTable) -> tuple[Figure, ...]:
 
 def write_anonymized_report(path: Path | str, table: AnonymizedTable) -> Path:
     """Write the report as .html or .json, and return its path."""
-    target, view = Path(path), table.view()
+    target, view = page_target(path), table.view()
     if target.suffix.lower() == ".html" and view is not None:
         return write_report(target, view, quality_of(view))
     figures = figures_of(table)
@@ -48,30 +48,16 @@ def write_anonymized_report(path: Path | str, table: AnonymizedTable) -> Path:
         shown = [{"name": one.name, "value": one.value, "meaning": one.meaning} for one in figures]
         record = {**said, "receipt": table.receipt, "notes": list(table.notes), "is_private": True, "figures": shown}
         target.write_text(json.dumps(record, indent=2), encoding="utf-8")
-    elif target.suffix.lower() == ".html":
-        target.write_text(_page(table, figures), encoding="utf-8")
     else:
-        raise InvalidParameter("report", str(path), "a file ending in .html or .json")
+        target.write_text(_page(table, figures), encoding="utf-8")
     return target
 
 
 def _page(table: AnonymizedTable, figures: tuple[Figure, ...]) -> str:
-    name = html.escape(table.table)
-    rows = "".join(
-        f'<tr><td>{html.escape(one.name)}</td><td class="number">{one.value:.6g}</td>'
-        f"<td>{html.escape(one.meaning)}</td></tr>"
-        for one in figures
+    rows = [(one.name, "" if one.value is None else f"{one.value:.6g}", one.meaning) for one in figures]
+    return page(
+        f"Anonymized rows of {table.table}",
+        note("Everything here was computed from the release alone: it may be published."),
+        section("What is promised", promise(table), bullets(table.notes)),
+        section("Figures", table_of(("figure", "value", "meaning"), rows)),
     )
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Anonymized {name}</title>
-<style>{STYLE}</style></head><body>
-<h1>Anonymized rows of {name}</h1>
-<p class="note">Everything here was computed from the release alone: it may be published.</p>
-<h2>What is promised</h2>
-{promise(table)}
-<ul>{notes}</ul>
-<h2>Figures</h2>
-<table><tr><th>figure</th><th>value</th><th>meaning</th></tr>{rows}</table>
-</body></html>
-"""

@@ -99,7 +99,7 @@ class QueryResult:
             record: dict[str, Any] = {}
             for column, value, least, most in zip(self.columns, row, low, high, strict=True):
                 record[column.name] = list(value) if isinstance(value, tuple) else value
-                if intervals and self._has_interval(column):
+                if intervals and self.has_interval(column):
                     record[f"{column.name}_low"], record[f"{column.name}_high"] = least, most
             found.append(record)
         return found
@@ -116,17 +116,26 @@ class QueryResult:
         """Return an Arrow table; needs the extra 'frames'."""
         return _extra("pyarrow", "Arrow tables").table(self._columns(intervals))
 
-    def plot(self, column: str | None = None, *, title: str = "") -> Any:
-        """Return an Altair chart of a column with its intervals (by default the first number); needs 'plots'."""
-        numbers = [found for found in self.columns if self._has_interval(found)]
+    def number_named(self, column: str | None = None) -> str:
+        """Return the name of a column of numbers, by default of the first; others are refused."""
+        numbers = [found for found in self.columns if self.has_interval(found)]
         if not numbers:
             raise InvalidParameter("column", column, "a number: this result has none")
         chosen = numbers[0].name if column is None else self.columns[self._place(column)].name
-        if not self._has_interval(self.columns[self._place(chosen)]):
+        if not self.has_interval(self.columns[self._place(chosen)]):
             raise InvalidParameter("column", column, f"a number: {', '.join(found.name for found in numbers)}")
-        altair = _extra("altair", "plotting", "plots")
+        return chosen
+
+    def groups(self, otherwise: str = "") -> list[str]:
+        """Return what each row is about, in words: its keys, or ``otherwise`` where there are none."""
         keys = [place for place, found in enumerate(self.columns) if found.is_key]
-        names = [", ".join(_shown(row[place]) for place in keys) or chosen for row in self.rows]
+        return [", ".join(shown(row[place]) for place in keys) or otherwise for row in self.rows]
+
+    def plot(self, column: str | None = None, *, title: str = "") -> Any:
+        """Return an Altair chart of a column with its intervals (by default the first number); needs 'plots'."""
+        chosen = self.number_named(column)
+        altair = _extra("altair", "plotting", "plots")
+        names = self.groups(chosen)
         bars = [
             {"group": name, "value": _finite(value), "low": _finite(low), "high": _finite(high)}
             for name, value, (low, high) in zip(names, self.column(chosen), self.interval(chosen), strict=True)
@@ -227,10 +236,11 @@ class QueryResult:
 
     def _entry(self, value: Any, low: Any, high: Any) -> str:
         if low is None or high is None:
-            return _shown(value)
-        return f"{_shown(value)} [{_shown(low)}, {_shown(high)}]"
+            return shown(value)
+        return f"{shown(value)} [{shown(low)}, {shown(high)}]"
 
-    def _has_interval(self, column: ResultColumn) -> bool:
+    def has_interval(self, column: ResultColumn) -> bool:
+        """Whether a column holds released numbers, which have intervals."""
         return not column.is_key and column.kind in ("integer", "real")
 
     def _columns(self, intervals: bool) -> dict[str, list[Any]]:
@@ -240,7 +250,7 @@ class QueryResult:
             for column in self.columns
             for name in (
                 (column.name, f"{column.name}_low", f"{column.name}_high")
-                if intervals and self._has_interval(column)
+                if intervals and self.has_interval(column)
                 else (column.name,)
             )
         ]
@@ -263,11 +273,12 @@ def _finite(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a cell as people read it."""
     if value is None:
         return "NULL"
     if isinstance(value, tuple):
-        return ", ".join(map(_shown, value))
+        return ", ".join(map(shown, value))
     if isinstance(value, float):
         return f"{value:.6g}"
     return str(value)

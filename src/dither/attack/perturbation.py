@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from dither.attack.outcome import Curve, Outcome, plainly
 from dither.attack.protection import noisy_numbers
-from dither.attack.registry import attack
-from dither.attack.sources import KENTUCKY
+from dither.attack.registry import KENTUCKY, attack
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Number
 

@@ -1,0 +1,149 @@
+"""The one HTML page: title, sections, tables, notes and figures. It needs nothing from outside and runs no script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from dither.errors import InvalidParameter
+from dither.pages.markup import Markup, joined, tag
+from dither.pages.style import PAGE_STYLE
+
+#: Neither a script nor anything from outside: whatever got onto a page, a browser would not run it.
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_NUMBER: Final = re.compile(r"[-+\N{MINUS SIGN}]?[0-9][0-9,]*(\.[0-9]+)?([eE][-+]?[0-9]+)?( ?%)?|nan|-?inf")
+
+
+def page(title: str, *parts: object) -> str:
+    """Return a whole page, with the title as its heading.
+
+    Args:
+        title: a text.
+        parts: sections, tables, paragraphs and figures; what is not markup is escaped.
+
+    """
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", title),
+        tag("style", Markup(PAGE_STYLE)),
+    )
+    body = tag("body", tag("h1", title), Markup("\n"), joined(parts, "\n"))
+    return f"<!doctype html>\n{tag('html', head, Markup(chr(10)), body, lang='en')}\n"
+
+
+def page_target(path: Path | str, *, option: str = "report", endings: Sequence[str] = (".html", ".json")) -> Path:
+    """Return where a page is to be written, if its name ends as it may and its folder is there.
+
+    Args:
+        path: as it was given.
+        option: what the refusal calls it.
+        endings: how a name may end.
+
+    """
+    target = Path(path)
+    if target.suffix.lower() not in endings:
+        raise InvalidParameter(option, str(path), f"a file ending in {' or '.join(endings)}")
+    if not target.absolute().parent.is_dir():
+        raise InvalidParameter(option, str(path), "in a folder that exists")
+    return target
+
+
+def section(title: str, *parts: object) -> Markup:
+    """Return parts under a heading."""
+    return tag("section", tag("h2", title), Markup("\n"), joined(parts, "\n"))
+
+
+def paragraph(*parts: object) -> Markup:
+    """Return a paragraph."""
+    return tag("p", *parts)
+
+
+def note(*parts: object) -> Markup:
+    """Return a paragraph in a softer tone."""
+    return tag("p", *parts, class_="note")
+
+
+def alarm(*parts: object) -> Markup:
+    """Return a paragraph that nobody overlooks."""
+    return tag("p", *parts, class_="alarm", role="alert")
+
+
+def bullets(items: Iterable[object]) -> Markup:
+    """Return a list, or nothing where there are no items."""
+    found = [tag("li", item) for item in items]
+    return tag("ul", *found) if found else Markup()
+
+
+def code(value: object) -> Markup:
+    """Return a text as code within a line."""
+    return tag("code", value)
+
+
+def listing(value: object) -> Markup:
+    """Return a text of several lines as it stands."""
+    return tag("pre", value)
+
+
+def details(summary: object, *parts: object, anchor: str | None = None, is_open: bool = False) -> Markup:
+    """Return parts that a reader unfolds."""
+    return tag("details", tag("summary", summary), joined(parts, "\n"), id=anchor, open=is_open)
+
+
+def link(words: object, anchor: str) -> Markup:
+    """Return a link to a place on the same page."""
+    return tag("a", words, href=f"#{anchor}")
+
+
+def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, bad: Collection[int] = ()) -> Markup:
+    """Return a table; a column of numbers is aligned at its right.
+
+    Args:
+        headings: of the columns; none for a table without a head.
+        rows: of cells, texts or markup.
+        bad: the places of rows that are marked.
+
+    """
+    cells = [list(row) for row in rows]
+    wide = max((len(row) for row in cells), default=0)
+    numbers = [_are_numbers([row[place] for row in cells if place < len(row)]) for place in range(wide)]
+    body = [
+        tag(
+            "tr",
+            *(tag("td", cell, class_="number" if numbers[place] else None) for place, cell in enumerate(row)),
+            class_="bad" if number in bad else None,
+        )
+        for number, row in enumerate(cells)
+    ]
+    names = [
+        tag("th", heading, scope="col", class_="number" if place < wide and numbers[place] else None)
+        for place, heading in enumerate(headings)
+    ]
+    head = tag("thead", tag("tr", *names)) if names else Markup()
+    return tag("div", tag("table", head, tag("tbody", joined(body, "\n"))), class_="scroll")
+
+
+def _are_numbers(cells: Sequence[object]) -> bool:
+    shown = [str(cell) for cell in cells if not isinstance(cell, Markup) and str(cell)]
+    marked = [cell for cell in cells if isinstance(cell, Markup) and cell]
+    is_marked = bool(marked) and all(cell.startswith("<b>") for cell in marked)
+    return bool(shown or is_marked) and (is_marked or not marked) and all(_NUMBER.fullmatch(cell) for cell in shown)
+
+
+def valued(value: str, beside: str) -> Markup:
+    """Return a number with what stands beside it in a smaller script, as a cell of a column of numbers."""
+    return joined((tag("b", value), tag("small", " ", beside)))
+
+
+def figure(picture: Markup, caption: object = "") -> Markup:
+    """Return a picture with its caption."""
+    return tag("figure", picture, tag("figcaption", caption) if caption else Markup())
+
+
+def figures(pictures: Iterable[Markup]) -> Markup:
+    """Return figures side by side, as many as fit."""
+    return tag("div", *pictures, class_="figures")

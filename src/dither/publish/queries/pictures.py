@@ -1,0 +1,81 @@
+"""Pictures and pages of answers: a column with its intervals, and the whole answer as a page. All of it is public."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dither.pages.charts import Bars, Line, bar_chart, line_chart
+from dither.pages.frame import Axis, Chart
+from dither.pages.markup import Markup
+from dither.pages.page import bullets, figure, note, page, table, valued
+from dither.publish.queries.result import QueryResult, ResultColumn, shown
+
+#: More groups than this are drawn as a line with a band.
+_MOST_BARS: Final = 150
+
+
+def picture(
+    result: QueryResult, column: str | None = None, *, title: str = "", truth: Sequence[Any] = (), unit: str = ""
+) -> Chart:
+    """Return a column as bars with their intervals, or as a line with a band where there are many groups.
+
+    Args:
+        result: the answer.
+        column: a number; by default the first.
+        title: what is shown; by default the column's name.
+        truth: true values, one a row, where they are known because the data is generated.
+        unit: in which the column counts.
+
+    """
+    chosen = result.number_named(column)
+    intervals = result.interval(chosen)
+    low, high = [ends[0] for ends in intervals], [ends[1] for ends in intervals]
+    values, names = result.column(chosen), result.groups(chosen)
+    keys = ", ".join(found.name for found in result.columns if found.is_key) or "all rows"
+    said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
+    up = Axis(chosen, unit)
+    if len(names) > _MOST_BARS:
+        places = range(1, len(names) + 1)
+        lines = [Line(chosen, places, values, low, high), *([Line("truth", places, truth)] if truth else [])]
+        return line_chart(said, lines, across=Axis(f"{keys}, in order"), up=up, width=720)
+    return bar_chart(said, names, [Bars("released", values, low, high)], across=Axis(keys), up=up, truth=truth)
+
+
+def answer_page(result: QueryResult) -> str:
+    """Return an answer as a page: a picture of every number by group, the table, and what must be known to read it."""
+    numbers = [found.name for found in result.columns if result.has_interval(found)]
+    drawn = [figure(picture(result, name).markup()) for name in numbers if len(result.rows) > 1]
+    said = [f"{found.name}: {words}" for found in result.columns for words in (found.estimand, found.bias) if words]
+    at_once = ", all at once" if result.is_simultaneous else ", each by itself"
+    return page(
+        f"{', '.join(numbers) or 'Answer'}{_by(result)}",
+        *drawn,
+        answer_table(result),
+        note(f"Intervals hold with confidence {float(result.confidence):.0%}{at_once}."),
+        bullets([*said, *result.notes]),
+        note(f"Cost {result.loss}, for {result.unit}; {result.receipt}."),
+    )
+
+
+def answer_table(result: QueryResult, truths: Sequence[dict[str, Any]] = ()) -> Markup:
+    """Return the rows of an answer as a table, each number with its interval and, where it is known, the truth."""
+    rows = [
+        [_cell(result, found, row, place, truths[row] if truths else {}) for place, found in enumerate(result.columns)]
+        for row in range(len(result.rows))
+    ]
+    return table(result.names, rows)
+
+
+def _cell(result: QueryResult, column: ResultColumn, row: int, place: int, truth: dict[str, Any]) -> object:
+    if not result.has_interval(column):
+        return shown(result.rows[row][place])
+    beside = f"{shown(result.low[row][place])} to {shown(result.high[row][place])}"
+    if column.name in truth:
+        beside += f" (truth {shown(truth[column.name])})"
+    return valued(shown(result.rows[row][place]), beside)
+
+
+def _by(result: QueryResult) -> str:
+    keys = [found.name for found in result.columns if found.is_key]
+    return f" by {', '.join(keys)}" if keys else ""
