@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from typing import Any
 
 from dither.checks.violation import require
 from dither.errors import EntropyFailure
 from dither.noise import SystemEntropy
+from dither.testing.state import in_child
 from tools.mutants.record import Mutant, mutated, original, replaced
 
 _ROOM = "dither.noise.entropy"
@@ -25,22 +25,8 @@ def _fresh_blocks() -> None:
 def _after_a_fork() -> None:
     """Check that a child draws other words than its parent, though both had the same buffer."""
     SystemEntropy().words(_WORDS)
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        # Later Pythons warn of forks beside threads; the child does nothing that could wait for one.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if child == 0:
-        # Nothing of the parent's may run in the child, not even its handlers at exit.
-        try:
-            os.write(writing, _block())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    theirs = os.read(reading, 2 * _WORDS)
-    os.close(reading)
-    os.waitpid(child, 0)
-    require(theirs != _block(), "a child of a fork drew the same words as its parent")
+    theirs = in_child(lambda: _block().hex())
+    require(theirs != _block().hex(), "a child of a fork drew the same words as its parent")
 
 
 def _without_a_generator() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.checks.contract import check_total
-from dither.checks.law import check_law_by_branching
+from dither.checks.law import check_law_by_branching, conversed
 from dither.checks.violation import require
 from dither.exact import Number, non_negative
 from dither.mechanisms import AboveThreshold, Geometric, Laplace, PermuteAndFlip, RandomisedResponse, find
@@ -34,18 +34,8 @@ def _check_draws(mechanism: Primitive[Any, Any], here: Any, there: Any) -> None:
 
 def _check_talk(mechanism: InteractivePrimitive[Any, Any], here: list[int], there: list[int], runs: int) -> None:
     check_law_by_branching(
-        partial(_answers, mechanism, here), partial(_answers, mechanism, there), mechanism.loss(1), runs=runs
+        partial(conversed, mechanism, here), partial(conversed, mechanism, there), mechanism.loss(1), runs=runs
     )
-
-
-def _answers(mechanism: InteractivePrimitive[Any, Any], script: list[int], noise: Noise) -> tuple[Any, ...]:
-    state, answers = mechanism.begin(noise), []
-    for value in script:
-        answer, is_over = mechanism.reply(state, value, noise)
-        answers.append(answer)
-        if is_over:
-            break
-    return tuple(answers)
 
 
 def _counts() -> None:

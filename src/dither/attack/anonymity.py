@@ -75,8 +75,8 @@ def homogeneity(targets: int = 600, epsilon: Number = "1/2") -> Outcome:
         n=wanted * _K_HOMOGENEITY,
         loss=f"{plainly(epsilon)} for one person's value",
         words=f"{found} of {len(values)} classes of {_K_HOMOGENEITY} are homogeneous, though every row is "
-        f"{_K_HOMOGENEITY}-anonymous: their members' values are certain. Noisy counts of these classes leave nothing "
-        "certain.",
+        f"{_K_HOMOGENEITY}-anonymous: their members' values are certain. Noisy counts of the same classes leave "
+        "nothing certain.",
         figures=(("share of classes that are homogeneous", found / len(values)),),
     )
 

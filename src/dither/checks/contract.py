@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dither.checks.foreign import check_foreign_rows
-from dither.checks.law import check_law_by_branching, coverage_is_refuted
+from dither.checks.law import check_law_by_branching, conversed, coverage_is_refuted
 from dither.checks.prices import check_far_prices, check_law_far
 from dither.checks.replays import (
     check_again,
@@ -39,7 +39,7 @@ from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numeric
 from dither.mechanisms.additive import Additive
 from dither.mechanisms.core import InteractivePrimitive
 from dither.mechanisms.release import Budget, converse, release
-from dither.noise import Noise, system_noise
+from dither.noise import system_noise
 from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
 from dither.testing import hostile
 from dither.testing.replay import record
@@ -140,7 +140,7 @@ def check_total(example: Example) -> None:
                 _refuses("value", partial(mechanism.draw, value, noise))
     elif isinstance(mechanism, InteractivePrimitive):
         for value in hostile.values(mechanism.domain):
-            _answers(partial(_converse, mechanism, [value], system_noise()))
+            _answers(partial(conversed, mechanism, [value], system_noise()))
     elif isinstance(mechanism, Composed | Interactive):
         # A few pairs, with honest draws on both sides: on all of them a replay finds what raises.
         for here, there, _ in some(pairs_of(example), _PAIRS_FOR_TOTALITY):
@@ -169,8 +169,8 @@ def check_law(example: Example) -> None:
     elif isinstance(mechanism, InteractivePrimitive):
         for here, there, distance in pairs_of(example)[:2]:
             check_law_by_branching(
-                partial(_converse, mechanism, here[:2]),
-                partial(_converse, mechanism, there[:2]),
+                partial(conversed, mechanism, here[:2]),
+                partial(conversed, mechanism, there[:2]),
                 mechanism.loss(distance),
             )
 
@@ -261,16 +261,6 @@ def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
             check()
         except ContractViolation as violation:
             raise ContractViolation(f"{title}: {violation}") from violation
-
-
-def _converse(mechanism: InteractivePrimitive[Any, Any], script: list[Any], noise: Noise) -> tuple[Any, ...]:
-    state, answers = mechanism.begin(noise), []
-    for value in script:
-        answer, is_over = mechanism.reply(state, value, noise)
-        answers.append(answer)
-        if is_over:
-            break
-    return tuple(answers)
 
 
 def _through_the_door(mechanism: Mechanism[Any, Any], data: Any, budget: Budget) -> None:

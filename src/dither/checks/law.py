@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dither.checks.violation import require
 from dither.exact import exp_up
+from dither.mechanisms.core import InteractivePrimitive
 from dither.noise import Noise
 from dither.privacy import Loss
 from dither.testing.branching import Branches
@@ -20,6 +21,17 @@ _SHARE_TRIED_FIRST = 4
 _HOPELESS = Fraction(19, 20)
 _ORDERS = (1.5, 2.0, 4.0, 16.0)
 _DELTAS = (Fraction(1, 10**6), Fraction(1, 100), Fraction(1, 4))
+
+
+def conversed(mechanism: InteractivePrimitive[Any, Any], script: Sequence[Any], noise: Noise) -> tuple[Any, ...]:
+    """Return the answers of a conversation to a script of values, until it is over."""
+    state, answers = mechanism.begin(noise), []
+    for value in script:
+        answer, is_over = mechanism.reply(state, value, noise)
+        answers.append(answer)
+        if is_over:
+            break
+    return tuple(answers)
 
 
 def check_law_by_branching(

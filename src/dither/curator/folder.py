@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from dither.curator.adding import (
     Draft,
@@ -41,6 +40,7 @@ from dither.curator.ledger import Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
 from dither.curator.session import OWNER, Session
+from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema
 from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
@@ -67,7 +67,7 @@ class Settings:
     allow_idealised: bool = False
 
 
-class Curator:
+class Curator(Closing):
     """An opened folder: data sets, sessions, and the ledger.
 
     >>> import tempfile
@@ -224,14 +224,6 @@ class Curator:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
         """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""

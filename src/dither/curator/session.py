@@ -12,7 +12,7 @@ import copy
 import uuid
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import LARGEST_ANSWER
@@ -21,6 +21,7 @@ from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.price import Price
 from dither.curator.request import Request
+from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
@@ -59,7 +60,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
     return without_dataset(release, make, first_word="Release")
 
 
-class Session:
+class Session(Closing):
     """Private answers about one data set, charged to the ledger of its curator. Not shared between threads.
 
     What it gives:
@@ -101,12 +102,6 @@ class Session:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)

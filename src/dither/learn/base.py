@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final, Self, cast
 
 import numpy as np
@@ -27,7 +26,7 @@ from dither.exact import whole
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
-from dither.learn.saved import Privacy, parameters_of, plain, read, write
+from dither.learn.saved import Privacy, Savable, parameters_of, read
 from dither.mechanisms.core import Composed
 from dither.mechanisms.release import Budget, release
 from dither.mechanisms.spec import digest
@@ -41,7 +40,7 @@ _TWO_AXES: Final = (
 )
 
 
-class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     """An estimator that learns through one release of a mechanism.
 
     A subclass keeps its parameters in ``__init__`` and says in ``mechanism`` what they release.
@@ -117,31 +116,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._publish()
         return self
 
-    def save(self, path: Path | str) -> Path:
-        """Write what was released to a JSON file that ``load`` reads, and return its path."""
-        target = Path(path)
-        target.write_text(self.to_json(), encoding="utf-8")
-        return target
-
-    @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Return the fitted estimator that ``save`` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
-
-    def to_json(self) -> str:
-        """Return the fitted estimator as JSON."""
+    def _released(self) -> dict[str, Any]:
         check_is_fitted(self, "model_")
-        names = getattr(self, "feature_names_in_", None)
-        return write(
-            type(self).__name__,
-            {
-                "parameters": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-                "columns": int(self.n_features_in_),
-                "names": None if names is None else [str(name) for name in names],
-                "model": self.model_.to_dict(),
-                "privacy": self.privacy_.to_dict(),
-            },
-        )
+        return {"model": self.model_.to_dict(), "privacy": self.privacy_.to_dict()}
 
     @classmethod
     def from_json(cls, text: str) -> Self:

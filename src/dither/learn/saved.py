@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -62,6 +63,47 @@ class Privacy:
         if not all(isinstance(text, str) for text in texts.values()):
             raise InvalidParameter("privacy", "a record of other parts", "texts")
         return cls(Loss.from_dict(record["loss"]), Loss.from_dict(record["stated"]), **texts)
+
+
+class Savable:
+    """An estimator that is written to a file and read back, once it is fitted."""
+
+    n_features_in_: int
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the fitted estimator that a text stands for, or refuse the text."""
+        raise NotImplementedError
+
+    def _released(self) -> dict[str, Any]:
+        """Return the model and the privacy as plain data, or refuse an estimator that is not fitted."""
+        raise NotImplementedError
+
+    def save(self, path: Path | str) -> Path:
+        """Write the fitted estimator to a JSON file that ``load`` reads, and return its path."""
+        target = Path(path)
+        target.write_text(self.to_json(), encoding="utf-8")
+        return target
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Return the fitted estimator that ``save`` wrote."""
+        return cls.from_json(Path(path).read_text(encoding="utf-8"))
+
+    def to_json(self) -> str:
+        """Return the fitted estimator as JSON."""
+        released = self._released()
+        names = getattr(self, "feature_names_in_", None)
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return write(
+            type(self).__name__,
+            {
+                "parameters": {name: plain(value) for name, value in parameters.items()},
+                "columns": int(self.n_features_in_),
+                "names": None if names is None else [str(name) for name in names],
+                **released,
+            },
+        )
 
 
 def plain(value: Any) -> Any:

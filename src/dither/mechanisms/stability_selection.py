@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidValue, NoGuarantee
-from dither.exact import Maybe, Number, Whole, non_negative, probability
+from dither.exact import Maybe, Number, Of, Whole, non_negative, probability
 from dither.exact.enclosure import round_down
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
@@ -284,3 +284,25 @@ def _power_down(base: Fraction, exponent: int) -> Fraction:
             result = round_down(result * base)
         base, exponent = round_down(base * base), exponent // 2
     return result
+
+
+class OneSelection:
+    """A mechanism whose only draw is one selection, of keys that it makes of rows, each row by itself.
+
+    A mix-in without fields: the mechanism states the selection itself.
+    """
+
+    selection: Of[StabilitySelection]
+
+    @property
+    def distance(self) -> Unit:
+        """The unit of the selection."""
+        return self.selection.unit
+
+    def plan(self) -> Plan:
+        """Select once."""
+        return Use(self.selection)
+
+    def error(self, confidence: Number) -> Bound:
+        """Return how few rows a key may have that is published with that probability."""
+        return self.selection.error(confidence)

@@ -36,7 +36,7 @@ def _page(tour: Tour) -> str:
             "Every number has a 95% interval. The truth is shown beside it because the table is generated; a real "
             "report has no such figures."
         ),
-        figure(visits.markup()),
+        figure(visits.markup(), _about(tour.steps[0], "visits")),
         section("What one query costs, before it is asked", listing(tour.quote)),
         *(_section(step) for step in tour.steps),
         section(
@@ -71,6 +71,13 @@ def _section(step: Step) -> Markup:
         answer_table(result, _truths(step)),
         note(f"cost {result.loss}; {said}" if said else f"cost {result.loss}"),
     )
+
+
+def _about(step: Step, name: str) -> str:
+    """Return what the intervals of a column are about, and what separates that from the truth."""
+    column = next(column for column in step.result.columns if column.name == name)
+    words = "; ".join(part for part in (column.estimand, column.bias) if part)
+    return f"Bars and their 95% intervals are about this: {words}. The dots count all visits." if words else ""
 
 
 def _truths(step: Step) -> list[dict[str, Any]]:

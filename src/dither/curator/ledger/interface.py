@@ -12,13 +12,13 @@ more than what is debited to it, and what is debited was admitted by the valid f
 from __future__ import annotations
 
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from dither.curator.ledger.holds import Hold
+from dither.data.closing import Closing
 from dither.errors import InvalidParameter
 from dither.privacy import Loss
 
@@ -163,7 +163,7 @@ class Verification:
         return not self.problems
 
 
-class Ledger(ABC):
+class Ledger(Closing):
     """The budgets of data sets, and every debit ever made to them.
 
     A ledger may be shared by threads. It stays in the process that opened it; any number of processes may open the
@@ -285,14 +285,6 @@ class Ledger(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of the ledger; what was returned stays valid."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def checked_name(parameter: str, name: str) -> str:

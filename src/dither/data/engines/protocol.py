@@ -7,13 +7,13 @@ charged), and ``EngineFailure``, one fixed text, when a query dies midway (after
 from __future__ import annotations
 
 import importlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from dither.data.addresses import redact
+from dither.data.closing import Closing
 from dither.data.expressions import Cast, Kind, Literal, kind_of
 from dither.data.own_tables import check_tables
 from dither.data.relations import Aggregated, Aggregation
@@ -28,7 +28,7 @@ FILES_CHANGED: Final = (
 )
 
 
-class Engine(ABC):
+class Engine(Closing):
     """The tables of one data set, opened. Not shared between threads.
 
     Args:
@@ -101,14 +101,6 @@ class Engine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def connect(

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Final, Protocol
 
+from dither.data.closing import Closing
 from dither.data.importing.csv_grammar import DELIMITERS, Dialect, MalformedError, Rows, first_row, last_block, scan
 from dither.data.importing.sources import DigestingReader, KnownFile
 from dither.errors import EngineUnavailable
@@ -52,7 +53,7 @@ _CURES: Final = (
 )
 
 
-class CsvReader:
+class CsvReader(Closing):
     """An open CSV file. Iterate over it once, to the end.
 
     Args:
@@ -105,12 +106,6 @@ class CsvReader:
     def close(self) -> None:
         """Close the file."""
         self._raw.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _header(self, wanted: set[str]) -> Header:
         self._more(_LONGEST_HEADER)

@@ -13,8 +13,9 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
+from dither.data.closing import Closing
 from dither.data.schema import Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
@@ -82,7 +83,7 @@ class KnownFile:
             return False
 
 
-class DigestingReader:
+class DigestingReader(Closing):
     """A file opened for reading whose bytes are digested as they pass."""
 
     def __init__(self, path: str | Path) -> None:
@@ -109,12 +110,6 @@ class DigestingReader:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
 
 
 def known(path: str | Path) -> KnownFile:

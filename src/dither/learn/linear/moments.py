@@ -103,6 +103,14 @@ def solved(square: Floats, products: Floats, noise: VectorNoise, penalty: float)
     return found
 
 
+class FromMoments:
+    """What holds of every regression that is solved from noisy moments."""
+
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+    no_error_because: ClassVar[str] = "how noise in moments moves weights depends on the records"
+    no_interval_because: ClassVar[str] = "records far from the centre are shortened, by how much is private"
+
+
 def _examples() -> Iterator[Example]:
     rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
     others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, float("nan")]]), 1))
@@ -123,7 +131,7 @@ def _examples() -> Iterator[Example]:
     "unbounded domain (Wang 2018), section 3 (AdaSSP)",
 )
 @dataclass(frozen=True, kw_only=True)
-class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
+class MomentRegression(FromMoments, DeclaredBounds, Composed[Any, LinearModel]):
     """Learn a linear or ridge regression from one draw of noisy moments.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
@@ -148,9 +156,6 @@ class MomentRegression(DeclaredBounds, Composed[Any, LinearModel]):
 
     name: ClassVar[str] = "moment-regression"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how noise in moments moves weights depends on the records"
-    no_interval_because: ClassVar[str] = "records far from the centre are shortened, by how much is private"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.base import bounds_of, numbers_of, width_of
 from dither.learn.containers import is_named, rows_as_columns
 from dither.learn.rows import Floats
-from dither.learn.saved import Privacy, plain, read, write
+from dither.learn.saved import Privacy, Savable, read
 from dither.privacy import PureDP
 
 #: What a transformer that reads no rows loses.
@@ -27,7 +26,7 @@ NOTHING_LOST: Final = Privacy(
 )
 
 
-class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer whose ``fit`` looks at the shape of the rows alone.
 
     A subclass says in ``_declare`` what its parameters mean for so many columns.
@@ -47,31 +46,9 @@ class PublicTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._adopt(self._fit_columns(X, columns))
 
-    def save(self, path: Path | str) -> Path:
-        """Write the declarations to a JSON file that ``load`` reads, and return its path."""
-        target = Path(path)
-        target.write_text(self.to_json(), encoding="utf-8")
-        return target
-
-    @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Return the fitted transformer that ``save`` wrote."""
-        return cls.from_json(Path(path).read_text(encoding="utf-8"))
-
-    def to_json(self) -> str:
-        """Return the fitted transformer as JSON."""
+    def _released(self) -> dict[str, Any]:
         check_is_fitted(self, "privacy_")
-        names = getattr(self, "feature_names_in_", None)
-        return write(
-            type(self).__name__,
-            {
-                "parameters": {name: plain(value) for name, value in self.get_params(deep=False).items()},
-                "columns": int(self.n_features_in_),
-                "names": None if names is None else [str(name) for name in names],
-                "model": None,
-                "privacy": self.privacy_.to_dict(),
-            },
-        )
+        return {"model": None, "privacy": self.privacy_.to_dict()}
 
     @classmethod
     def from_json(cls, text: str) -> Self:

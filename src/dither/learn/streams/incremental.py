@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import NonNegative, Number, Real, Whole, exact, round_up, sqrt_up, whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
-from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, counted, moment_entries, solved, uncounted
+from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, FromMoments, counted, moment_entries, solved, uncounted
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of, target_box
-from dither.mechanisms.core import Interactive, Numerics
+from dither.mechanisms.core import Interactive
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.public import PublicArray
@@ -58,7 +58,7 @@ def _examples() -> Iterator[Example]:
     "Release of Statistics (Chan, Shi, Song 2011); Differential Privacy and Applications (Zhu et al. 2017), 6.2.2",
 )
 @dataclass(frozen=True, kw_only=True)
-class IncrementalRegression(Interactive[None, "RunningRegression"]):
+class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"]):
     """Answer each batch of a stream of rows with a linear regression of all rows so far.
 
     Guarantee: streams that differ in ``d_in`` rows, each in one batch, lose ``levels`` times what ``part`` loses at
@@ -84,9 +84,6 @@ class IncrementalRegression(Interactive[None, "RunningRegression"]):
 
     name: ClassVar[str] = "incremental-regression"
     version: ClassVar[int] = 1
-    numerics: ClassVar[Numerics] = Numerics.EXACT
-    no_error_because: ClassVar[str] = "how noise in moments moves weights depends on the records"
-    no_interval_because: ClassVar[str] = "records far from the centre are shortened, by how much is private"
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()

@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dither.exact import Number, Of
+from dither.exact import Of
 from dither.learn.theory.concepts import NEVER, Concept, IntervalConcept
 from dither.learn.theory.labelled import pairs_of
-from dither.mechanisms.core import Bound, Composed, Numerics
+from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.stability_selection import StabilitySelection
-from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
+from dither.mechanisms.stability_selection import OneSelection, StabilitySelection
+from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 
 
 def _examples() -> Iterator[Example]:
@@ -40,7 +40,7 @@ def _examples() -> Iterator[Example]:
     reference=True,
 )
 @dataclass(frozen=True, kw_only=True)
-class PointLearner(Composed[Any, Concept]):
+class PointLearner(OneSelection, Composed[Any, Concept]):
     """Learn which single point is labelled 1, from the noisy counts of positive rows that reach a threshold.
 
     Guarantee: data ``d_in`` rows apart loses what ``selection`` loses at ``d_in``.
@@ -70,19 +70,6 @@ class PointLearner(Composed[Any, Concept]):
     def calibrated(cls, within: Loss, *, unit: Unit = ROW) -> Self:
         """Return the least noise and threshold for ``within``, which has a delta."""
         return cls(selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=False))
-
-    @property
-    def distance(self) -> Unit:
-        """The unit of the selection."""
-        return self.selection.unit
-
-    def plan(self) -> Plan:
-        """Select, with one key for each positive row."""
-        return Use(self.selection)
-
-    def error(self, confidence: Number) -> Bound:
-        """Return how many positive rows a point may have that is not found."""
-        return self.selection.error(confidence)
 
     def release(self, data: Any, run: Runner) -> Concept:
         """Return the point of the largest published count, the smaller of equals, or the concept that is never 1."""

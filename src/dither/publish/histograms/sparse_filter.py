@@ -24,6 +24,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Number, Whole, positive, probability, whole
+from dither.exact.search import least_where
 from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.additive import DiscreteScale
 from dither.mechanisms.core import Bound, Composed, Interval, Numerics
@@ -120,13 +121,8 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
             chance = chance_of_passing(scale, threshold, sampled)[1]
             return chance <= LARGEST_CHANCE and many * chance <= most
 
-        low, high = 0, 1
-        while not is_enough(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            between = (low + high) // 2
-            low, high = (low, between) if is_enough(between) else (between, high)
-        return cls(unit=unit, cells=cells, scale=scale, threshold=high, sampled=sampled)
+        threshold = least_where(is_enough)
+        return cls(unit=unit, cells=cells, scale=scale, threshold=threshold, sampled=sampled)
 
     @property
     def distance(self) -> Unit:

@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dither.exact import Number, Of, Positive
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core import Composed, Interval, Numerics
 from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
-from dither.mechanisms.stability_selection import StabilitySelection
+from dither.mechanisms.stability_selection import OneSelection, StabilitySelection
 from dither.mechanisms.values import raw_number
-from dither.privacy import ROW, Loss, Plan, Unit, Use
+from dither.privacy import ROW, Loss, Unit
 
 
 def _examples() -> Iterator[Example]:
@@ -34,7 +34,7 @@ def _examples() -> Iterator[Example]:
     "Multiple Concepts (Bun, Nissim, Stemmer 2016), for histograms by stability",
 )
 @dataclass(frozen=True, kw_only=True)
-class StabilityHistogram(Composed[Any, dict[int, int]]):
+class StabilityHistogram(OneSelection, Composed[Any, dict[int, int]]):
     """Count numbers in bins of a public width, and publish the bins whose noisy count reaches a threshold.
 
     Guarantee: data ``d_in`` rows apart, each row one number, loses what ``selection`` loses at ``d_in``.
@@ -64,19 +64,6 @@ class StabilityHistogram(Composed[Any, dict[int, int]]):
     def calibrated(cls, within: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:
         """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon for the counts."""
         return cls(width=width, selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=fresh))
-
-    @property
-    def distance(self) -> Unit:
-        """The unit of the selection."""
-        return self.selection.unit
-
-    def plan(self) -> Plan:
-        """Select, with one key for each row."""
-        return Use(self.selection)
-
-    def error(self, confidence: Number) -> Bound:
-        """Return how few numbers a bin may hold that is published with that probability."""
-        return self.selection.error(confidence)
 
     def interval(self, out: dict[int, int], confidence: Number) -> Interval:
         """Return the counts of all published bins at once, given that these bins were published."""

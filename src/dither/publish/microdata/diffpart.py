@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidValue
 from dither.exact import Of, Positive, Whole
+from dither.exact.search import least_where
 from dither.mechanisms.core import Composed, Numerics
 from dither.mechanisms.filtered_counts import LARGEST_CHANCE, FilteredCounts, chance_of_passing
 from dither.mechanisms.geometric import Geometric
@@ -185,19 +186,13 @@ class DiffPart(Composed[Any, ItemSets]):
         return Within(self.budget, (FilteredCounts, Geometric))
 
     def threshold(self, cells: int, scale: Fraction) -> int:
-        """Return the least count that so many empty groups rarely reach, and none at half of its chance."""
+        """Return the least threshold that at most ``false_groups`` of ``cells`` empty groups pass on average."""
 
         def is_enough(threshold: int) -> bool:
             chance = chance_of_passing(scale, threshold, sampled=False)[1]
             return chance <= LARGEST_CHANCE and cells * chance <= self.false_groups
 
-        low, high = 0, 1
-        while not is_enough(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            between = (low + high) // 2
-            low, high = (low, between) if is_enough(between) else (between, high)
-        return high
+        return least_where(is_enough)
 
     def release(self, data: Any, run: Runner) -> ItemSets:
         """Return the sets of items that were found, with noisy counts."""

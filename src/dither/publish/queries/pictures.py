@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dither.pages.charts import Bars, Line, bar_chart, line_chart
+from dither.pages.charts import Bars, Line, bar_chart, histogram, line_chart
 from dither.pages.frame import Axis, Chart
 from dither.pages.markup import Markup
 from dither.pages.page import bullets, figure, note, page, table, valued
+from dither.pages.scales import number
 from dither.publish.queries.result import QueryResult, ResultColumn, shown
 
 #: More groups than this are drawn as a line with a band.
@@ -18,7 +19,7 @@ _MOST_BARS: Final = 150
 def picture(
     result: QueryResult, column: str | None = None, *, title: str = "", truth: Sequence[Any] = (), unit: str = ""
 ) -> Chart:
-    """Return a column as bars with their intervals, or as a line with a band where there are many groups.
+    """Return a column as bars with their intervals, a line with a band where groups are many, a histogram of ranges.
 
     Args:
         result: the answer.
@@ -35,6 +36,10 @@ def picture(
     keys = ", ".join(found.name for found in result.columns if found.is_key) or "all rows"
     said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
     up = Axis(chosen, unit)
+    ranges = _ranges(result)
+    if ranges is not None and not truth:
+        column_name, edges = ranges
+        return histogram(said, edges, values, low=low, high=high, across=Axis(column_name), up=up, width=640)
     if len(names) > _MOST_BARS:
         places = range(1, len(names) + 1)
         lines = [Line(chosen, places, values, low, high), *([Line("truth", places, truth)] if truth else [])]
@@ -74,6 +79,19 @@ def _cell(result: QueryResult, column: ResultColumn, row: int, place: int, truth
     if column.name in truth:
         beside += f" (truth {shown(truth[column.name])})"
     return valued(shown(result.rows[row][place]), beside)
+
+
+def _ranges(result: QueryResult) -> tuple[str, list[float]] | None:
+    """Return the column whose adjoining ranges are the groups of an answer, and their ends; None for other groups."""
+    keys = [found.name for found in result.columns if found.is_key]
+    if len(keys) != 2 or not keys[0].endswith("_from") or keys[1] != f"{keys[0].removesuffix('_from')}_to":
+        return None
+    first, last = ([number(cell) for cell in result.column(key)] for key in keys)
+    edges = [end for end in (*first, *last[-1:]) if end is not None]
+    # A group without an end, as that of NULL, and rows in another order are drawn as any other group.
+    if len(edges) != len(first) + 1 or first[1:] != last[:-1] or edges != sorted(edges):
+        return None
+    return keys[0].removesuffix("_from"), edges
 
 
 def _by(result: QueryResult) -> str:

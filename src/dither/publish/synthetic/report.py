@@ -132,14 +132,15 @@ def promise(table: Promised, constraints: Sequence[Constraint] = ()) -> Markup:
     return joined((table_of((), rows), words))
 
 
-def _edges(size: int) -> NDArray[np.int64]:
-    """Return where bars begin: many codes are drawn as fewer bars of neighbouring ones."""
-    return np.linspace(0, size, min(size, _MOST_BARS) + 1).astype(np.int64)[:-1]
+def _firsts(coding: Coding) -> list[int]:
+    """Return the codes at which bars begin: of many codes equally many neighbours make a bar, and NULL has its own."""
+    ranges = coding.size - int(coding.nullable and coding.edges is not None)
+    return [*range(0, ranges, -(-ranges // _MOST_BARS)), *range(ranges, coding.size)]
 
 
-def _shares(codes: NDArray[np.int64], place: int, size: int) -> list[float]:
-    counts = np.bincount(codes[:, place], minlength=size).astype(np.float64)
-    found: list[float] = (np.add.reduceat(counts, _edges(size)) / max(len(codes), 1)).tolist()
+def _shares(codes: NDArray[np.int64], place: int, coding: Coding) -> list[float]:
+    counts = np.bincount(codes[:, place], minlength=coding.size).astype(np.float64)
+    found: list[float] = (np.add.reduceat(counts, _firsts(coding)) / max(len(codes), 1)).tolist()
     return found
 
 
@@ -154,10 +155,10 @@ def _name(coding: Coding, code: int) -> str:
 
 
 def _bars(place: int, coding: Coding, quality: Quality) -> Markup:
-    series = [Bars("synthetic", _shares(quality.drawn, place, coding.size))]
+    series = [Bars("synthetic", _shares(quality.drawn, place, coding))]
     if quality.real is not None:
-        series.append(Bars("real: NOT PRIVATE", _shares(quality.real, place, coding.size)))
-    names = [_name(coding, code) for code in _edges(coding.size).tolist()]
+        series.append(Bars("real: NOT PRIVATE", _shares(quality.real, place, coding)))
+    names = [_name(coding, code) for code in _firsts(coding)]
     chart = bar_chart(
         f"{coding.column} ({coding.size} values)",
         names,
