@@ -17,9 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.draws import (
+    check_candidates,
+    check_large_values,
+    check_law_enlarged,
+    check_long_conversation,
+    check_own_noise,
+    check_scales,
+)
 from dither.checks.foreign import check_foreign_rows
 from dither.checks.law import check_law_by_branching, coverage_is_refuted
-from dither.checks.prices import check_far_prices, check_law_far
+from dither.checks.prices import check_far_prices, check_law_far, check_prices_of_parts
 from dither.checks.replays import (
     check_again,
     check_crowded,
@@ -227,6 +235,7 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_law,
     check_intervals_cover,
     check_charged_first,
+    check_prices_of_parts,
     check_distances,
     check_again,
     check_sampling,
@@ -241,6 +250,12 @@ CLASS_CHECKS: tuple[Check, ...] = (
     check_crowded,
     check_wide,
     check_foreign_rows,
+    check_scales,
+    check_candidates,
+    check_large_values,
+    check_own_noise,
+    check_long_conversation,
+    check_law_enlarged,
 )
 
 
