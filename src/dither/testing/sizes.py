@@ -32,6 +32,8 @@ _COLUMNS: Final = (104, 6)
 _ATTRIBUTES, _CELLS, _ITEMS = 7, 500, 24
 _TIMES = 12
 _FAR_OUT = 10**9
+#: Where narrower types of numbers wrap around, or round one step to two: small integers, float32, 32 bits, float64.
+_EDGES: Final = (2**15 - 1, 2**24 + 1, 2**31 - 1, 2**32 - 1, 2**53 + 1)
 _FARTHEST = 3
 _SHARES = (0.55, 0.65, 0.25)
 
@@ -42,8 +44,27 @@ def large_pairs(example: Example) -> list[Pair]:
 
 
 def crowded_pairs(example: Example) -> list[Pair]:
-    """Return one pair of neighbours of about 6,000 rows, or of counts whose total is about a million."""
-    return _sized_pairs(example, CROWD, TOTAL)[:1]
+    """Return one pair of neighbours of about 6,000 rows, or of counts whose total is about a million, and of 2^60."""
+    return [*_sized_pairs(example, CROWD, TOTAL)[:1], *_huge_pairs(example)]
+
+
+def _huge_pairs(example: Example) -> list[Pair]:
+    """Return counts from 2^33 to 2^60, and the same with one unit more in a cell that is neither least nor largest."""
+    distance, data = example.mechanism.distance, example.data
+    if not (distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype == np.int64 and data.size):
+        return []
+    places = np.arange(data.size)
+    counts = (np.int64(1) << (33 + places % 8)).reshape(data.shape)
+    counts.flat[-1] = 2**60
+    more = counts.copy()
+    more.flat[data.size // 2] += 1
+    pairs: list[Pair] = [(counts, more, 1)]
+    for edge in _EDGES:
+        below = np.full(data.shape, edge, dtype=np.int64)
+        above = below.copy()
+        above.flat[data.size // 2] += 1
+        pairs.append((below, above, 1))
+    return pairs
 
 
 def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
