@@ -11,12 +11,14 @@ from fractions import Fraction
 from itertools import cycle
 from typing import Any
 
+import numpy as np
+
 from dither.checks.sampling import sampling_checks
 from dither.checks.violation import ContractViolation, require
 from dither.errors import InvalidValue
 from dither.mechanisms import Composed, Example, Interactive
 from dither.noise import system_noise
-from dither.privacy import Loss
+from dither.privacy import Loss, Use
 from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.replay import Replayed, replayed, run_watched
@@ -29,6 +31,8 @@ Planned = Composed[Any, Any] | Interactive[Any, Any]
 
 _MOST_PAIRS = 50
 _MANY_NUMBERS = 2000
+#: Outputs that are large all, and large with both signs.
+_EXTREME_TURNS = (1, 4)
 
 
 def pairs_of(example: Example) -> list[Pair]:
@@ -100,6 +104,28 @@ def check_again(example: Example) -> None:
             differs = unlike(first, _course(mechanism, data))
             require(differs is None, f"the same draws gave another output after a run on other data, {differs}")
             require(kept == digest(vars(mechanism)), "the record of public parameters was changed by a run")
+
+
+def check_strict_floats(example: Example) -> None:
+    """Check that nothing raises where a caller has asked NumPy to raise on every overflow and underflow."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        for turn, (here, there, _) in zip(_EXTREME_TURNS, cycle(some(pairs_of(example), TURNS)), strict=False):
+            for data in (here, there):
+                with np.errstate(all="raise"):
+                    _go_through(mechanism, data, turn)
+
+
+def _go_through(mechanism: Planned, data: Any, turn: int) -> None:
+    """Run a mechanism as a part of a plan, with draws that were made for other values."""
+    runner = canned(Use(mechanism), turn=turn)
+    try:
+        if isinstance(mechanism, Composed):
+            runner(mechanism, data)
+        else:
+            runner.converse(mechanism, data.data)
+    except FloatingPointError as failure:
+        raise ContractViolation(f"a run raises where floats are strict: {failure}") from failure
 
 
 def check_sampling(example: Example) -> None:

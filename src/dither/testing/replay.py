@@ -273,15 +273,17 @@ def replayed(
 ) -> Replayed:
     """Return what ``replay`` finds, with the tapes of both runs.
 
-    Of ``is_large`` data it is not asked whether it was changed or is held: that is long, and smaller data tell it.
+    Of ``is_large`` data it is not asked whether a part of it was changed within, and of lists not whether they are held:
+    that is long, and smaller data tell it.
     """
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
     one = run_watched(mechanism, data, first, is_large=is_large)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
     other = run_watched(mechanism, neighbour, second, is_large=is_large)
+    is_long = is_large and not isinstance(data, np.ndarray)
     # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
-    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_large else data, None), distance)
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_long else data, None), distance)
     return Replayed(found, first.tape, second.tape)
 
 
@@ -316,9 +318,10 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
 
 
 def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
-    """Return how a run on ``data`` ended; whether ``is_large`` data was changed is not asked."""
+    """Return how a run on ``data`` ended; of ``is_large`` data only rows that came or went, or numbers are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
-    with watched(*([] if is_large else [getattr(data, "frames", data)])) as effects:
+    given = [] if is_large else [getattr(data, "frames", data)]
+    with watched(*given, outlined=getattr(data, "data", data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
