@@ -137,3 +137,13 @@ def test_reaches_cover_the_exact_tails(failure: float) -> None:
 def test_odd_input_is_refused(call: object) -> None:
     with pytest.raises(InvalidParameter):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("size", [2.0**40, 2.0**60])
+def test_the_most_likely_counts_of_large_answers_are_those_of_small_ones(size: float) -> None:
+    matrix = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]])
+    for shares in itertools.product((0.25, 0.5, 1.0), repeat=3):
+        cells = np.array(shares) * size
+        # One answer is off, and all others agree.
+        answers = matrix @ cells + np.array([0, 0, 0, 0, 0, size / 8])
+        assert np.allclose(most_likely(matrix, answers), cells, rtol=1e-6)
