@@ -74,9 +74,16 @@ def test_most_classes_have_large_crowded_and_far_instances() -> None:
 def test_a_crowd_is_beyond_five_thousand() -> None:
     ((here, there, _),) = crowded_pairs(first("noisy-moments"))
     assert min(len(here), len(there)) >= 6000
-    ((counts, more, apart),) = crowded_pairs(first("identity-histogram"))
-    assert counts.sum() >= 10**6
-    assert L1.measure(counts, more) == apart == 1
+    crowded, huge, *edges = crowded_pairs(first("identity-histogram"))
+    assert crowded[0].sum() >= 10**6
+    assert huge[0].min() > 2**32
+    assert huge[0].max() == 2**60
+    for counts, more, apart in (crowded, huge, *edges):
+        assert L1.measure(counts, more) == apart == 1
+    narrow = (np.int16, np.float32, np.int32, np.uint32, np.float64)
+    for (below, above, _), kind in zip(edges, narrow, strict=True):
+        cast = [int(side.astype(kind).flat[side.size // 2]) for side in (below, above)]
+        assert abs(cast[1] - cast[0]) > 1
 
 
 @pytest.mark.parametrize("name", ["noisy-moments", "block-clusters", "identity-histogram", "independent"])

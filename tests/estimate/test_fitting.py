@@ -137,3 +137,11 @@ def test_reaches_cover_the_exact_tails(failure: float) -> None:
 def test_odd_input_is_refused(call: object) -> None:
     with pytest.raises(InvalidParameter):
         call()  # type: ignore[operator]
+
+
+def test_the_most_likely_counts_of_answers_near_the_end_of_floats_are_found() -> None:
+    matrix = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1]])
+    for size in (2**53, 2**57):
+        for off in itertools.product((-2, 0, 2), repeat=3):
+            answers = np.array([size + off[0], size + off[1], size, 2 * size, size + off[2]], dtype=np.float64)
+            assert np.allclose(most_likely(matrix, answers), float(size), rtol=1e-6)

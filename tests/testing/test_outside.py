@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import decimal
+import gc
+import locale
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -16,8 +24,11 @@ import numpy as np
 import pytest
 
 from dither.testing.outside import outside
+from dither.testing.process import settings
 
 ASIDE: ContextVar[int] = ContextVar("aside")
+GATE = threading.Event()
+STARTED: list[threading.Thread] = []
 
 
 def directly(folder: Path) -> None:
@@ -32,6 +43,38 @@ def opened_low(folder: Path) -> None:
 def talked(folder: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM):
         pass
+
+
+def goes_on(folder: Path) -> None:
+    STARTED.append(threading.Thread(target=GATE.wait, daemon=True))
+    STARTED[0].start()
+
+
+def goes_on_unnamed(folder: Path) -> None:
+    begun = threading.Event()
+    _thread.start_new_thread(lambda: (begun.set(), GATE.wait()), ())
+    begun.wait()
+
+
+class Kept:
+    """Something that may have a finalizer."""
+
+
+KEPT = Kept()
+
+
+def cleared() -> None:
+    """Let the threads of this file end, and take back what has no way back of its own."""
+    GATE.set()
+    while STARTED:
+        STARTED.pop().join()
+    GATE.clear()
+    atexit.unregister(nothing)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def nothing(*_: Any) -> None:
+    """Do nothing, later."""
 
 
 DONE: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -56,6 +99,22 @@ DONE: dict[str, tuple[Callable[[Path], Any], str]] = {
         "Popen",
     ),
     "a socket": (talked, "socket.__new__"),
+    "a thread": (goes_on, "goes on"),
+    "a thread without a name": (goes_on_unnamed, "thread"),
+    "a handler for the end": (lambda folder: atexit.register(nothing), "handlers for the end of the process"),
+    "a finalizer": (lambda folder: weakref.finalize(KEPT, nothing), "finalizers were registered"),
+    "a function for the collector": (lambda folder: gc.callbacks.append(nothing), "called by the collector"),
+    "a collector that is off": (lambda folder: gc.disable(), "whether the collector runs"),
+    "floating-point errors": (lambda folder: np.seterr(all="ignore"), "floating-point errors"),
+    "how arrays are printed": (lambda folder: np.set_printoptions(precision=3), "how arrays are printed"),
+    "how decimals are computed": (lambda folder: setattr(decimal.getcontext(), "prec", 5), "decimals"),
+    "the locale": (lambda folder: locale.setlocale(locale.LC_ALL, "C"), "the locale"),
+    "recursion": (lambda folder: sys.setrecursionlimit(sys.getrecursionlimit() + 7), "the depth of recursion"),
+    "digits": (lambda folder: sys.set_int_max_str_digits(5000), "the most digits"),
+    "who is told of exceptions": (lambda folder: setattr(sys, "excepthook", nothing), "who is told of exceptions"),
+    "an interrupt": (lambda folder: signal.signal(signal.SIGINT, nothing), "about signals"),
+    "a trace": (lambda folder: (sys.setprofile(nothing), sys.setprofile(None)), "sys.setprofile"),
+    "all objects": (lambda folder: gc.get_objects(), "gc.get_objects"),
 }
 
 
@@ -71,8 +130,40 @@ def test_what_is_done_outside_is_seen_and_settings_are_put_back(name: str, tmp_p
         assert any(told in one for one in seen), seen
         assert (dict(os.environ), Path.cwd()) == before
         assert os.umask(0o022) == 0o022
+        cleared()
+        with outside() as seen:
+            pass
+        assert seen == []
     finally:
+        cleared()
         os.umask(mask)
+
+
+def test_everything_that_can_be_put_back_is(tmp_path: Path) -> None:
+    with decimal.localcontext():
+        before = settings()
+        for name in ("a collector that is off", "floating-point errors", "how arrays are printed", "the locale"):
+            with outside():
+                DONE[name][0](tmp_path)
+        for name in ("a function for the collector", "recursion", "digits", "who is told of exceptions"):
+            with outside():
+                DONE[name][0](tmp_path)
+        assert settings() == before
+
+
+def test_threads_that_end_and_modules_that_are_loaded_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dither_loaded_late.py").write_text("import atexit\natexit.register(print)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with outside() as seen:
+        thread = threading.Thread(target=nothing)
+        thread.start()
+        thread.join()
+        __import__("dither_loaded_late")
+    atexit.unregister(print)
+    sys.modules.pop("dither_loaded_late")
+    assert seen == []
 
 
 def test_what_only_looks_is_let_through(tmp_path: Path) -> None:

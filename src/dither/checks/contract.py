@@ -17,9 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from dither.checks.draws import (
+    check_candidates,
+    check_large_values,
+    check_law_enlarged,
+    check_long_conversation,
+    check_own_noise,
+    check_scales,
+)
 from dither.checks.foreign import check_foreign_rows
 from dither.checks.law import check_law_by_branching, conversed, coverage_is_refuted
-from dither.checks.prices import check_far_prices, check_law_far
+from dither.checks.prices import check_far_prices, check_law_far, check_prices_of_parts
 from dither.checks.replays import (
     check_again,
     check_crowded,
@@ -27,6 +35,7 @@ from dither.checks.replays import (
     check_large,
     check_replay,
     check_sampling,
+    check_strict_floats,
     check_wide,
     check_wild_outputs,
     pairs_of,
@@ -227,6 +236,7 @@ MECHANISM_CHECKS: tuple[Check, ...] = (
     check_law,
     check_intervals_cover,
     check_charged_first,
+    check_prices_of_parts,
     check_distances,
     check_again,
     check_sampling,
@@ -240,7 +250,14 @@ CLASS_CHECKS: tuple[Check, ...] = (
     check_large,
     check_crowded,
     check_wide,
+    check_strict_floats,
     check_foreign_rows,
+    check_scales,
+    check_candidates,
+    check_large_values,
+    check_own_noise,
+    check_long_conversation,
+    check_law_enlarged,
 )
 
 

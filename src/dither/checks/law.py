@@ -1,4 +1,4 @@
-"""Checks on laws: exact ratios by enumeration, and coverage of intervals."""
+"""Checks on laws: exact ratios by enumeration, ratios by counting, and coverage of intervals."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from dither.checks.violation import require
 from dither.exact import exp_up
@@ -51,6 +53,12 @@ def check_law_by_branching(
     laws = [side.follow(first) for side in sides]
     if runs > first and any(law.undecided < _HOPELESS for law in laws):
         laws = [side.follow(runs - first) for side in sides]
+    _keeps(laws, loss)
+    return max(law.undecided for law in laws)
+
+
+def _keeps(laws: list[Enumeration], loss: Loss) -> None:
+    """Refute ``loss`` if two laws, as far as they are known, break it in either direction."""
     for one, other in (laws, laws[::-1]):
         if loss.pure is not None:
             _check_ratio(one, other, loss.pure, loss.delta)
@@ -59,7 +67,6 @@ def check_law_by_branching(
                 _check_ratio(one, other, loss.to_approx(delta).epsilon, delta)
         if loss.delta == 0:
             _check_divergences(one, other, loss.rho)
-    return max(law.undecided for law in laws)
 
 
 def _check_ratio(one: Enumeration, other: Enumeration, epsilon: Fraction, delta: Fraction) -> None:
@@ -85,6 +92,43 @@ def _check_divergences(one: Enumeration, other: Enumeration, rho: Fraction) -> N
         divergence = math.log(moment) / (order - 1) if moment > 0 else 0.0
         limit = order * float(rho) * (1 + 1e-9) + 1e-9
         require(divergence <= limit, f"the Renyi divergence of order {order} is {divergence:.6g}, above {limit:.6g}")
+
+
+def check_law_by_counting(
+    here: Callable[[int], Any],
+    there: Callable[[int], Any],
+    loss: Loss,
+    *,
+    draws: int,
+    false_alarm: float,
+) -> None:
+    """Refute ``loss`` if an event is much likelier on one side than it allows, by counting.
+
+    Args:
+        here: returns whether an event happened, in each of a number of independent draws for one value.
+        there: the same event, for a neighbour.
+        loss: what is promised for the two.
+        draws: how many a side.
+        false_alarm: the probability of refuting what is true.
+
+    """
+    laws = []
+    for side in (here, there):
+        happened = int(np.asarray(side(draws)).sum())
+        low, high = _limits(happened, draws, false_alarm / 2)
+        # What is not decided may belong to either.
+        mass = {True: Fraction(low), False: Fraction(1 - high)}
+        laws.append(Enumeration(mass, Fraction(high) - Fraction(low)))
+    _keeps(laws, loss)
+
+
+def _limits(happened: int, draws: int, failure: float) -> tuple[float, float]:
+    """Return limits on a probability that both hold but for ``failure`` (Clopper and Pearson)."""
+    from scipy.special import betaincinv
+
+    low = 0.0 if happened == 0 else float(betaincinv(happened, draws - happened + 1, failure / 2))
+    high = 1.0 if happened == draws else float(betaincinv(happened + 1, draws - happened, 1 - failure / 2))
+    return low, high
 
 
 def coverage_is_refuted(covered: int, draws: int, confidence: float, false_alarm: float) -> bool:

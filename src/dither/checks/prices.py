@@ -17,7 +17,7 @@ import numpy as np
 
 from dither.checks.law import check_law_by_branching
 from dither.checks.violation import require
-from dither.errors import NoGuarantee
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Primitive
 from dither.mechanisms.accounted import Accounted
 from dither.mechanisms.values import IntegerArray
@@ -35,6 +35,9 @@ _RUNS = 120
 #: Plans are priced exactly or rounded up; amplification and roots are compared here as floats.
 _ROUNDING = 1e-9
 
+#: Distances that are not whole, as a stability makes them; the least one is far below every step of a price.
+_PARTS: Final = (Fraction(1, 1000), Fraction(1, 2), Fraction(3, 2), Fraction(7, 3))
+
 #: An epsilon, where one is promised, and a rho where nothing else is.
 Figures = tuple[float | None, float]
 
@@ -47,6 +50,32 @@ def check_far_prices(example: Example) -> None:
             _covers(mechanism, distance)
     else:
         _goes_on(mechanism)
+
+
+def check_prices_of_parts(example: Example) -> None:
+    """Check that a part of a unit is charged for: for a draw its share, or all of a unit; for a plan as its parts are."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        for distance in (_PARTS[1:3]) if _takes_parts(mechanism) else ():
+            _covers(mechanism, distance)
+        return
+    for distance in _PARTS:
+        found, above = _figure(mechanism, distance), _figure(mechanism, math.ceil(distance))
+        whole = _figure(mechanism, distance.numerator)
+        if found is None or above is None or whole is None:
+            continue
+        least_price = min(above, whole / distance.denominator)
+        told = f"a distance of {distance} is charged {found:.6g}, and its share is {least_price:.6g}"
+        require(found >= least_price * (1 - _ROUNDING), told)
+
+
+def _takes_parts(mechanism: Any) -> bool:
+    """Whether a plan is priced for parts of a unit; samples and disjoint parts of data have whole units alone."""
+    try:
+        mechanism.loss(_PARTS[1]), mechanism.loss(_PARTS[2])
+    except (InvalidParameter, NoGuarantee):
+        return False
+    return True
 
 
 def check_law_far(example: Example) -> None:
@@ -70,7 +99,7 @@ def _price(mechanism: Any, distance: Fraction) -> Loss | None:
     return price
 
 
-def _covers(mechanism: Any, distance: int) -> None:
+def _covers(mechanism: Any, distance: int | Fraction) -> None:
     """Refuse the price of a plan that is below what its parts cost."""
     price = _price(mechanism, Fraction(distance))
     if price is None:
@@ -187,7 +216,7 @@ def _goes_on(mechanism: Mechanism[Any, Any]) -> None:
     )
 
 
-def _figure(mechanism: Any, distance: int) -> float | None:
+def _figure(mechanism: Any, distance: int | Fraction) -> float | None:
     """Return what grows in equal steps: an epsilon, or the root of a rho; None where nothing is promised."""
     price = _price(mechanism, Fraction(distance))
     if price is None:

@@ -11,23 +11,28 @@ from fractions import Fraction
 from itertools import cycle
 from typing import Any
 
+import numpy as np
+
 from dither.checks.sampling import sampling_checks
 from dither.checks.violation import ContractViolation, require
 from dither.errors import InvalidValue
 from dither.mechanisms import Composed, Example, Interactive
 from dither.noise import system_noise
-from dither.privacy import Loss
+from dither.privacy import Loss, Use
 from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.replay import Replayed, replayed, run_watched
 from dither.testing.sameness import Portrait, digest, portrait, unlike
-from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, wide_example, wide_pairs
+from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, most_drawn, wide_example, wide_pairs
 from dither.testing.state import Snapshot, changed, generators, in_child, snapshot
 from dither.testing.wild import TURNS, WildRunner, canned
 
 Planned = Composed[Any, Any] | Interactive[Any, Any]
 
 _MOST_PAIRS = 50
+_MANY_NUMBERS = 2000
+#: Outputs that are large all, and large with both signs.
+_EXTREME_TURNS = (1, 4)
 
 
 def pairs_of(example: Example) -> list[Pair]:
@@ -81,7 +86,9 @@ def check_wide(example: Example) -> None:
     """Check that an instance with many columns, attributes, cells or items keeps what the small one keeps."""
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
-        for number, pair in enumerate(wide_pairs(wide)):
+        pairs = wide_pairs(wide)
+        # Of what draws thousands of numbers at a time a few neighbours and a crowd are enough.
+        for number, pair in enumerate(pairs if most_drawn(wide.mechanism.plan()) < _MANY_NUMBERS else pairs[::3]):
             # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
             _follow_or_refuse(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
 
@@ -97,6 +104,28 @@ def check_again(example: Example) -> None:
             differs = unlike(first, _course(mechanism, data))
             require(differs is None, f"the same draws gave another output after a run on other data, {differs}")
             require(kept == digest(vars(mechanism)), "the record of public parameters was changed by a run")
+
+
+def check_strict_floats(example: Example) -> None:
+    """Check that nothing raises where a caller has asked NumPy to raise on every overflow and underflow."""
+    mechanism = example.mechanism
+    if isinstance(mechanism, Composed | Interactive):
+        for turn, (here, there, _) in zip(_EXTREME_TURNS, cycle(some(pairs_of(example), TURNS)), strict=False):
+            for data in (here, there):
+                with np.errstate(all="raise"):
+                    _go_through(mechanism, data, turn)
+
+
+def _go_through(mechanism: Planned, data: Any, turn: int) -> None:
+    """Run a mechanism as a part of a plan, with draws that were made for other values."""
+    runner = canned(Use(mechanism), turn=turn)
+    try:
+        if isinstance(mechanism, Composed):
+            runner(mechanism, data)
+        else:
+            runner.converse(mechanism, data.data)
+    except FloatingPointError as failure:
+        raise ContractViolation(f"a run raises where floats are strict: {failure}") from failure
 
 
 def check_sampling(example: Example) -> None:

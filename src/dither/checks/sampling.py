@@ -21,6 +21,7 @@ from dither.mechanisms import Geometric, RandomisedResponse, Runner
 from dither.noise import Noise, system_noise
 from dither.privacy import Best, Plan, Repeats, Sampled, SampledExactly, Use
 from dither.testing.branching import branch_outcomes
+from dither.testing.entropy import SeededEntropy
 from dither.testing.enumeration import Enumeration
 
 _ROWS = 4
@@ -28,6 +29,8 @@ _RUNS = 400
 _COUNTED = 6
 #: With more rows than this a sample of fixed size is drawn in another way.
 _MANY = 36
+#: Rows of a long table, and samples by which they are told apart: more where a coin is lopsided.
+_LONG, _TURNS, _MANY_TURNS, _SEED = 300, 64, 200, 7
 #: Rounding of the chances of coins, which the branches make on the safe side.
 _TINY = Fraction(1, 2**40)
 
@@ -102,15 +105,35 @@ def check_many_rows(samples: int, false_alarm: float) -> None:
         require(float(apart) <= reach, f"{name} takes two rows together {apart:.3f} too often or too seldom")
 
 
+def check_own_coins(rate: Fraction) -> None:
+    """Check that each of 300 rows has a coin of its own in samples of both kinds, and each sample coins of its own.
+
+    Without a sample: two rows that are in and out together in all of many samples share their coin.
+    """
+    # Rows that are hardly ever in a sample, or always, are in and out together by chance.
+    fair = min(max(rate, Fraction(1, 10)), Fraction(9, 10))
+    noise = Noise(SeededEntropy(_SEED))
+    for name, draw, turns in (
+        ("a Poisson sample", partial(_poisson, fair), _MANY_TURNS),
+        ("a sample of fixed size", partial(_fixed, _LONG // 2), _TURNS),
+    ):
+        masks = np.array([draw(noise, _LONG) for _ in range(turns)])
+        fates = len({column.tobytes() for column in masks.T})
+        require(fates == _LONG, f"in {name} {_LONG} rows have {fates} coins among them")
+        require(len({mask.tobytes() for mask in masks}) == turns, f"{name} comes twice")
+
+
 def sampling_checks(plan: Plan) -> Iterator[Callable[[], None]]:
     """Return the checks of what a runner would draw for itself on its way through a plan."""
     for part in _parts(plan):
         if isinstance(part, Sampled):
             yield partial(check_poisson_sample, part.rate)
             yield partial(check_sampled_price, part.rate)
+            yield partial(check_own_coins, part.rate)
         elif isinstance(part, SampledExactly):
             of = min(int(part.of), _ROWS)
             yield partial(check_fixed_sample, max(1, round(int(part.kept) * of / int(part.of))), of)
+            yield partial(check_own_coins, Fraction(int(part.kept), int(part.of)))
         elif isinstance(part, Best):
             yield partial(check_number_of_runs, part.repeats)
 
@@ -125,17 +148,17 @@ def _parts(plan: Any) -> Iterator[Any]:
         yield from _parts(fixed)
 
 
-def _poisson(rate: Fraction, noise: Noise) -> np.ndarray[Any, Any]:
-    data = np.arange(_MANY)
+def _poisson(rate: Fraction, noise: Noise, rows: int = _MANY) -> np.ndarray[Any, Any]:
+    data = np.arange(rows)
     kept, _ = Runner(Sampled(Use(Geometric(scale=1)), rate), noise).sampled(data, rate)
     return np.isin(data, kept)
 
 
-def _fixed(kept: int, noise: Noise) -> np.ndarray[Any, Any]:
-    data = np.arange(_MANY)
-    plan = SampledExactly(Use(Geometric(scale=1)), kept, _MANY)
-    rows, _ = Runner(plan, noise).sampled_exactly(data, kept, _MANY)
-    return np.isin(data, rows)
+def _fixed(kept: int, noise: Noise, rows: int = _MANY) -> np.ndarray[Any, Any]:
+    data = np.arange(rows)
+    plan = SampledExactly(Use(Geometric(scale=1)), kept, rows)
+    sample, _ = Runner(plan, noise).sampled_exactly(data, kept, rows)
+    return np.isin(data, sample)
 
 
 def _subsets(rows: list[int]) -> Iterator[tuple[int, ...]]:

@@ -25,6 +25,8 @@ from dither.estimate.isotonic import finite_vector
 
 #: Up to so many unknowns a system is solved densely, and the variances of all of them are known.
 MOST_DENSE = 2048
+#: Up to this size answers of a linear programme are as they are.
+_LARGEST_ANSWER = 1e6
 
 Floats = NDArray[np.float64]
 
@@ -90,15 +92,17 @@ def most_likely(matrix: Any, observed: ArrayLike, scales: ArrayLike = 1.0, *, no
         raise InvalidParameter("scales", f"an array of shape {scale.shape}", "one number above 0, or one for each")
     # Only ratios matter; without the common factor the numbers suit the solver's tolerances.
     scaled, answers = _scaled(matrix, observed, (scale / scale.max()) ** 2)
+    # Of large answers as well: the solver's infinity is near. A multiple of the answers has a multiple of the solution.
+    unit = max(1.0, float(np.abs(answers).max(initial=0.0)) / _LARGEST_ANSWER)
     rows, columns = scaled.shape
     # A x + above - below = y with both parts at least 0: their sum is the absolute error.
     equations = sparse.hstack([sparse.csr_matrix(scaled), sparse.identity(rows), -sparse.identity(rows)], format="csr")
     price = np.concatenate([np.zeros(columns), np.ones(2 * rows)])
     bounds = [(0 if non_negative else None, None)] * columns + [(0, None)] * (2 * rows)
-    solved: Any = linprog(price, A_eq=equations, b_eq=answers, bounds=bounds, method="highs")
+    solved: Any = linprog(price, A_eq=equations, b_eq=answers / unit, bounds=bounds, method="highs")
     if solved.x is None:
         raise InvalidParameter("matrix", f"of shape {scaled.shape}", "a system that the linear programme can solve")
-    return np.asarray(solved.x[:columns], dtype=np.float64)
+    return np.asarray(solved.x[:columns], dtype=np.float64) * unit
 
 
 def proportional_fit(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -28,6 +29,14 @@ Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
 
 #: Up to so many places a sample of fixed size is drawn place by place.
 _FEW_PLACES = 32
+
+
+def quiet() -> AbstractContextManager[None]:
+    """Return a block in which floats overflow and underflow in silence.
+
+    A caller may have asked NumPy to raise instead: whether a release raised would then depend on data.
+    """
+    return np.errstate(all="ignore")
 
 
 class _Bound:
@@ -71,7 +80,9 @@ class Runner(_Bound):
             raise InvalidParameter("part", part, "a primitive or a composed mechanism")
         self._take_draw(part, stability)
         if isinstance(part, Composed):
-            return part.release(value, self._inner(part.fixed_plan, part, value))
+            inner = self._inner(part.fixed_plan, part, value)
+            with quiet():
+                return part.release(value, inner)
         return self._draw(part, value)
 
     def open(self, part: InteractivePrimitive[V, O], *, stability: Number = 1) -> Handle[V, O]:
@@ -86,7 +97,9 @@ class Runner(_Bound):
         if not isinstance(part, Interactive):
             raise InvalidParameter("part", part, "an interactive mechanism")
         self._take_draw(part, stability)
-        return part.open(data, self._inner(part.fixed_plan, part, data))
+        inner = self._inner(part.fixed_plan, part, data)
+        with quiet():
+            return part.open(data, inner)
 
     def parallel(self, siblings: int) -> list[Runner]:
         """Return a runner for each of ``siblings`` disjoint parts of the data."""

@@ -1,4 +1,4 @@
-"""What a process does to the world around it: files written, processes started, networks called, its own settings.
+"""What a process does to the world around it: files written, processes started, networks called, settings, and what is left for later.
 
 One hook for Python's audit events is added the first time that something is watched. It cannot be taken out again, so
 it does nothing while nobody watches. What modules do while they are loaded is left out. What code in other languages
@@ -10,16 +10,20 @@ from __future__ import annotations
 import contextvars
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dither.testing import process
+
 #: Events that change something outside, or tell it something, by how their names begin.
 _TELLING: Final = (
     *("os.", "socket.", "subprocess.", "shutil.", "tempfile.", "syslog.", "pty.", "sqlite3.connect", "mmap.__new__"),
     *("urllib.", "http.client.", "ftplib.", "smtplib.", "imaplib.", "poplib.", "resource.", "webbrowser."),
+    *("_thread.start", "sys.settrace", "sys.setprofile", "sys.addaudithook", "gc.get_", "sys._current"),
 )
 #: Events among these that only look, or that follow another one.
 _LOOKING: Final = frozenset(
@@ -45,12 +49,13 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What belongs to the whole process: environment, working folder, mask of new files, context variables."""
+    """What belongs to the whole process: environment, working folder, mask of new files, context variables, the rest."""
 
     environment: dict[bytes, bytes]
     folder: str
     mask: int
     context: dict[Any, Any]
+    others: dict[str, Any]
 
 
 _watches: list[_Watch] = []
@@ -70,13 +75,15 @@ def outside(allowed: Sequence[Path] = ()) -> Iterator[list[str]]:
         sys.addaudithook(_hook)
         _is_hooked = True
     watch, before = _Watch(tuple(f"{os.path.realpath(one)}{os.sep}" for one in allowed)), _settings()
+    later = process.Later()
     _watches.append(watch)
     try:
         yield watch.seen
     finally:
         _watches.remove(watch)
         after = _settings()
-        watch.seen += _changes(before, after, watch.loaded)
+        watch.seen += [*_changes(before, after, watch.loaded), *later.added()]
+        watch.seen += process.put_back(before.others, after.others)
         _restore(before, after, watch.loaded)
 
 
@@ -87,6 +94,9 @@ def _hook(event: str, given: tuple[Any, ...]) -> None:
     if event == "open" and not (isinstance(given[2], int) and given[2] & _WRITING):
         return
     if event == "mmap.__new__" and given[2] in _OWN_MAPPINGS:
+        return
+    if event.startswith("_thread.start") and isinstance(getattr(given[0], "__self__", None), threading.Thread):
+        # It is asked at the end whether it is still alive.
         return
     is_loading = _is_loading()
     for watch in list(_watches):
@@ -139,7 +149,7 @@ def _settings() -> _Settings:
         folder = os.getcwd()
     except FileNotFoundError:
         folder = ""
-    return _Settings(dict(_raw_environment()), folder, mask, dict(contextvars.copy_context()))
+    return _Settings(dict(_raw_environment()), folder, mask, dict(contextvars.copy_context()), process.settings())
 
 
 def _raw_environment() -> dict[Any, Any]:

@@ -26,7 +26,7 @@ from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, 
 from dither.mechanisms.runner import Runner
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
-from dither.privacy import LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
+from dither.privacy import L1, L2, LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats
 from dither.privacy.plans import Parallel, Split
 from dither.testing.effects import Effects, watched
 from dither.testing.sameness import difference, digest, held
@@ -273,15 +273,17 @@ def replayed(
 ) -> Replayed:
     """Return what ``replay`` finds, with the tapes of both runs.
 
-    Of ``is_large`` data it is not asked whether it was changed or is held: that is long, and smaller data tell it.
+    Of ``is_large`` data it is not asked whether a part of it was changed within, and of lists not whether they are held:
+    that is long, and smaller data tell it.
     """
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
     one = run_watched(mechanism, data, first, is_large=is_large)
     second = ReplayRunner(mechanism.plan(), noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
     other = run_watched(mechanism, neighbour, second, is_large=is_large)
+    is_long = is_large and not isinstance(data, np.ndarray)
     # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
-    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_large else data, None), distance)
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_long else data, None), distance)
     return Replayed(found, first.tape, second.tape)
 
 
@@ -316,9 +318,10 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
 
 
 def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
-    """Return how a run on ``data`` ended; whether ``is_large`` data was changed is not asked."""
+    """Return how a run on ``data`` ended; of ``is_large`` data only rows that came or went, or numbers are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
-    with watched(*([] if is_large else [getattr(data, "frames", data)])) as effects:
+    given = [] if is_large else [getattr(data, "frames", data)]
+    with watched(*given, outlined=getattr(data, "data", data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
@@ -410,6 +413,12 @@ def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction) -> F
 
 def _measured(metric: Any, here: Any, there: Any, d_in: Fraction) -> Fraction | None:
     """Return how far two values are apart; several units may go one way each, and the ways add up."""
+    if metric in (L1, L2, LARGEST, ONE_WAY) and isinstance(here, np.ndarray) and np.shape(here) == np.shape(there):
+        # Entries that are the same add nothing to a norm, and exact arithmetic on thousands of them is long.
+        moved = np.asarray(here != there)
+        here, there = here[moved], there[moved]
+        if not here.size:
+            return Fraction(0)
     apart: Fraction | None = metric.measure(here, there)
     if apart is None and metric is ONE_WAY and d_in > 1:
         highest = np.maximum(here, there)

@@ -6,7 +6,9 @@ the type of an example's own data, so that every mechanism can be tried on it wi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from itertools import islice
 from typing import Any, Final
@@ -15,7 +17,7 @@ import numpy as np
 
 from dither.data.reference import ReferenceEngine
 from dither.errors import DitherError
-from dither.mechanisms import Dialogue, Example, Mechanism, PublicArray
+from dither.mechanisms import Composed, Dialogue, Example, Interactive, Mechanism, PublicArray
 from dither.privacy import L1, L2, RECORDS, Relation, Unit
 from dither.testing import hostile
 from dither.testing.hostile import Pair
@@ -25,8 +27,13 @@ ROWS: Final = 300
 #: A number of rows, and a total of counts, that is beyond whatever might be taken for large.
 CROWD: Final = 6000
 TOTAL: Final = 10**6
-_COLUMNS, _ATTRIBUTES, _CELLS, _ITEMS = 6, 7, 64, 24
-_TIMES = 4
+#: Far more columns than a learner's example has, and fewer where it takes only some.
+_COLUMNS: Final = (104, 6)
+_ATTRIBUTES, _CELLS, _ITEMS = 7, 500, 24
+_TIMES = 12
+_FAR_OUT = 10**9
+#: Where narrower types of numbers wrap around, or round one step to two: small integers, float32, 32 bits, float64.
+_EDGES: Final = (2**15 - 1, 2**24 + 1, 2**31 - 1, 2**32 - 1, 2**53 + 1)
 _FARTHEST = 3
 _SHARES = (0.55, 0.65, 0.25)
 
@@ -37,8 +44,27 @@ def large_pairs(example: Example) -> list[Pair]:
 
 
 def crowded_pairs(example: Example) -> list[Pair]:
-    """Return one pair of neighbours of about 6,000 rows, or of counts whose total is about a million."""
-    return _sized_pairs(example, CROWD, TOTAL)[:1]
+    """Return one pair of neighbours of about 6,000 rows, or of counts whose total is about a million, and of 2^60."""
+    return [*_sized_pairs(example, CROWD, TOTAL)[:1], *_huge_pairs(example)]
+
+
+def _huge_pairs(example: Example) -> list[Pair]:
+    """Return counts from 2^33 to 2^60, and the same with one unit more in a cell that is neither least nor largest."""
+    distance, data = example.mechanism.distance, example.data
+    if not (distance in (L1, L2) and isinstance(data, np.ndarray) and data.dtype == np.int64 and data.size):
+        return []
+    places = np.arange(data.size)
+    counts = (np.int64(1) << (33 + places % 8)).reshape(data.shape)
+    counts.flat[-1] = 2**60
+    more = counts.copy()
+    more.flat[data.size // 2] += 1
+    pairs: list[Pair] = [(counts, more, 1)]
+    for edge in _EDGES:
+        below = np.full(data.shape, edge, dtype=np.int64)
+        above = below.copy()
+        above.flat[data.size // 2] += 1
+        pairs.append((below, above, 1))
+    return pairs
 
 
 def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
@@ -81,7 +107,8 @@ def wide_example(example: Example) -> Example | None:
 
 def wide_pairs(example: Example) -> list[Pair]:
     """Return small and large neighbours of an instance that was widened."""
-    made = [*example.neighbours, *list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
+    made = [*_outlying_pairs(example), *example.neighbours]
+    made += [*list(hostile.pairs(example.mechanism, example.data))[:2], *large_pairs(example)[:2]]
     if example.mechanism.distance in (L1, L2) and isinstance(example.data, np.ndarray):
         # Nearly empty, and one unit in a cell that was.
         nothing = np.zeros_like(example.data)
@@ -89,6 +116,32 @@ def wide_pairs(example: Example) -> list[Pair]:
         one.flat[one.size // 2] = 1
         made.append((nothing, one, 1))
     return made
+
+
+def _outlying_pairs(example: Example) -> list[Pair]:
+    """Return neighbours by a row whose later columns lie far outside all bounds, up in one and down in the next."""
+    distance, data = example.mechanism.distance, example.data
+    if not (isinstance(distance, Unit) and isinstance(data, np.ndarray) and data.ndim == 2 and len(data)):
+        return []
+    if distance.protects == "label" or distance.relation is Relation.METRIC:
+        return []
+    row = data[0].copy()
+    # The last column may be a label, and what has none may count for nothing.
+    later = row[row.size // 2 : -1]
+    later[...] = np.where(np.arange(later.size) % 2, _FAR_OUT, -_FAR_OUT)
+    if distance.relation is Relation.ADD_REMOVE:
+        return [(data, np.vstack([data, row]), 1)]
+    return [(data, np.vstack([row, data[1:]]), 1)]
+
+
+def most_drawn(plan: Any) -> int:
+    """Return how many numbers the largest draw of a plan has."""
+    inner = [*getattr(plan, "plans", ()), *([plan.plan] if hasattr(plan, "plan") else [])]
+    part = getattr(plan, "part", None)
+    if isinstance(part, Composed | Interactive):
+        inner.append(part.plan())
+    drawn = math.prod(getattr(part, "draw_shape", ()))
+    return max([drawn, *map(most_drawn, inner)])
 
 
 def far_pairs(example: Example) -> Iterator[Pair]:
@@ -184,9 +237,11 @@ def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
     if lower is None or not (isinstance(data, np.ndarray) and data.ndim == 2):
         return None
     columns = lower.values.size
-    rest = data[:, columns:]
-    wider = np.column_stack([data[:, np.arange(_COLUMNS) % columns], rest])
-    return _widened(mechanism, columns, _COLUMNS), wider
+    for wanted in _COLUMNS:
+        with suppress(DitherError, TypeError, ValueError, IndexError):
+            wider = np.column_stack([data[:, np.arange(wanted) % columns], data[:, columns:]])
+            return _widened(mechanism, columns, wanted), wider
+    return None
 
 
 def _lower_of(mechanism: Any) -> PublicArray | None:

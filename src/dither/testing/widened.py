@@ -15,6 +15,8 @@ import numpy as np
 from dither.mechanisms import Dialogue, PublicArray
 
 _CELLS, _ROWS, _POINTS, _STEPS, _SIDE = 16, 300, 64, 32, 8
+#: Cells of what takes any number of them, and the side of a square of more than that many.
+_MANY, _LONG_SIDE = 512, 32
 
 #: Classes of which no wide instance is made, and the reason.
 NARROW: Final = {
@@ -41,12 +43,12 @@ def widened(mechanism: Any, data: Any) -> Made | None:
 
 
 def _workload(mechanism: Any, data: Any) -> Made:
-    """Return many ranges over many cells, measured cell by cell."""
+    """Return the sums up to each of many cells, measured cell by cell."""
     from dither.publish.workloads.matrices import Identity
     from dither.publish.workloads.workload import Strategy, Workload
 
-    wide = replace(mechanism, workload=Workload.all_ranges(_CELLS), strategy=Strategy(Identity(_CELLS)))
-    return (wide, np.resize(data, _CELLS))
+    wide = replace(mechanism, workload=Workload.prefixes(_MANY), strategy=Strategy(Identity(_MANY)))
+    return (wide, np.resize(data, _MANY))
 
 
 def _two_phases(mechanism: Any, data: Any) -> Made:
@@ -66,24 +68,25 @@ def _weighted_marginals(mechanism: Any, data: Any) -> Made:
 
 def _most_likely(mechanism: Any, data: Any) -> Made:
     tree = mechanism.tree
-    levels = (tree.levels[0],) * (_CELLS.bit_length())
-    wide = replace(mechanism, tree=replace(tree, cells=_CELLS, branching=2, levels=levels))
-    return (wide, np.resize(data, _CELLS))
+    levels = (tree.levels[0],) * (_MANY.bit_length())
+    wide = replace(mechanism, tree=replace(tree, cells=_MANY, branching=2, levels=levels))
+    return (wide, np.resize(data, _MANY))
 
 
 def _privelet(mechanism: Any, data: Any) -> Made:
-    return (replace(mechanism, shape=(_POINTS,), axes=(type(mechanism.axes[0])(_POINTS),)), np.resize(data, _POINTS))
+    return (replace(mechanism, shape=(_MANY,), axes=(type(mechanism.axes[0])(_MANY),)), np.resize(data, _MANY))
 
 
 def _priv_tree(mechanism: Any, data: Any) -> Made:
-    return (replace(mechanism, tree=replace(mechanism.tree, side=_SIDE)), np.resize(data, (_SIDE, _SIDE)))
+    side = _LONG_SIDE
+    return (replace(mechanism, tree=replace(mechanism.tree, side=side)), np.resize(data, (side, side)))
 
 
 def _naive_bayes(mechanism: Any, data: Any) -> Made:
     columns = len(mechanism.sizes)
     return (
-        replace(mechanism, sizes=mechanism.sizes * 3),
-        np.column_stack([*[data[:, :columns]] * 3, data[:, columns:]]),
+        replace(mechanism, sizes=mechanism.sizes * 40),
+        np.column_stack([*[data[:, :columns]] * 40, data[:, columns:]]),
     )
 
 
