@@ -16,7 +16,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
 from dither.curator.ledger import Account, Balance, Ledger, Receipt, Stored
-from dither.curator.ledger.interface import LARGEST_ANSWER, MOST_ATTEMPTS, Reservation
+from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
@@ -35,9 +35,10 @@ from dither.errors import (
 )
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
-from dither.noise.entropy import before_first_draw
+from dither.mechanisms.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table

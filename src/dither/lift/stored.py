@@ -14,6 +14,8 @@ import numpy as np
 from dither.errors import InvalidParameter, NotSerialisable
 from dither.mechanisms.spec import Codec
 
+#: What a ledger keeps of one answer, in bytes.
+LARGEST_ANSWER = 2**28
 _DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
 _DEEPEST = 32
 

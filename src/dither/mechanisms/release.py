@@ -23,6 +23,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
+from dither.noise.entropy import before_first_draw as before_first_draw
 from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss
 
 V = TypeVar("V")

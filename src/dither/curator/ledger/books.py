@@ -15,7 +15,6 @@ from dither.curator.ledger.chain import answer_digest, canonical
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
-    LARGEST_ANSWER,
     MOST_ATTEMPTS,
     WAIT_SECONDS,
     Account,
@@ -48,6 +47,7 @@ from dither.errors import (
     RequestSealed,
     RequestUnderWay,
 )
+from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 

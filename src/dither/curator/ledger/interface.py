@@ -31,7 +31,6 @@ WAIT_SECONDS = 30.0
 LONGEST_WAIT_SECONDS = 86_400.0
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 20_000
-LARGEST_ANSWER = 2**28
 _NAME_RULE = f"1 to {LONGEST_NAME} printable characters in normal form (NFKC), without spaces at the ends"
 
 
