@@ -369,6 +369,48 @@ def test_an_answer_that_is_too_long_is_a_failure_and_not_drawn_again(
     assert session.balance().spent.pure == 1
 
 
+TOO_LONG: list[Any] = [
+    (lambda door: door.sql(COUNT, epsilon=1), "query"),
+    (lambda door: door.histogram("visits", "ward", epsilon=1), "columns"),
+    (lambda door: door.workload("visits", "ward", Workload.prefixes(2), epsilon=1), "workload"),
+    (lambda door: door.marginals("visits", [["ward"]], epsilon=1), "sets"),
+    (lambda door: door.synthesize("visits", ["ward"], epsilon=1), "columns"),
+    (lambda door: door.anonymize("visits", ["ward"], method="perturbed-rows", rows=40, epsilon=1), "rows"),
+    (lambda door: door.release(Geometric(scale=1, shape=(2,)), cells_of(door.dataset, "visits", "ward")), "method"),
+]
+
+
+@pytest.mark.parametrize("way", range(len(TOO_LONG)))
+def test_an_answer_that_may_be_too_long_is_refused_before_the_charge(
+    session: Session, monkeypatch: pytest.MonkeyPatch, way: int
+) -> None:
+    ask, parameter = TOO_LONG[way]
+    monkeypatch.setattr("dither.lift.stored.LARGEST_ANSWER", 20)
+    with pytest.raises(InvalidParameter, match=f"^{parameter} must be such that its answer has at most 20 bytes"):
+        ask(session)
+    assert session.balance().releases == 0
+    monkeypatch.undo()
+    assert ask(session) is not None
+
+
+def test_a_stored_table_of_counts_is_no_longer_than_was_known(session: Session) -> None:
+    """Of counts as long as they can be written: what a row may have is known beforehand."""
+    from dither.publish.count_tables import longest_row
+
+    cells = cells_of(session.dataset, "visits", ["ward", "waited"], {"waited": 7})
+    result = session.histogram("visits", ["ward", "waited"], {"waited": 7}, epsilon="0.001", non_negative=False)
+    wide = 1.2345678901234567e-300
+    many = len(result.rows)
+    long = dataclasses.replace(
+        result,
+        rows=tuple((*row[:-1], -wide) for row in result.rows),
+        low=tuple((*row[:-1], -wide) for row in result.low),
+        high=tuple((*row[:-1], -wide) for row in result.high),
+    )
+    head = len(dataclasses.replace(result, rows=(), low=(), high=()).to_json())
+    assert len(long.to_json()) - head <= many * longest_row(cells.axes)
+
+
 def test_an_output_may_have_the_name_of_an_aggregate(session: Session) -> None:
     text = "SELECT CASE WHEN COUNT(*) >= 1 THEN 'x' END AS count FROM visits HAVING COUNT(*) >= 1 ORDER BY count"
     assert asked(session, text, epsilon=9).column("count") == ("x",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.stored import check_length
 from dither.privacy import stated_loss
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def synthesize(
         "constraints": [wire.encode(constraint) for constraint in planned.constraints],
         "method": planned.method,
     }
+    check_length("columns", 1, len(json.dumps(asked)))
 
     def present(model: Any) -> bytes:
         return planned.present(model).to_json().encode()
@@ -138,6 +141,7 @@ def synthesize_families(
         "tables": [planned.parents.to_json(), planned.children.to_json()],
         "method": planned.method,
     }
+    check_length("columns", 1, len(json.dumps(asked)))
     said = f"synthetic {planned.parents.name} with {planned.children.name}"
 
     def present(model: Any) -> bytes:

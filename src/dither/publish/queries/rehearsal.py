@@ -20,7 +20,7 @@ from dither.data.lengths import extent
 from dither.data.returned import Group
 from dither.errors import DitherError, InvalidParameter
 from dither.exact import Number
-from dither.lift.stored import LARGEST_ANSWER
+from dither.lift.stored import check_length
 from dither.mechanisms import PublicArray
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.present import present
@@ -66,12 +66,7 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
         3 * (2 + _LONGEST_CELL) + _cell(expression, column.kind, answer, widths)
         for column, (_, expression) in zip(shown.columns, query.outputs, strict=True)
     )
-    if head + rows * row > LARGEST_ANSWER:
-        rule = (
-            f"one whose answer has at most {LARGEST_ANSWER:,} bytes; a row of it may have {row:,}, so ask for at most "
-            f"{max(0, LARGEST_ANSWER - head) // row:,} rows"
-        )
-        raise InvalidParameter(parameter, f"{rows:,} rows", rule)
+    check_length(parameter, rows, row, head)
 
 
 def _nothing(answer: Answer) -> Answered:
