@@ -215,10 +215,13 @@ class EngineUnavailable(DitherError):
 
 
 class EngineFailure(DitherError):
-    """An engine failed midway. The text is always the same: what failed may depend on private rows."""
+    """An engine failed midway. The text is always the same: what failed may depend on private rows.
+
+    A session adds a note that says how many attempts are left.
+    """
 
     def __init__(self) -> None:
-        super().__init__("the engine could not finish; what was charged stays charged, and a retry is allowed")
+        super().__init__("the engine could not finish; what was charged stays charged")
 
 
 class ReleaseFailed(EngineFailure):

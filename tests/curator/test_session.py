@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import signal
 import subprocess
 import sys
 import threading
@@ -259,9 +260,12 @@ def test_a_missing_file_costs_nothing_and_is_named(session: Session, folder: Pat
 def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the cause, the text is the same; after three attempts the request is sealed for ever."""
+    """Whatever the cause, the text is the same; after three attempts the request is sealed for ever.
+
+    What is left of the attempts is said truly, and the last one promises nothing.
+    """
     engine = session._open()
-    texts = []
+    texts, notes = [], []
     causes: list[Exception] = [MemoryError("row 17"), ValueError("canary-4711"), EngineFailure()]
 
     def die(aggregation: object) -> object:
@@ -272,10 +276,18 @@ def test_an_engine_that_dies_keeps_the_debit_and_says_one_text(
         with pytest.raises(EngineFailure) as caught:
             session.sql(COUNT, epsilon=1, key="k")
         texts.append(str(caught.value))
+        notes += caught.value.__notes__
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
     assert len(set(texts)) == 1
     assert "canary" not in texts[0]
+    assert "retry" not in texts[0]
+    assert notes[0].startswith("2 attempts are left")
+    assert notes[1].startswith("1 attempt is left")
+    assert all(note.endswith("ask again with key='k'") for note in notes[:2])
+    assert notes[2].startswith("this was the last of 3 attempts")
+    assert "retry" not in notes[2]
+    assert len(notes) == 3
     with pytest.raises(RequestSealed):
         session.sql(COUNT, epsilon=1, key="k")
     assert session.balance().spent.pure == 1
@@ -355,6 +367,48 @@ def test_an_answer_that_is_too_long_is_a_failure_and_not_drawn_again(
         with pytest.raises(ReleaseFailed):
             session.sql(COUNT, epsilon=1, key="k")
     assert session.balance().spent.pure == 1
+
+
+TOO_LONG: list[Any] = [
+    (lambda door: door.sql(COUNT, epsilon=1), "query"),
+    (lambda door: door.histogram("visits", "ward", epsilon=1), "columns"),
+    (lambda door: door.workload("visits", "ward", Workload.prefixes(2), epsilon=1), "workload"),
+    (lambda door: door.marginals("visits", [["ward"]], epsilon=1), "sets"),
+    (lambda door: door.synthesize("visits", ["ward"], epsilon=1), "columns"),
+    (lambda door: door.anonymize("visits", ["ward"], method="perturbed-rows", rows=40, epsilon=1), "rows"),
+    (lambda door: door.release(Geometric(scale=1, shape=(2,)), cells_of(door.dataset, "visits", "ward")), "method"),
+]
+
+
+@pytest.mark.parametrize("way", range(len(TOO_LONG)))
+def test_an_answer_that_may_be_too_long_is_refused_before_the_charge(
+    session: Session, monkeypatch: pytest.MonkeyPatch, way: int
+) -> None:
+    ask, parameter = TOO_LONG[way]
+    monkeypatch.setattr("dither.lift.stored.LARGEST_ANSWER", 20)
+    with pytest.raises(InvalidParameter, match=f"^{parameter} must be such that its answer has at most 20 bytes"):
+        ask(session)
+    assert session.balance().releases == 0
+    monkeypatch.undo()
+    assert ask(session) is not None
+
+
+def test_a_stored_table_of_counts_is_no_longer_than_was_known(session: Session) -> None:
+    """Of counts as long as they can be written: what a row may have is known beforehand."""
+    from dither.publish.count_tables import longest_row
+
+    cells = cells_of(session.dataset, "visits", ["ward", "waited"], {"waited": 7})
+    result = session.histogram("visits", ["ward", "waited"], {"waited": 7}, epsilon="0.001", non_negative=False)
+    wide = 1.2345678901234567e-300
+    many = len(result.rows)
+    long = dataclasses.replace(
+        result,
+        rows=tuple((*row[:-1], -wide) for row in result.rows),
+        low=tuple((*row[:-1], -wide) for row in result.low),
+        high=tuple((*row[:-1], -wide) for row in result.high),
+    )
+    head = len(dataclasses.replace(result, rows=(), low=(), high=()).to_json())
+    assert len(long.to_json()) - head <= many * longest_row(cells.axes)
 
 
 def test_an_output_may_have_the_name_of_an_aggregate(session: Session) -> None:
@@ -461,7 +515,89 @@ def test_an_answer_that_could_not_be_stored_hangs_on_nothing(session: Session, m
     assert not any("heart" in repr(one) for one in hanging_on(caught.value) if isinstance(one, bytes | BaseException))
     assert "key='k'" in caught.value.__notes__[0]
     monkeypatch.undo()
+    with pytest.raises(ReleaseFailed):
+        session.sql(COUNT, epsilon=1, key="k")
+    assert session.balance().spent.pure == 1
+
+
+def test_an_answer_is_stored_as_soon_as_the_ledger_is_there_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that broke meanwhile is made anew: what was drawn cannot be drawn again."""
+    ledger, told = session.curator.ledger, []
+    real = ledger.complete
+
+    def once(held: Any, answer: bytes) -> Any:
+        told.append(answer)
+        if len(told) == 1:
+            raise LedgerUnavailable("here", "the connection was lost")
+        return real(held, answer)
+
+    monkeypatch.setattr(ledger, "complete", once)
     assert asked(session, COUNT, epsilon=1, key="k").column("ward") == ("heart", "skin")
+    assert len(set(told)) == 1
+
+
+def test_nothing_is_drawn_that_the_ledger_does_not_know_of(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger fails when it is told of the draw: no noise is drawn, and the request can be asked again."""
+    draws = []
+    real = Geometric.draw_many
+
+    def draw(self: Geometric, *given: Any) -> Any:
+        drawn = real(self, *given)
+        draws.append(drawn)
+        return drawn
+
+    def refuse(held: object) -> None:
+        raise LedgerUnavailable("here", "the disk is full")
+
+    monkeypatch.setattr(Geometric, "draw_many", draw)
+    with monkeypatch.context() as broken:
+        broken.setattr(session.curator.ledger, "begin_draw", refuse)
+        with pytest.raises(LedgerUnavailable, match="the disk is full") as caught:
+            session.sql(COUNT, epsilon=1, key="k")
+    assert not draws
+    assert caught.value.__context__ is None
+    assert asked(session, COUNT, epsilon=1, key="k").column("ward") == ("heart", "skin")
+    assert draws
+    assert session.balance().spent.pure == 1
+
+
+KILLED = """
+import os, signal, sys
+from dither.curator.folder import Curator
+from dither.curator.offers import answers
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[4] == "presenting":
+    answers.present = die
+curator = Curator.open(sys.argv[1], anchors=sys.argv[2])
+if sys.argv[4] == "storing":
+    curator.ledger.complete = die
+session = curator.session("clinic", analyst="ana")
+if sys.argv[4] == "reading":
+    session._open().aggregate = die
+session.sql(sys.argv[3], epsilon=1, key="k")
+"""
+
+
+@pytest.mark.parametrize("moment", ["reading", "presenting", "storing"])
+def test_a_process_that_dies_after_the_draw_is_not_followed_by_another_draw(
+    curator: Curator, session: Session, folder: Path, moment: str
+) -> None:
+    """Killed for good: before the draw the next who asks goes on, after it nobody draws again for this charge."""
+    command = [sys.executable, "-c", KILLED, str(curator.folder), str(folder / "anchors"), COUNT, moment]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    if moment == "reading":
+        assert asked(session, COUNT, epsilon=1, key="k").column("ward") == ("heart", "skin")
+        rest = ["renew", "draw", "answer"]
+    else:
+        for _ in range(2):
+            with pytest.raises(ReleaseFailed):
+                session.sql(COUNT, epsilon=1, key="k")
+        rest = ["draw", "seal"]
+    assert [entry.kind for entry in curator.ledger.entries("clinic")] == ["register", "reserve", *rest]
     assert session.balance().spent.pure == 1
 
 
@@ -483,7 +619,7 @@ def test_sessions_of_one_key_at_once_get_one_answer(curator: Curator) -> None:
     assert len(found) == 8
     assert len({(result.rows, result.receipt) for result in found}) == 1
     kinds = [entry.kind for entry in curator.ledger.entries("clinic")]
-    assert kinds == ["register", "reserve", "answer"]
+    assert kinds == ["register", "reserve", "draw", "answer"]
 
 
 IN_PROCESSES = """
@@ -519,7 +655,7 @@ def test_processes_of_one_key_at_once_get_one_answer(curator: Curator, folder: P
     told = done.stdout.split(";")[:-1]
     assert (len(told), len(set(told))) == (9, 1), done.stderr
     assert curator.ledger.balance("clinic").spent.pure == 1
-    assert [entry.kind for entry in curator.ledger.entries("clinic")] == ["register", "reserve", "answer"]
+    assert [entry.kind for entry in curator.ledger.entries("clinic")] == ["register", "reserve", "draw", "answer"]
 
 
 class Counting(Engine):

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.errors import EntropyFailure
+from dither.errors import EntropyFailure, HandleMisuse
 from dither.noise import Noise, SystemEntropy, entropy, system_noise
+from dither.noise.entropy import before_first_draw
 
 BLOCK_BYTES = 16
 BLOCKS_PER_WORKER = 1_000
@@ -350,3 +351,36 @@ def test_words_use_all_sixteen_bits_and_cannot_be_written_over() -> None:
     assert np.bitwise_or.reduce(words) == 0xFFFF
     assert np.bitwise_and.reduce(words) == 0
     assert not words.flags.writeable
+
+
+def test_what_is_to_be_done_before_the_first_draw_is_done_once() -> None:
+    source, done = SystemEntropy(), []
+    with before_first_draw(lambda: done.append("told")):
+        assert not done
+        for _ in range(3):
+            source.words(1)
+        assert done == ["told"]
+        # A thread has a stream of its own.
+        assert in_threads([lambda: source.words(1).tobytes()])
+    with before_first_draw(lambda: done.append("not drawn")):
+        pass
+    source.words(1)
+    assert done == ["told"]
+
+
+def test_nothing_is_drawn_before_it_is_done() -> None:
+    """Whoever catches the failure and tries to draw again meets it again."""
+    tried = []
+
+    def refuse() -> None:
+        tried.append(1)
+        raise ValueError("not now")
+
+    with before_first_draw(refuse):
+        for _ in range(3):
+            with pytest.raises(ValueError, match="not now"):
+                system_noise().bernoulli("1/2", 1)
+        with pytest.raises(HandleMisuse), before_first_draw(refuse):
+            pass
+    assert len(tried) == 3
+    assert system_noise().bernoulli("1/2", 1).size == 1

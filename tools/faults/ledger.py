@@ -3,7 +3,8 @@
 In a trial sixteen processes spend one small budget. Some are killed with SIGKILL: at a named step, or at a random
 moment, or while the log is folded into the file. Each notes in a file of its own what it drew, sent and was refused:
 these notes, not the ledger, are the witnesses. Then the ledger is opened and verified, every request is tried again,
-and witnesses and ledger are compared. In further trials many callers share one key (``shared``).
+and witnesses and ledger are compared: what was drawn is never drawn again. In further trials many callers share one key
+(``shared``).
 
 The ledger itself has no switch for this: a function is handed to it that is told of every step.
 """
@@ -29,7 +30,7 @@ from dither.curator.ledger.books import Books
 from dither.curator.ledger.interface import Account, Reservation, Stored
 from dither.curator.ledger.sqlite import SqliteLedger
 from dither.curator.ledger.transactions import STEPS, ignore_step
-from dither.errors import BudgetExceeded, DitherError
+from dither.errors import BudgetExceeded, DitherError, ReleaseFailed
 from dither.privacy import PureDP
 from dither.testing.postgres import PostgresServer, temporary_postgres
 from tools.faults.shared import SharedTrial
@@ -37,7 +38,7 @@ from tools.faults.shared import SharedTrial
 #: Opens a ledger, given a folder, the function to tell of steps, and the length of the log.
 Opener = Callable[[Path, Callable[[str], None], int], Books]
 #: Steps of a client outside the ledger.
-_OUTSIDE = ("opened", "drawing", "drawn", "answer is stored")
+_OUTSIDE = ("opened", "reserved", "drawing", "drawn", "answer is stored")
 POINTS = STEPS + _OUTSIDE
 _LOSS = Fraction(1, 10)
 #: A trial that takes longer than this hangs: somebody waits for the dead.
@@ -52,17 +53,22 @@ _TRIALS_A_LEDGER = 5
 
 @dataclass
 class Tally:
-    """What happened in all trials; the first six must be 0."""
+    """What happened in all trials; the first seven must be 0.
+
+    ``never_answered`` are requests whose client died between its draw and its answer: paid for, and never drawn again.
+    """
 
     overspends: int = 0
     answers_without_debit: int = 0
     lost_debits: int = 0
     double_debits: int = 0
     changed_answers: int = 0
+    drawn_twice: int = 0
     other_failures: int = 0
     trials: int = 0
     kills: int = 0
     releases: int = 0
+    never_answered: int = 0
     refusals: int = 0
     retries: int = 0
     slowest_open_seconds: float = 0.0
@@ -74,7 +80,7 @@ class Tally:
     def is_clean(self) -> bool:
         """Whether nothing went wrong."""
         wrong = (self.overspends, self.answers_without_debit, self.lost_debits, self.double_debits)
-        return not any((*wrong, self.changed_answers, self.other_failures))
+        return not any((*wrong, self.changed_answers, self.drawn_twice, self.other_failures))
 
     def fail(self, kind: str, text: str) -> None:
         """Count a failure and keep its text."""
@@ -271,19 +277,31 @@ class _Trial:
                 if (account.analyst, key) in debits:
                     tally.fail("lost_debits", f"{self._dataset}: {account.analyst} {key} was refused on retry")
                 continue
+            except ReleaseFailed:
+                tally.retries += 1
+                tally.never_answered += 1
+                if sent is not None:
+                    tally.fail("lost_debits", f"{self._dataset}: {account.analyst} {key} was sent, and is given up")
+                continue
             tally.retries += 1
             if isinstance(again, Reservation):
+                if key in seen.get("drawn", {}):
+                    tally.fail("drawn_twice", f"{self._dataset}: {account.analyst} {key}")
                 if sent is not None:
                     tally.fail("answers_without_debit", f"{self._dataset}: {account.analyst} {key} was sent, not kept")
+                ledger.begin_draw(again)
                 again = Stored(ledger.complete(again, b"drawn on retry"))
             if sent is not None and again.answer.decode() != sent:
                 tally.fail("changed_answers", f"{self._dataset}: {account.analyst} {key}")
 
     def _add_up(self, ledger: Books) -> None:
         """Add the losses up anew, as fractions."""
-        entries = [entry for entry in ledger.entries(self._dataset) if entry.kind in ("reserve", "answer")]
+        entries = [entry for entry in ledger.entries(self._dataset) if entry.kind in ("reserve", "draw", "answer")]
         debited = sum((entry.loss.pure or 0 for entry in entries if entry.loss is not None), Fraction(0))
         answered = sum(1 for entry in entries if entry.kind == "answer")
+        draws = [(entry.analyst, entry.key) for entry in entries if entry.kind == "draw"]
+        if len(set(draws)) != len(draws):
+            self._tally.fail("drawn_twice", f"{self._dataset}: {len(draws)} draws for {len(set(draws))} requests")
         balance = ledger.balance(self._dataset)
         self._tally.releases += answered
         if debited > self._budget or answered * _LOSS > debited:
@@ -328,11 +346,13 @@ class _Client:
                     self.note("refused", key)
                     continue
                 self.note("reserved", key)
-                self.reach("drawing")
-                answer = f"{account.analyst} {key} by {os.getpid()}"
-                self.note("drawn", key, answer)
-                self.reach("drawn")
+                self.reach("reserved")
                 if isinstance(reserved, Reservation):
+                    ledger.begin_draw(reserved)
+                    self.reach("drawing")
+                    answer = f"{account.analyst} {key} by {os.getpid()}"
+                    self.note("drawn", key, answer)
+                    self.reach("drawn")
                     reserved = Stored(ledger.complete(reserved, answer.encode()))
                 self.reach("answer is stored")
                 self.note("sent", key, reserved.answer.decode())

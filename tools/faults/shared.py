@@ -2,8 +2,8 @@
 
 In a trial sixty-four threads of four processes ask for one request. Whoever holds it draws, and some holders are killed
 with SIGKILL, with all callers of their process. Each caller notes what it drew and what it was given. Then witnesses
-and ledger are compared: one debit, one answer for all who live, and one attempt more for each holder that died before
-its answer was durable.
+and ledger are compared: one debit, one draw at most, one answer for all who live, and one attempt more for each holder
+that died before its draw was durable. If a holder died between draw and answer, all who live are refused alike.
 """
 
 from __future__ import annotations
@@ -18,16 +18,23 @@ from typing import TYPE_CHECKING
 from dither.curator.ledger.books import Books
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account, Stored
 from dither.curator.ledger.transactions import ignore_step
-from dither.errors import DitherError
+from dither.errors import DitherError, ReleaseFailed
 from dither.privacy import PureDP
 
 if TYPE_CHECKING:
     from tools.faults.ledger import Opener, Tally
 
-#: Where a holder dies: while it draws, or on the way of its answer into the ledger.
-SHARED_POINTS = ("drawing", *(f"complete: {moment}" for moment in ("asked", "written", "committed", "anchored")))
-#: Up to here the answer of a holder that dies is lost with it.
-_LOST_AT = SHARED_POINTS[:3]
+#: Where a holder dies: before it draws, while it draws, or on the way of its answer into the ledger.
+SHARED_POINTS = (
+    "reserved",
+    "drawing",
+    "draw: committed",
+    "complete: written",
+    "complete: committed",
+    "complete: anchored",
+)
+#: Up to here nothing is drawn, and another attempt begins; up to there what was drawn is lost with its holder.
+_BEFORE_DRAW, _LOST_AT = SHARED_POINTS[:1], SHARED_POINTS[1:4]
 _LOSS = PureDP("1/10")
 _KEY = "shared"
 #: A caller that waits longer than this hangs.
@@ -108,24 +115,29 @@ class SharedTrial:
         given = [text for what, text in seen if what == "given"]
         for text in (text for what, text in seen if what == "failed"):
             self._fail(text)
-        if len(given) < self._threads * (self._processes - kills):
-            self._fail(f"{len(given)} callers were answered, with {kills} of {self._processes} processes killed")
+        refused = [text for what, text in seen if what == "refused"]
+        is_lost = kills > 0 and self._point in _LOST_AT
+        told, others = (refused, given) if is_lost else (given, refused)
+        if len(told) < self._threads * (self._processes - kills) or others:
+            self._fail(f"{len(given)} were answered, {len(refused)} refused, with {kills} of {self._processes} killed")
         with self._opener(self._home, ignore_step, 1000) as ledger:
             for problem in ledger.verify().problems:
                 self._fail(problem)
             kinds = [entry.kind for entry in ledger.entries(self._account.dataset)]
             try:
                 stored = ledger.reserve(self._account, _KEY, "digest", _LOSS)
-            except DitherError as error:
-                self._fail(f"{type(error).__name__}: {error}")
-                return
-            answers = {*given, stored.answer.decode()} if isinstance(stored, Stored) else {*given, ""}
-            if len(answers) != 1 or not answers <= set(drawn):
-                self._tally.fail("changed_answers", f"{self._account.dataset}: {len(answers)} answers to one request")
+                answers = {*given, stored.answer.decode()} if isinstance(stored, Stored) else {*given, ""}
+                if len(answers) != 1 or not answers <= set(drawn):
+                    self._tally.fail("changed_answers", f"{self._account.dataset}: {len(answers)} answers to a request")
+            except ReleaseFailed as error:
+                self._tally.never_answered += 1
+                if not is_lost:
+                    self._fail(f"{type(error).__name__}: {error}")
             if kinds.count("reserve") != 1 or ledger.balance(self._account.dataset).spent.pure != _LOSS.pure:
                 self._tally.fail("double_debits", f"{self._account.dataset}: {kinds}")
-        lost = kills if self._point in _LOST_AT else 0
-        if (kinds.count("renew"), kinds.count("seal"), len(drawn)) != (lost, 0, lost + 1):
+        begun_again = kills if self._point in _BEFORE_DRAW else 0
+        counts = [kinds.count(kind) for kind in ("renew", "draw", "seal", "answer")]
+        if counts != [begun_again, 1, int(is_lost), int(not is_lost)] or len(drawn) > 1:
             self._fail(f"{kills} holders died at {self._point!r}, {len(drawn)} drew, and the chain has {kinds}")
         self._tally.releases += kinds.count("answer")
 
@@ -155,12 +167,16 @@ class _Callers:
         try:
             held = ledger.reserve(account, _KEY, "digest", _LOSS)
             if not isinstance(held, Stored):
+                self._is_doomed = held.attempt <= self._deaths
+                self.reach("reserved")
+                ledger.begin_draw(held)
                 answer = f"drawn by thread {number} of {os.getpid()}"
                 self._note("drawn", answer)
-                self._is_doomed = held.attempt <= self._deaths
                 self.reach("drawing")
                 held = Stored(ledger.complete(held, answer.encode()))
             self._note("given", held.answer.decode())
+        except ReleaseFailed as error:
+            self._note("refused", str(error))
         except (DitherError, OSError) as error:
             self._note("failed", f"{type(error).__name__}: {error}")
 

@@ -1,8 +1,9 @@
 """A session: one analyst asks about one data set, and every answer is paid for in the ledger.
 
 The order never changes: read the request, price it without the data, open the tables (names and types only), debit the
-ledger durably, run the mechanism, store the answer durably, return it. Whatever fails before the debit costs nothing;
-whatever fails after it keeps the debit and says one fixed text.
+ledger durably, run the mechanism, store the answer durably, return it. Before the first random bit the ledger is told
+durably that noise is drawn. Whatever fails before the debit costs nothing; whatever fails after it keeps the debit and
+says one fixed text; whatever fails after the draw, the death of the process included, is never drawn again.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
-from dither.curator.ledger import Account, Balance, Receipt, Stored
-from dither.curator.ledger.interface import LARGEST_ANSWER
+from dither.curator.ledger import Account, Balance, Ledger, Receipt, Stored
+from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
@@ -24,12 +25,21 @@ from dither.curator.request import Request
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
-from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
+from dither.errors import (
+    DitherError,
+    EngineFailure,
+    InvalidParameter,
+    LedgerUnavailable,
+    NoGuarantee,
+    ReleaseFailed,
+    RequestSealed,
+)
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
-from dither.mechanisms.release import drawn_so_far
+from dither.mechanisms.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
@@ -42,8 +52,6 @@ if TYPE_CHECKING:
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 
-#: What is stored of a release that failed after noise was drawn for it; no answer reads so.
-FAILED: Final = b"failed after the draw"
 #: Who owns the rows, and may look at them: the analyst of a session that names none.
 OWNER: Final = "curator"
 P = ParamSpec("P")
@@ -315,39 +323,78 @@ class Session(Closing):
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
-            return told(held.receipt)
-        # One text for whatever fails, and the debit stays.
-        failure: DitherError = EngineFailure()
-        before = drawn_so_far()
+            return held.receipt
+        drawing = _Drawing(ledger, held)
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), before_first_draw(drawing.begin):
                 answer = run(engine)
-            is_short = answer is not None and len(answer) <= LARGEST_ANSWER
-            # What fails after a draw may follow from the draw. Another one would tell more than was paid for, so that
-            # the failure is the answer, for whoever asks with this key.
-            if is_short or drawn_so_far() != before:
-                return told(ledger.complete(held, answer if is_short and answer is not None else FAILED))
+            if answer is not None and len(answer) <= LARGEST_ANSWER:
+                return drawing.complete(answer)
+            failure = drawing.failure()
         except DitherError as problem:
             # What hangs on it may quote the answer, which is nobody's as long as it is not stored.
             failure = problem.with_traceback(None)
             failure.__context__ = failure.__cause__ = None
+            if not isinstance(failure, RequestSealed | ReleaseFailed):
+                failure.add_note(f"whether the answer was stored is told to whoever asks again with key={name!r}")
         finally:
             # Who waits for this request goes on at once.
             ledger.abandon(held)
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
-        if not isinstance(failure, RequestSealed | ReleaseFailed):
-            failure.add_note(f"to retry without a further charge, ask again with key={name!r}")
         raise failure
 
 
-def told(receipt: Receipt) -> Receipt:
-    """Return a stored answer, or raise what is stored in its place."""
-    if receipt.answer == FAILED:
-        raise ReleaseFailed
-    return receipt
+class _Drawing:
+    """What became of a reservation: whether noise was drawn for it, and what the ledger said to that."""
+
+    def __init__(self, ledger: Ledger, held: Reservation) -> None:
+        self._ledger, self._held = ledger, held
+        self._is_drawn = False
+        self._refusal: DitherError | None = None
+
+    def begin(self) -> None:
+        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails."""
+        try:
+            self._ledger.begin_draw(self._held)
+        except DitherError as refusal:
+            self._refusal = refusal
+            raise
+        self._is_drawn = True
+
+    def complete(self, answer: bytes) -> Receipt:
+        """Store the answer; once more if the ledger could not be reached, because it cannot be drawn again."""
+        try:
+            return self._ledger.complete(self._held, answer)
+        except LedgerUnavailable:
+            pass
+        return self._ledger.complete(self._held, answer)
+
+    def failure(self) -> DitherError:
+        """Return why there is no answer, in words that depend on public facts alone."""
+        if self._is_drawn:
+            # What fails after a draw may follow from the draw: another one would tell more than was paid for.
+            return ReleaseFailed()
+        if self._refusal is not None:
+            # What hangs on it are frames of the engine, which hold rows.
+            refusal = self._refusal.with_traceback(None)
+            refusal.__context__ = refusal.__cause__ = None
+            return refusal
+        failure = EngineFailure()
+        failure.add_note(self._what_is_left())
+        return failure
+
+    def _what_is_left(self) -> str:
+        left = MOST_ATTEMPTS - self._held.attempt
+        if not left:
+            return (
+                f"this was the last of {MOST_ATTEMPTS} attempts, and the request is not tried again: to ask anew, with "
+                "another key, is a further charge"
+            )
+        count = "1 attempt is" if left == 1 else f"{left} attempts are"
+        return f"{count} left: to retry without a further charge, ask again with key={self._held.key!r}"
 
 
 def check_owner(analyst: str, what: str) -> None:

@@ -14,11 +14,31 @@ import numpy as np
 from dither.errors import InvalidParameter, NotSerialisable
 from dither.mechanisms.spec import Codec
 
+#: What a ledger keeps of one answer, in bytes.
+LARGEST_ANSWER = 2**28
 _DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
 _DEEPEST = 32
 
 
 _kept: dict[str, Codec] = {}
+
+
+def check_length(parameter: str, rows: int, row: int, head: int = 0) -> None:
+    """Refuse an answer that may be longer than a ledger keeps, before it is charged.
+
+    Args:
+        parameter: what the caller calls what is asked.
+        rows: how many rows the answer has at most.
+        row: how many bytes each of them may have; above 0.
+        head: how many bytes there are besides.
+
+    """
+    if head + rows * row > LARGEST_ANSWER:
+        rule = (
+            f"such that its answer has at most {LARGEST_ANSWER:,} bytes; a row of it may have {row:,}, so ask for at "
+            f"most {max(0, LARGEST_ANSWER - head) // row:,} rows"
+        )
+        raise InvalidParameter(parameter, f"{rows:,} rows", rule)
 
 
 def keep(tag: str, kept: Codec) -> None:

@@ -28,6 +28,8 @@ CountNoise: TypeAlias = Geometric | DiscreteGaussian
 VectorNoise: TypeAlias = GammaNorm | DiscreteGaussian
 #: Digits of a bought scale.
 _BITS = 64
+#: Noise on the integers has at least this scale.
+_SMALLEST_SCALE = Fraction(1, 2**40)
 
 
 class OneCount(Of[CountNoise]):
@@ -201,7 +203,11 @@ class Purse:
         """
         if not self.is_pure:
             raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
-        return Geometric(scale=self._scale(l1))
+        scale = self._scale(l1)
+        if scale < _SMALLEST_SCALE:
+            rule = "an epsilon of at most 2^40 times how far numbers move: noise of a smaller scale is none"
+            raise InvalidParameter("within", f"epsilon = {self.amount}, where numbers move by {l1}", rule)
+        return Geometric(scale=scale)
 
     def gaussian_noise(self, l2: Number) -> DiscreteGaussian:
         """Return the Gaussian noise of one whole number that costs all of it; an epsilon buys none.

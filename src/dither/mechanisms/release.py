@@ -23,7 +23,7 @@ from dither.mechanisms.public import PublicArray
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
-from dither.noise.entropy import bytes_taken
+from dither.noise.entropy import before_first_draw as before_first_draw
 from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_of
 
 V = TypeVar("V")
@@ -194,11 +194,6 @@ def release(
     moves = _stability(mechanism, budget, stability)
     loss = _charge(mechanism, budget, moves)
     return Release(perform(mechanism, data, stability=moves), mechanism, loss, budget.unit)
-
-
-def drawn_so_far() -> int:
-    """Return a number that grows with whatever this thread draws: for doors that must know whether it has drawn."""
-    return bytes_taken()
 
 
 def perform(mechanism: Primitive[V, O] | Composed[V, O], data: V, *, stability: Number | None = None) -> O:

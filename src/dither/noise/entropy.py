@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +20,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
-from dither.errors import EntropyFailure
+from dither.errors import EntropyFailure, HandleMisuse
 from dither.noise.chances import Chance
 
 _KEY_BYTES = 16
@@ -64,7 +66,8 @@ class _Stream:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self.taken = 0
+        #: Called before the next byte is handed out, and forgotten when it has returned.
+        self.before: Callable[[], None] | None = None
         self._busy = False
         self._zeros = bytes(_BUFFER_BYTES)
         self._rekey()
@@ -77,7 +80,9 @@ class _Stream:
 
     def take(self, count: int) -> bytes:
         """Return fresh bytes, each handed out once."""
-        self.taken += count
+        if self.before is not None:
+            self.before()
+            self.before = None
         if self._busy:
             # A signal handler interrupted this very method: do not touch the half-moved cursor.
             return _system_bytes(count)
@@ -128,9 +133,20 @@ def _stream() -> _Stream:
     return stream
 
 
-def bytes_taken() -> int:
-    """Return how many random bytes this thread has taken: whether anything was drawn between two calls."""
-    return _stream().taken
+@contextmanager
+def before_first_draw(act: Callable[[], None]) -> Iterator[None]:
+    """Call ``act`` before this thread draws its first random byte inside the block, once; if it raises, none is drawn.
+
+    An ``act`` that raised is called again before the next attempt to draw: no byte comes before it has returned.
+    """
+    stream = _stream()
+    if stream.before is not None:
+        raise HandleMisuse("something else is to be done before this thread draws")
+    stream.before = act
+    try:
+        yield
+    finally:
+        stream.before = None
 
 
 class SystemEntropy:

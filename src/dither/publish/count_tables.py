@@ -6,6 +6,7 @@ Nothing here reads rows.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
+from dither.publish.queries.result import to_plain
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
 
 AUTO = "auto"
@@ -36,6 +38,8 @@ _MOST_SEARCHED = 512
 _MOST_IN_MARGINALS = 2**20
 #: Cells and columns of a table on which a strategy for marginals is searched for as well.
 _MOST_TABLED, _MOST_AXES = 2**18, 16
+#: A count and its ends, with what stands between.
+_LONGEST_NUMBERS = 3 * 32
 _ONE_SIDED = (
     "cells were measured together, and how they share their count is not known: such a cell holds from 0 to what the "
     "cells that show its number may hold together"
@@ -263,6 +267,15 @@ def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[An
             columns += [ResultColumn(f"{axis.name}_{end}", _kind(edges[0]), is_key=True) for end in ("from", "to")]
             parts.append(list(itertools.pairwise(edges)))
     return columns, parts
+
+
+def longest_row(axes: Sequence[Axis]) -> int:
+    """Return how many bytes a cell of a table over axes may have in a stored result: its labels, a count, two ends."""
+    _, parts = _parts(axes)
+    labels = sum(
+        max(len(json.dumps([to_plain(one) for one in cell])) + 12 * len(cell) for cell in part) for part in parts
+    )
+    return labels + _LONGEST_NUMBERS
 
 
 def _kind(value: Any) -> str:

@@ -402,6 +402,16 @@ def test_the_tables_themselves_refuse_to_forget(home, edit) -> None:
     connection.close()
 
 
+def test_the_tables_themselves_refuse_to_take_a_draw_back(home) -> None:
+    with home.open() as ledger:
+        fill(ledger, 1)
+        ledger.begin_draw(ledger.reserve(ANA, "drawn", "d", PureDP("0.01")))
+    connection = _raw(home)
+    with pytest.raises(Exception, match="a draw is never taken back"):
+        connection.execute("UPDATE requests SET drawn = NULL WHERE key = 'drawn'")
+    connection.close()
+
+
 def test_an_overspent_chain_is_found_even_if_every_hash_is_right(file_home) -> None:
     """Whoever can rewrite the whole chain can forge hashes; what was debited beyond the budget is still told."""
     ledger = file_home.open()

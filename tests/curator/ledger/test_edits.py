@@ -200,13 +200,16 @@ def test_a_late_attempt_does_not_get_changed_bytes_either(home) -> None:
 
 @pytest.mark.parametrize("key", ["k", "100%_!\\\"'"])
 def test_a_request_that_was_put_back_is_not_begun_again(home, key) -> None:
-    """An answer taken out of its row, an attempt, a seal: noise would be drawn anew for what was paid once."""
+    """An answer taken out of its row, an attempt, a seal, a draw: noise would be drawn anew for what was paid once."""
     ledger = home.open()
     ledger.register("visits", budget=PureDP(1), unit="row")
-    for name in ("answered", "tried", "sealed"):
-        for _ in range({"answered": 1, "tried": 2, "sealed": 3}[name]):
+    names = ("answered", "tried", "sealed", "drawn")
+    for name in names:
+        for _ in range({"answered": 1, "tried": 2, "sealed": 3, "drawn": 1}[name]):
             held = ledger.reserve(Account("visits", name), key, "d", PureDP("0.1"))
             ledger.abandon(held)
+        if name == "drawn":
+            ledger.begin_draw(held)
         if name == "answered":
             ledger.complete(held, b"42")
     with pytest.raises(RequestSealed):
@@ -215,11 +218,12 @@ def test_a_request_that_was_put_back_is_not_begun_again(home, key) -> None:
         home,
         "UPDATE requests SET state = 'reserved', answer = NULL, answered = NULL WHERE analyst = 'answered'",
         "UPDATE requests SET attempts = 1 WHERE analyst = 'tried'",
+        "UPDATE requests SET drawn = NULL WHERE analyst = 'drawn'",
         "UPDATE requests SET state = 'reserved', attempts = 2 WHERE analyst = 'sealed'",
     )
     entries = len(list(ledger.entries()))
     for handle in (ledger, home.open()):
-        for name in ("answered", "tried", "sealed"):
+        for name in names:
             with pytest.raises(LedgerCorrupted, match="not as its entries tell"):
                 handle.reserve(Account("visits", name), key, "d", PureDP("0.1"))
     assert len(list(ledger.entries())) == entries

@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from dither.curator.ledger import Account, Reservation, Stored
 from dither.curator.ledger.books import Books
-from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, KeyReused, RequestSealed
+from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, KeyReused, ReleaseFailed, RequestSealed
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
 
 #: Whole multiples of the ledger's unit, so that rounding up changes nothing and the model can be exact.
@@ -93,7 +93,8 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
                 self.model.debit(analyst, loss)
                 made = ledger.reserve(account, key, digest, loss)
                 assert (made.attempt, made.loss <= loss, loss <= made.loss) == (1, True, True)
-                self.model.requests[analyst, key] = {"digest": digest, "loss": loss, "attempts": 1, "state": "reserved"}
+                made_of = {"digest": digest, "loss": loss, "attempts": 1, "state": "reserved", "is_drawn": False}
+                self.model.requests[analyst, key] = made_of
                 self._hold(self.model.requests[analyst, key], who, made)
                 return
             refusal = self._refusal(known, digest, loss)
@@ -123,12 +124,15 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             if known["holder"] is not None:
                 return HandleMisuse
             if known["state"] == "sealed":
-                return RequestSealed
+                return ReleaseFailed if known["is_drawn"] else RequestSealed
             if known["state"] == "reserved":
                 pure = known["loss"].pure
                 dearer = pure is not None and (loss.pure is None or loss.pure > pure)
                 if dearer or loss.rho > known["loss"].rho or loss.delta > known["loss"].delta:
                     return InvalidParameter
+                if known["is_drawn"]:
+                    known["state"] = "sealed"
+                    return ReleaseFailed
                 if known["attempts"] == 3:
                     known["state"] = "sealed"
                     return RequestSealed
@@ -141,12 +145,29 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             reservation = self.open[which % len(self.open)]
             known = self._given_up(reservation)
             if known["state"] == "sealed":
-                with pytest.raises(RequestSealed):
+                with pytest.raises(ReleaseFailed if known["is_drawn"] else RequestSealed):
                     ledgers[who].complete(reservation, answer)
                 return
             known.setdefault("answer", answer)
             known["state"] = "answered"
             assert ledgers[who].complete(reservation, answer).answer == known["answer"]
+
+        @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
+        def begin_draw(self, who: int, which: int) -> None:
+            if not self.open:
+                return
+            reservation = self.open[which % len(self.open)]
+            known = self.model.requests[reservation.account.analyst, reservation.key]
+            refusals = {"answered": InvalidParameter, "sealed": RequestSealed}
+            refusal = refusals.get(known["state"])
+            if known["is_drawn"] and known["state"] != "answered":
+                refusal = ReleaseFailed
+            if refusal is not None:
+                with pytest.raises(refusal):
+                    ledgers[who].begin_draw(reservation)
+                return
+            known["is_drawn"] = True
+            ledgers[who].begin_draw(reservation)
 
         @rule(who=st.sampled_from([0, 1]), which=st.integers(0, 30))
         def abandon(self, who: int, which: int) -> None:
@@ -201,6 +222,8 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             answers = [(entry.analyst, entry.key) for entry in entries if entry.kind == "answer"]
             assert len(answers) == len(set(answers))
             assert set(answers) <= set(debits)
+            draws = [(entry.analyst, entry.key) for entry in entries if entry.kind == "draw"]
+            assert len(draws) == len(set(draws))
             again = Filter(self.model.budget)
             for loss in debits.values():
                 again.spend(loss)

@@ -20,6 +20,7 @@ from dither.curator.ledger.orders import (
     Answer,
     Debit,
     Decision,
+    Draw,
     read_decisions,
     read_orders,
     write_decisions,
@@ -77,6 +78,7 @@ def test_orders_and_decisions_survive_the_way() -> None:
     orders = [
         Debit(Account("visits", "résumé"), "k", "d" * 200, Amount(None, 10**39, 7), "a\nb\N{SNOWMAN}"),
         Answer(ANA, "k", "d", 7, "ab" * 32, b"\n\0[]"),
+        Draw(BEN, "\N{SNOWMAN}", "d", 2**40, "cd" * 32),
         Answer(BEN, "\N{SNOWMAN}", "d", 2**40, "cd" * 32, b""),
         Answer(BEN, "l", "d", 9, "cd" * 32, bytes(range(256))),
         Debit(ANA, '"', "d", Amount(0, 0, 0), ""),

@@ -21,6 +21,7 @@ from dither.errors import (
     KeyReused,
     NotFound,
     QuotaExceeded,
+    ReleaseFailed,
     RequestSealed,
 )
 from dither.privacy import ZCDP, ApproxDP, Filter, Loss, PureDP
@@ -35,9 +36,9 @@ def spend(ledger: Books, account: Account, key: str, loss: Loss, answer: bytes =
     return reservation.answer if isinstance(reservation, Stored) else ledger.complete(reservation, answer).answer
 
 
-def given_up(ledger: Books) -> Reservation:
+def given_up(ledger: Books, key: str = "k") -> Reservation:
     """A reservation whose holder said that it failed, and may find the answer all the same."""
-    reservation = ledger.reserve(ANA, "k", "d", PureDP("0.1"))
+    reservation = ledger.reserve(ANA, key, "d", PureDP("0.1"))
     assert isinstance(reservation, Reservation)
     ledger.abandon(reservation)
     return reservation
@@ -157,6 +158,47 @@ def test_three_attempts_then_sealed_for_ever(home) -> None:
     assert (balance.spent.pure, balance.sealed, balance.waiting) == (Fraction(1, 10), 1, 0)
     with home.open() as again, pytest.raises(RequestSealed):
         again.reserve(ANA, "k", "d", PureDP("0.1"))
+    assert ledger.verify().is_intact
+
+
+def test_what_was_drawn_is_never_drawn_again(home) -> None:
+    """Whoever dies between draw and answer: the debit stands, nobody begins anew, and all hear the same."""
+    ledger = home.open()
+    ledger.register("visits", budget=PureDP(1), unit=UNIT)
+    first, second = (given_up(ledger) for _ in range(2))
+    ledger.begin_draw(second)
+    for late in (first, second):
+        with pytest.raises(ReleaseFailed):
+            ledger.begin_draw(late)
+    for _ in range(2):
+        with pytest.raises(ReleaseFailed):
+            ledger.reserve(ANA, "k", "d", PureDP("0.1"))
+    with pytest.raises(ReleaseFailed):
+        ledger.complete(second, b"too late")
+    with home.open() as again, pytest.raises(ReleaseFailed):
+        again.reserve(ANA, "k", "d", PureDP("0.1"))
+    balance = ledger.balance("visits")
+    assert (balance.spent.pure, balance.sealed, balance.waiting) == (Fraction(1, 10), 1, 0)
+    assert [entry.kind for entry in ledger.entries("visits")] == ["register", "reserve", "renew", "draw", "seal"]
+    assert ledger.verify().is_intact
+
+
+def test_a_draw_is_answered_by_whoever_made_it(home) -> None:
+    ledger = home.open()
+    ledger.register("visits", budget=PureDP(1), unit=UNIT)
+    held = ledger.reserve(ANA, "k", "d", PureDP("0.1"))
+    ledger.begin_draw(held)
+    assert ledger.complete(held, b"42").answer == b"42"
+    assert ledger.reserve(ANA, "k", "d", PureDP("0.1")).answer == b"42"
+    with pytest.raises(InvalidParameter, match="not answered yet"):
+        ledger.begin_draw(held)
+    with pytest.raises(InvalidParameter, match="what reserve returned"):
+        ledger.begin_draw("k")
+    sealed = [given_up(ledger, "l") for _ in range(3)]
+    with pytest.raises(RequestSealed):
+        ledger.reserve(ANA, "l", "d", PureDP("0.1"))
+    with pytest.raises(RequestSealed):
+        ledger.begin_draw(sealed[0])
     assert ledger.verify().is_intact
 
 

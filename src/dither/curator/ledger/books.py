@@ -15,7 +15,6 @@ from dither.curator.ledger.chain import answer_digest, canonical
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
-    LARGEST_ANSWER,
     MOST_ATTEMPTS,
     WAIT_SECONDS,
     Account,
@@ -29,7 +28,7 @@ from dither.curator.ledger.interface import (
     checked_text,
     checked_wait,
 )
-from dither.curator.ledger.orders import Answer, Debit, Decision
+from dither.curator.ledger.orders import Answer, Debit, Decision, Draw
 from dither.curator.ledger.page import Page, Purse, Request, limit_text
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
@@ -44,9 +43,11 @@ from dither.errors import (
     LedgerUnavailable,
     NotFound,
     QuotaExceeded,
+    ReleaseFailed,
     RequestSealed,
     RequestUnderWay,
 )
+from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 
@@ -181,6 +182,8 @@ class Books(TransactedLedger):
                 return KeyReused(key)
             case "sealed":
                 return RequestSealed(key, MOST_ATTEMPTS)
+            case "drawn":
+                return ReleaseFailed()
             case "dearer":
                 rule = f"at most what key {key!r} was debited, {spent()}; a new key is a new request"
                 return InvalidParameter("loss", loss, rule)
@@ -200,6 +203,17 @@ class Books(TransactedLedger):
             return Stored(self._receipt(page, account, key, known)) if known is not None and is_answer else None
 
         return self._look(work)
+
+    def begin_draw(self, reservation: Reservation) -> None:
+        """Say durably that noise is about to be drawn for a request, once for ever."""
+        if not isinstance(reservation, Reservation):
+            raise InvalidParameter("reservation", reservation, "what reserve returned")
+        account, key, digest = reservation.account, reservation.key, reservation.request_digest
+        decision = self._ask(Draw(account, key, digest, reservation.entry, reservation.hash))
+        if decision.kind == "answered":
+            raise InvalidParameter("reservation", key, "of a request that is not answered yet")
+        if decision.kind != "drawing":
+            raise self._refusal(decision, account, key)
 
     def complete(self, reservation: Reservation, answer: bytes) -> Receipt:
         """Store the answer durably, before it is sent."""

@@ -45,7 +45,7 @@ def check_waiting(page: Page, account: Account, key: str, known: Request) -> Non
     )
     whose = _whose(account, key).items()
     later = [record["kind"] for record in (json.loads(row[0]) for row in rows) if whose <= record.items()]
-    if later != ["renew"] * (known.attempts - 1):
+    if later != ["renew"] * (known.attempts - 1) + ["draw"] * (known.drawn is not None):
         raise LedgerCorrupted(page.rows.place, f"request {key!r} is not as its entries tell")
 
 

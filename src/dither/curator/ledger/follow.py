@@ -24,7 +24,7 @@ from dither.curator.ledger.page import Page, Purse
 from dither.errors import DitherError, LedgerCorrupted
 
 #: Entries that change no account, by a part of their text: quotation marks within names and keys are escaped.
-_HARMLESS = ('"kind":"answer","seq":', '"kind":"renew","seq":', '"kind":"seal","seq":')
+_HARMLESS = ('"kind":"answer","seq":', '"kind":"draw","seq":', '"kind":"renew","seq":', '"kind":"seal","seq":')
 _NOTHING = Purse(None, ZERO, 0)
 
 

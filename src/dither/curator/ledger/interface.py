@@ -1,9 +1,10 @@
 """What a ledger promises, whatever it is kept in.
 
-A release is paid for in two durable steps. ``reserve`` debits the loss before the first random bit is drawn;
-``complete`` stores the answer before it is sent. Between the two a process may die at any point: the debit stands, no
-answer is out, and whoever comes back with the same key goes on where the other stopped. Whoever comes while it lives
-waits for its outcome.
+A release is paid for in three durable steps. ``reserve`` debits the loss before the data is read; ``begin_draw`` says
+that noise is drawn, before the first random bit; ``complete`` stores the answer before it is sent. A process may die at
+any point: the debit stands and no answer is out. If it died before the draw, whoever comes back with the same key goes
+on where it stopped; if it died after it, the request is sealed, so that noise is drawn once for one debit. Whoever
+comes while it lives waits for its outcome.
 
 Guarantee: in every reachable state, after any crash, the losses of all answered requests of a data set add up to no
 more than what is debited to it, and what is debited was admitted by the valid filter of its budget.
@@ -30,7 +31,6 @@ WAIT_SECONDS = 30.0
 LONGEST_WAIT_SECONDS = 86_400.0
 LONGEST_NAME = 200
 LONGEST_DESCRIPTION = 20_000
-LARGEST_ANSWER = 2**28
 _NAME_RULE = f"1 to {LONGEST_NAME} printable characters in normal form (NFKC), without spaces at the ends"
 
 
@@ -224,7 +224,7 @@ class Ledger(Closing):
         The same account and key again, with the same digest, give the stored answer at no cost. Where there is none
         yet and another caller works on it, in any thread or process, its outcome is waited for. Where there is none
         and nobody works on it any more, one of those who ask gets the same reservation for another attempt, at no
-        further cost, three in all.
+        further cost, three in all, unless noise was drawn for it.
 
         Args:
             account: who asks, and of which data set.
@@ -238,8 +238,23 @@ class Ledger(Closing):
             BudgetExceeded: the loss does not fit; nothing was debited.
             KeyReused: the key belongs to another request; nothing was debited.
             RequestSealed: three attempts were begun and none was answered.
+            ReleaseFailed: noise was drawn for it and no answer was stored.
             RequestUnderWay: another caller works on it and was not done in time; the same key finds out.
             HandleMisuse: this thread works on it already, and would wait for itself.
+
+        """
+
+    @abstractmethod
+    def begin_draw(self, reservation: Reservation) -> None:
+        """Say durably that noise is about to be drawn for a request, before the first random bit.
+
+        From here on the request is answered by what is drawn now, or never: whoever comes with its key after the
+        caller died or failed is refused, because why it died may follow from the noise. Of several who hold one
+        request, as when a hold was lost, one draws.
+
+        Raises:
+            ReleaseFailed: noise was drawn before; nothing may be drawn now.
+            RequestSealed: the request was given up meanwhile; nothing may be drawn.
 
         """
 

@@ -1,4 +1,4 @@
-"""The two steps of a release as plain records: what is asked of a ledger, what it decides, and both as bytes.
+"""The steps of a release as plain records: what is asked of a ledger, what it decides, and both as bytes.
 
 A step is data and not code, so that one process can carry it out for another. Whoever carries a step out decides by the
 ledger's rules and writes, all inside one transaction. What was decided is told in few figures; an answer that was
@@ -67,15 +67,36 @@ class Answer(NamedTuple):
         return len(self.content)
 
 
-Order = Debit | Answer
+class Draw(NamedTuple):
+    """Begin to draw: say that noise is about to be drawn for the request that was debited at an entry."""
+
+    account: Account
+    key: str
+    digest: str
+    entry: int
+    hash: str
+
+    @property
+    def verb(self) -> str:
+        """What is asked."""
+        return "draw"
+
+    @property
+    def size(self) -> int:
+        """The bytes that this adds to a transaction, about."""
+        return 0
+
+
+Order = Debit | Draw | Answer
 
 
 class Decision(NamedTuple):
     """What the ledger decided, once its transaction is durable.
 
-    ``kind`` is ``reserved`` or ``stored`` when something was written; ``answered`` when the answer is in the ledger
-    already; or why nothing was done: ``unknown``, ``reused``, ``sealed``, ``dearer``, ``budget``, ``quota``,
-    ``foreign``; or ``long`` for a refusal that is too long to be told by letter.
+    ``kind`` is ``reserved``, ``drawing`` or ``stored`` when something was written; ``answered`` when the answer is in
+    the ledger already; or why nothing was done: ``unknown``, ``reused``, ``sealed``, ``drawn``, ``dearer``, ``budget``,
+    ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by letter. What is ``drawn`` and not
+    answered is sealed, too: its noise was drawn, and is not drawn again.
     """
 
     kind: str
@@ -90,7 +111,15 @@ class Decision(NamedTuple):
 
 def decide(page: Page, order: Order, certificates: Certificates) -> Decision:
     """Carry one step out on a page."""
-    return _debit(page, order, certificates) if isinstance(order, Debit) else _answer(page, order)
+    if isinstance(order, Debit):
+        return _debit(page, order, certificates)
+    known = page.request(order.account, order.key)
+    if known is None or (known.digest, known.reserved, known.hash) != (order.digest, order.entry, order.hash):
+        # As after a restore: a debit that the ledger has forgotten pays for nothing.
+        return Decision("foreign")
+    if known.state != "reserved":
+        return _settled(known)
+    return _draw(page, order, known) if isinstance(order, Draw) else _answer(page, order, known)
 
 
 def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
@@ -123,29 +152,37 @@ def _debit_again(page: Page, order: Debit, known: Request) -> Decision:
     if known.digest != order.digest:
         return Decision("reused")
     if known.state != "reserved":
-        return Decision(known.state)
+        return _settled(known)
     if not order.charge <= known.charge:
         # The same request may be priced anew after an upgrade; what was debited must still cover it.
         return Decision("dearer", charge=known.charge)
     check_waiting(page, account, key, known)
-    if known.attempts >= MOST_ATTEMPTS:
+    if known.drawn is not None or known.attempts >= MOST_ATTEMPTS:
         page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
         page.seal(account, key, known)
-        return Decision("sealed")
+        return _settled(known._replace(state="sealed"))
     attempt = known.attempts + 1
     page.enter("renew", dataset=account.dataset, analyst=account.analyst, key=key, attempt=attempt)
     page.renew(account, key, known)
     return Decision("reserved", known.reserved, known.hash or "", attempt, known.charge)
 
 
-def _answer(page: Page, order: Answer) -> Decision:
+def _settled(known: Request) -> Decision:
+    """Return why a request is not begun again."""
+    return Decision("drawn" if known.state == "sealed" and known.drawn is not None else known.state)
+
+
+def _draw(page: Page, order: Draw, known: Request) -> Decision:
     account, key = order.account, order.key
-    known = page.request(account, key)
-    if known is None or (known.digest, known.reserved, known.hash) != (order.digest, order.entry, order.hash):
-        # As after a restore: a debit that the ledger has forgotten pays for nothing.
-        return Decision("foreign")
-    if known.state != "reserved":
-        return Decision(known.state)
+    if known.drawn is not None:
+        return Decision("drawn")
+    page.enter("draw", dataset=account.dataset, analyst=account.analyst, key=key)
+    page.draw(account, key, known)
+    return Decision("drawing", page.seq, page.hash, known.attempts, known.charge)
+
+
+def _answer(page: Page, order: Answer, known: Request) -> Decision:
+    account, key = order.account, order.key
     page.enter_answer(account, key, answer_digest(order.content))
     page.answer(account, key, known, order.content)
     return Decision("stored", page.seq, page.hash, known.attempts, known.charge)
@@ -168,6 +205,8 @@ def write_orders(orders: Sequence[Order]) -> bytes:
             charge = order.charge
             epsilon = "" if charge.epsilon is None else str(charge.epsilon)
             rest = (epsilon, str(charge.rho), str(charge.delta), order.description)
+        elif isinstance(order, Draw):
+            rest = (str(order.entry), order.hash, "", "")
         else:
             rest = (str(order.entry), order.hash, str(len(order.content)), "")
             contents.append(order.content)
@@ -188,6 +227,8 @@ def read_orders(data: bytes) -> list[Order]:
         if verb == b"reserve":
             charge = Amount(int(first) if first else None, int(second), int(third))
             orders.append(Debit(account, key.decode(), digest.decode(), charge, words.decode()))
+        elif verb == b"draw":
+            orders.append(Draw(account, key.decode(), digest.decode(), int(first), second.decode()))
         else:
             end = start + int(third)
             content = contents[start:end]

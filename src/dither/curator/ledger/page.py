@@ -88,6 +88,8 @@ class Request(NamedTuple):
     state: str
     answered: int | None
     answer: bytes | None
+    #: The entry that says that noise is drawn for it, if it is.
+    drawn: int | None = None
 
 
 def guarded(
@@ -123,6 +125,7 @@ _RESERVE = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, 'reserved')"
 )
 _RENEW = "UPDATE requests SET attempts = attempts + 1 WHERE dataset = ? AND analyst = ? AND key = ?"
+_DRAW = "UPDATE requests SET drawn = ? WHERE dataset = ? AND analyst = ? AND key = ?"
 _SEAL = "UPDATE requests SET state = 'sealed' WHERE dataset = ? AND analyst = ? AND key = ?"
 _ANSWER = (
     "UPDATE requests SET state = 'answered', answered = ?, answer = ? WHERE dataset = ? AND analyst = ? AND key = ?"
@@ -303,7 +306,7 @@ class Page:
     @guarded
     def _read_request(self, account: Account, key: str) -> Request | None:
         row = self.rows.one(
-            "SELECT requests.digest, reserved, hash, epsilon, rho, delta, attempts, state, answered, answer "
+            "SELECT requests.digest, reserved, hash, epsilon, rho, delta, attempts, state, answered, answer, drawn "
             "FROM requests LEFT JOIN entries ON seq = reserved "
             "WHERE requests.dataset = ? AND analyst = ? AND key = ?",
             account.dataset,
@@ -312,7 +315,7 @@ class Page:
         )
         if row is None:
             return None
-        digest, reserved, link_hash, epsilon, rho, delta, attempts, state, answered, answer = row
+        digest, reserved, link_hash, epsilon, rho, delta, attempts, state, answered, answer, drawn = row
         return Request(
             str(digest),
             int(reserved),
@@ -322,6 +325,7 @@ class Page:
             str(state),
             answered,
             None if answer is None else bytes(answer),
+            None if drawn is None else int(drawn),
         )
 
     def hash_of(self, seq: int) -> str | None:
@@ -342,6 +346,11 @@ class Page:
         self._changes.append((_RENEW, (account.dataset, account.analyst, key)))
         self._requests[account, key] = known._replace(attempts=known.attempts + 1)
 
+    def draw(self, account: Account, key: str, known: Request) -> None:
+        """Say that noise is drawn for a request, as the entry that was just made does."""
+        self._changes.append((_DRAW, (self.seq, account.dataset, account.analyst, key)))
+        self._requests[account, key] = known._replace(drawn=self.seq)
+
     def seal(self, account: Account, key: str, known: Request) -> None:
         """Give a request up for ever."""
         self._changes.append((_SEAL, (account.dataset, account.analyst, key)))
@@ -350,7 +359,7 @@ class Page:
     def answer(self, account: Account, key: str, known: Request, answer: bytes) -> None:
         """Store the answer, whose entry was just made."""
         self._changes.append((_ANSWER, (self.seq, answer, account.dataset, account.analyst, key)))
-        self._requests[account, key] = Request(*known[:5], "answered", self.seq, answer)
+        self._requests[account, key] = known._replace(state="answered", answered=self.seq, answer=answer)
 
     @guarded
     def waiting(self, dataset: str, analyst: str | None) -> list[tuple[str, Amount]]:

@@ -16,6 +16,7 @@ from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
 from dither.curator.ledger.page import Page, Purse
 from dither.errors import DitherError
 
+_KINDS = ("register", "raise", "quota", "reserve", "renew", "draw", "seal", "answer", "restore")
 #: More problems than this are not listed: one is enough.
 _MOST_PROBLEMS = 20
 
@@ -32,7 +33,7 @@ class Replay:
         self.entries = 0
         self.datasets: dict[str, tuple[str, Purse]] = {}
         self.analysts: dict[Account, Purse] = {}
-        #: By account and key: digest, entry, charge, attempts, state, entry and digest of the answer.
+        #: By account and key: what ``Request`` says, with the digest in place of the answer.
         self.requests: dict[tuple[Account, str], dict[str, Any]] = {}
         self._seq = 0
         self._hash = first_link(ledger)
@@ -77,7 +78,7 @@ class Replay:
         kind = record["kind"]
         is_next = seq == self._seq + 1 or (kind == "restore" and seq > self._seq and record["follows"] == self._seq)
         _demand(record["seq"] == seq and is_next, "its number is not the next")
-        _demand(kind in ("register", "raise", "quota", "reserve", "renew", "seal", "answer", "restore"), "unknown kind")
+        _demand(kind in _KINDS, "unknown kind")
         getattr(self, f"_{kind}")(record)
 
     def _register(self, record: dict[str, Any]) -> None:
@@ -117,13 +118,20 @@ class Replay:
             "state": "reserved",
             "answered": None,
             "answer": None,
+            "drawn": None,
         }
         _demand(fits, "the debit did not fit: an overspend")
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)
+        _demand(request["drawn"] is None, "a request was begun again after its draw")
         request["attempts"] += 1
         _demand(request["attempts"] == record["attempt"] <= MOST_ATTEMPTS, "too many attempts")
+
+    def _draw(self, record: dict[str, Any]) -> None:
+        request = self._waiting(record)
+        _demand(request["drawn"] is None, "noise was drawn twice for one debit")
+        request["drawn"] = record["seq"]
 
     def _seal(self, record: dict[str, Any]) -> None:
         self._waiting(record)["state"] = "sealed"
@@ -174,8 +182,7 @@ class Replay:
             if told is None or kept is None:
                 self._complain(f"request {key!r} has no debit")
                 continue
-            state = (kept.digest, kept.reserved, kept.charge, kept.attempts, kept.state, kept.answered)
-            if state != tuple(told[name] for name in ("digest", "reserved", "charge", "attempts", "state", "answered")):
+            if any(getattr(kept, name) != told[name] for name in told if name != "answer"):
                 self._complain(f"request {key!r} is not as its entries tell")
             if (None if kept.answer is None else answer_digest(kept.answer)) != told["answer"]:
                 self._complain(f"the answer to request {key!r} was changed")

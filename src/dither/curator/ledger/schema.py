@@ -2,7 +2,7 @@
 
 ``entries`` is the ledger: an append-only chain. All other tables say again what the chain says, so that a debit need
 not read all of it; ``verify`` compares. Triggers and checks are a second fence behind the code: entries never change,
-sums never fall, an answer is never replaced.
+sums never fall, a draw is never taken back, an answer is never replaced.
 
 A version is a list of statements that lead to it from the version before. Versions that were released never change.
 """
@@ -159,8 +159,25 @@ _POSTGRES_1 = (
     *_refusal("requests_remain", "requests", "DELETE", "requests never go"),
 )
 
+# Version 2: whether noise was drawn for a request, and which entry says so.
+_SQLITE_2 = (
+    "ALTER TABLE requests ADD COLUMN drawn INTEGER REFERENCES entries (seq)",
+    """CREATE TRIGGER draws_stay BEFORE UPDATE ON requests WHEN OLD.drawn IS NOT NULL AND NEW.drawn IS NOT OLD.drawn
+    BEGIN SELECT RAISE(ABORT, 'a draw is never taken back'); END""",
+)
+_POSTGRES_2 = (
+    "ALTER TABLE requests ADD COLUMN drawn BIGINT UNIQUE REFERENCES entries (seq)",
+    *_refusal(
+        "draws_stay",
+        "requests",
+        "UPDATE",
+        "a draw is never taken back",
+        "OLD.drawn IS NOT NULL AND NEW.drawn IS DISTINCT FROM OLD.drawn",
+    ),
+)
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2}

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 _MOMENTS = ("asked", "posted", "written", "committed", "anchored", "told")
 #: The points of a release at which a process may die. Whoever makes a ledger may be told when each is reached. Who
 #: carries requests out for others reaches what lies between ``posted`` and ``told`` for them.
-STEPS = tuple(f"{verb}: {moment}" for verb in ("reserve", "complete") for moment in _MOMENTS)
+STEPS = tuple(f"{verb}: {moment}" for verb in ("reserve", "draw", "complete") for moment in _MOMENTS)
 #: How many requests of one process, and how many bytes, are carried out together.
 MOST_TOGETHER = 8
 MOST_BYTES_TOGETHER = 2**20

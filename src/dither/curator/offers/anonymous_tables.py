@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.stored import check_length
 from dither.mechanisms.spec import to_spec
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult
@@ -81,6 +83,8 @@ def anonymize(
         "columns": [[name, kind.value] for name, kind in planned.columns],
         "method": planned.method,
     }
+    # The codes of every row that is published, where that number is asked for.
+    check_length("rows", rows or 0, 2 + 8 * len(planned.codings), len(json.dumps(asked)))
 
     def present(released: Any) -> bytes:
         return planned.present(released).to_json().encode()

@@ -11,12 +11,14 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
+from dither.lift.stored import LARGEST_ANSWER
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, plan_query, present
 from dither.publish.queries.builder import Groups
 from dither.publish.queries.partition import plan_partitioned, present_partitioned
 from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
+from dither.publish.queries.rehearsal import rehearse
 from dither.publish.queries.sql import parse_sql, parse_statement
 
 
@@ -89,6 +91,7 @@ def ask(
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = plan_query(built, stated, noise=noise, shares=shares)
+    rehearse(answer, confidence=level)
     asked = {
         "query": wire.encode(built),
         "noise": noise,
@@ -97,7 +100,7 @@ def ask(
     }
 
     def shown(out: Any) -> bytes:
-        return present(answer, out, confidence=level).to_json().encode()
+        return present(answer, out, confidence=level).within(LARGEST_ANSWER).to_json().encode()
 
     return Offer("query", description, answer, asked, stated, shown, QueryResult.stored, key)
 
@@ -138,6 +141,8 @@ def ask_parts(
     if built.dataset != dataset:
         raise InvalidParameter("parts", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = plan_partitioned(built, stated, noise=noise)
+    for part, one in zip(built.parts, answer.answers, strict=True):
+        rehearse(one, confidence=level, parameter=f"query of part {part.label}")
     asked = {"parts": wire.encode(built), "noise": noise, "confidence": str(level)}
 
     def shown(out: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,17 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number, probability
 from dither.lift.offer import Offer
+from dither.lift.stored import LARGEST_ANSWER, check_length
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult
 
 if TYPE_CHECKING:
     from dither.lift.cells import Cells
     from dither.publish.workloads import Workload
+
+
+#: What a stored result has besides its rows, in bytes: names, notes, the loss.
+_HEAD = 2**20
 
 
 def histogram(
@@ -70,6 +76,8 @@ def histogram(
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     cells = _cells(dataset, table, columns, bins, outside, where)
     planned = count_tables.plan_histogram(cells, stated, method=method, data_dependent=data_dependent, rows=rows)
+    if method != "sparse-histogram":
+        check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
     asked = {
         "cells": wire.encode(cells),
         "method": method,
@@ -81,9 +89,8 @@ def histogram(
     words = f"histogram of {', '.join(cells.names)}"
 
     def present(out: Any) -> bytes:
-        return (
-            count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative).to_json().encode()
-        )
+        shown = count_tables.present_histogram(planned, out, confidence=level, non_negative=non_negative)
+        return shown.within(LARGEST_ANSWER).to_json().encode()
 
     return Offer("histogram", words, planned.mechanism, asked, stated, present, QueryResult.stored, key)
 
@@ -132,6 +139,7 @@ def workload(
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     checked_class("workload", workload, Workload)
     cells = _cells(dataset, table, columns, bins, outside, where)
+    check_length("workload", workload.queries, count_tables.longest_row(()), _HEAD)
     planned = count_tables.plan_workload(cells, workload, stated, method=method)
     asked = {
         "cells": wire.encode(cells),
@@ -187,6 +195,12 @@ def marginals(
     planned, ordered = count_tables.plan_marginals(
         dataset, rows_of(dataset, table, where), sets, stated, bins=bins, outside=outside
     )
+    axes = {axis.name: axis for axis in planned.cells.axes}
+    parts = [[axes[name] for name in names] for names in ordered]
+    # Results stand in a list of texts, where each quotation mark and backslash has another before it.
+    row = 2 * max(map(count_tables.longest_row, parts))
+    cells = sum(math.prod(axis.size for axis in part) for part in parts)
+    check_length("sets", cells, row, 2 * _HEAD)
     asked = {
         "cells": wire.encode(planned.cells),
         "sets": [list(names) for names in ordered],

@@ -29,7 +29,7 @@ def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *
     from dither.data.reference import ReferenceEngine
     from dither.lift.lifted import Lifted
     from dither.lift.source import Source
-    from dither.lift.stored import read_value, write_value
+    from dither.lift.stored import check_length, read_value, write_value
     from dither.lift.trusted import checked_mechanism
 
     if not isinstance(source, Source) or source.dataset != dataset:
@@ -43,7 +43,8 @@ def method(dataset: DataSet, method: Mechanism[Any, Any], source: Source[Any], *
     # On no rows at all, which tells nothing: what cannot be stored is refused before it costs anything.
     empty = ReferenceEngine(dataset, {table.name: [] for table in dataset.tables})
     try:
-        write_value(perform(lifted, empty))
+        # What has a public shape is as long with rows as without.
+        check_length("method", 1, len(write_value(perform(lifted, empty))))
     except NotSerialisable as problem:
         raise InvalidParameter("method", method.name, f"a mechanism whose release can be stored: {problem}") from None
     asked = {"source": wire.encode(lifted.source), "method": digest(plain)}

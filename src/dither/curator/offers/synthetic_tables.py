@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from dither.data import wire
 from dither.data.schema import DataSet
 from dither.exact import Number
 from dither.lift.offer import Offer
+from dither.lift.stored import check_length
 from dither.privacy import Loss, stated_loss
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ def synthesize(
         "constraints": [wire.encode(constraint) for constraint in planned.constraints],
         "method": planned.method,
     }
+    check_length("columns", 1, len(json.dumps(asked)))
 
     def present(model: Any) -> bytes:
         return planned.present(model).to_json().encode()
@@ -142,6 +145,7 @@ def synthesize_families(
         "tables": [planned.parents.to_dict(), planned.children.to_dict()],
         "method": planned.method,
     }
+    check_length("columns", 1, len(json.dumps(asked)))
     said = f"synthetic {planned.parents.name} with {planned.children.name}"
 
     def present(model: Any) -> bytes:

@@ -33,6 +33,8 @@ from dither.mechanisms.registry import Example, register
 from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Repeat, Sampled, Unit, Use
 
+#: From this epsilon on nothing is gained from a sample.
+_LARGE: Final = 500
 USUAL_RATE: Final = Fraction(1, 2)
 
 
@@ -104,8 +106,10 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         if not 0 < chance <= 1:
             raise InvalidParameter("rate", rate, "a number in (0, 1]")
         each = purse.amount / Whole(least=1).convert("bags", bags)
-        inner = Fraction(math.log1p(math.expm1(float(each)) / float(chance))) * (1 - Fraction(1, 2**30))
-        scale = Fraction(step_moves(columns).absolute) / max(inner, each * (1 - Fraction(1, 2**30)))
+        # What a sample saves of a large epsilon is next to nothing, and its exponential is no float.
+        gained = math.log1p(math.expm1(float(each)) / float(chance)) if each < _LARGE else 0.0
+        inner = max(Fraction(gained), each) * (1 - Fraction(1, 2**30))
+        scale = Fraction(step_moves(columns).absolute) / inner
         part = Geometric(scale=Fraction(math.ceil(scale * 2**20), 2**20))
         return cls(lower=lower, upper=upper, centres=centres, part=part, rate=rate, bags=bags)
 

@@ -43,6 +43,8 @@ from dither.privacy.losses import states_rho
 #: Records farther from the centre than this share of the spread are shortened.
 _NEAR: Final = 0.6
 USUAL_RATE: Final = Fraction(1, 4)
+#: A larger pure epsilon is not used up: its exponential would have as many digits.
+_LARGEST_EPSILON: Final = Fraction(1024)
 USUAL_STEPS: Final = 60
 #: Pure epsilons add up, so that a few steps of little noise are better than many.
 USUAL_PURE_STEPS: Final = 3
@@ -136,7 +138,8 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
     ) -> Self:
         """Return a learner of little noise whose loss for one unit is within ``within``, an epsilon or one at a delta.
 
-        The noise is the least there is up to a third of a percent. A rho is refused: samples do not lessen it.
+        The noise is the least there is up to a third of a percent; for a pure epsilon above 1024 it is that of 1024. A
+        rho is refused: samples do not lessen it.
         """
         check_loss(within)
         delta = within.delta
@@ -154,7 +157,7 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
             wide = _multiples(within.epsilon, delta, chance, max(count, 1), unit)
             survey, step = (Gaussian(sigma=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
         else:
-            wide = _pure_multiples(within.epsilon, chance, max(count, 1))
+            wide = _pure_multiples(min(within.epsilon, _LARGEST_EPSILON), chance, max(count, 1))
             survey, step = (GammaNorm(scale=round_up(far * by, bits=64)) for far, by in zip(moved, wide, strict=True))
         return cls(
             lower=lower,

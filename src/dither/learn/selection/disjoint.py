@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither.errors import InvalidParameter
 from dither.exact import Positive
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.selection.errors_of import STEPS_OF_ERROR, Judged
@@ -93,7 +94,10 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
         # All errors move the same way.
         scale = Purse.within(within).choice(reach, one_way=True)
-        return cls(candidates=candidates, scale=scale, **public)
+        found = cls(candidates=candidates, scale=scale, **public)
+        if not found.loss(1) <= within:
+            raise InvalidParameter("candidates", str(found.loss(1)), f"learners that are within {within} by themselves")
+        return found
 
     @property
     def distance(self) -> Unit:

@@ -156,7 +156,11 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
         scale = (2 + shape) * reach / Purse.within(within).amount
         often = Fraction(1, max(3, len(candidates))) if stop is None else stop
-        return cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
+        found = cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
+        if not found.loss(1) <= within:
+            rule = f"learners that lose no more than a {2 + shape}th of {within}"
+            raise InvalidParameter("candidates", f"a search of {found.loss(1)}", rule)
+        return found
 
     @property
     def distance(self) -> Unit:

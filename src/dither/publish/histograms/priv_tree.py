@@ -29,7 +29,7 @@ from dither.mechanisms.runner import Runner
 from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use
 from dither.publish.histograms.buckets import interval_of_buckets
-from dither.publish.histograms.common import counts_of, measured, neighbours, with_largest_epsilon
+from dither.publish.histograms.common import Share, counts_of, measured, neighbours, with_largest_epsilon
 
 if TYPE_CHECKING:
     from dither.noise import Noise
@@ -169,7 +169,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     @classmethod
     def calibrated(cls, within: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:
         """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the tree."""
-        part = Fraction(share)
+        part = Share().convert("share", share)
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
             scale = Fraction(7, 3) / (part * epsilon)

@@ -19,11 +19,13 @@ from dither.data import (
     Limits,
     Relation,
 )
-from dither.data.expressions import Value, kind_of
+from dither.data.expressions import Value, kind_of, names_in
 from dither.data.joins import check_relation
+from dither.data.returned import canonical
 from dither.errors import InvalidParameter
 from dither.exact import typed
 
+_TOO_LARGE: Final = 2**1000
 #: What can be measured, with the number of arguments.
 AGGREGATES: Final = {
     "count": 0,  # rows
@@ -92,6 +94,11 @@ class Aggregate:
         """Refuse what is no aggregate."""
         if AGGREGATES.get(self.function) != len(self.arguments):
             raise InvalidParameter("aggregate", self.function, f"one of {', '.join(AGGREGATES)}, with its arguments")
+        if self.many is not None and self.many < 1:
+            raise InvalidParameter(f"many of {self.name}", self.many, "at least 1")
+        numbers = [*(end for ends in self.bounds for end in ends), self.granularity]
+        if any(isinstance(number, int | Fraction) and abs(number) >= _TOO_LARGE for number in numbers):
+            raise InvalidParameter(f"bounds and granularity of {self.name}", "a larger number", "below 2^1000")
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
         """Return what the aggregate gives: an integer for counts, a value for the commonest, else a real."""
@@ -145,6 +152,17 @@ class Query:
         below = self.relation.columns
         for expression in (*(key.value for key in self.keys), *(a for agg in self.aggregates for a in agg.arguments)):
             kind_of(expression, below)
+        for aggregate in self.aggregates:
+            if aggregate.values is not None:
+                _check_candidates(aggregate, kind_of(aggregate.arguments[0], below) if aggregate.arguments else None)
+        if self.limit is not None and self.limit < 0:
+            raise InvalidParameter("limit", self.limit, "0 or more rows")
+        released = self.released
+        kinds = {name: _kind_of_shown("outputs", value, released) for name, value in self.outputs} | dict(released)
+        for expression, _ in self.order:
+            _kind_of_shown("order", expression, kinds)
+        if self.having is not None and _kind_of_shown("having", self.having, kinds) is not Kind.BOOLEAN:
+            raise InvalidParameter("having", self.having, "true or false")
 
     @property
     def released(self) -> Mapping[str, Kind]:
@@ -159,3 +177,21 @@ class Query:
     def is_discovered(self) -> bool:
         """Whether the groups are not known beforehand: then a threshold decides, and delta is paid."""
         return self.key_values is None and any(key.values is None for key in self.keys)
+
+
+def _kind_of_shown(parameter: str, expression: Expression, columns: Mapping[str, Kind]) -> Kind:
+    """Return what an expression over released columns gives; refuse columns that are not released."""
+    unknown = sorted(names_in(expression) - columns.keys())
+    if unknown:
+        some = ", ".join(list(columns)[:8]) + (", ..." if len(columns) > 8 else "")
+        raise InvalidParameter(parameter, ", ".join(unknown[:8]), f"made of what is released: {some}")
+    return kind_of(expression, columns)
+
+
+def _check_candidates(aggregate: Aggregate, kind: Kind | None) -> None:
+    """Refuse candidates that are no values of the argument, or of which two are one value to an engine."""
+    different = set(aggregate.values or ())
+    meant = {None if kind is None else canonical((value,), (kind,)) for value in different}
+    if None in meant or (None,) in meant or len(meant) != len(different):
+        rule = f"different values of the kind {'' if kind is None else kind.value}, without NULL"
+        raise InvalidParameter(f"values of {aggregate.name}", aggregate.values, rule)

@@ -159,9 +159,9 @@ class QueryResult:
                 }
                 for column in self.columns
             ],
-            "rows": [[_to_plain(value) for value in row] for row in self.rows],
-            "low": [[_to_plain(value) for value in row] for row in self.low],
-            "high": [[_to_plain(value) for value in row] for row in self.high],
+            "rows": [[to_plain(value) for value in row] for row in self.rows],
+            "low": [[to_plain(value) for value in row] for row in self.low],
+            "high": [[to_plain(value) for value in row] for row in self.high],
             "confidence": str(self.confidence),
             "is_simultaneous": self.is_simultaneous,
             "loss": self.loss.to_dict(),
@@ -169,6 +169,22 @@ class QueryResult:
             "notes": list(self.notes),
         }
         return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def within(self, most: int) -> QueryResult:
+        """Return the first rows, as many as have at most ``most`` bytes as JSON: for results of unknown length."""
+        if len(self.to_json()) <= most:
+            return self
+        note = "the answer is longer than can be stored: only the first rows are shown"
+        head = replace(self, rows=(), low=(), high=(), notes=(*self.notes, note))
+        left, count = most - len(head.to_json()), 0
+        for parts in zip(self.rows, self.low, self.high, strict=True):
+            left -= sum(
+                len(json.dumps([to_plain(value) for value in part], separators=(",", ":"))) + 1 for part in parts
+            )
+            if left < 0:
+                break
+            count += 1
+        return replace(head, rows=self.rows[:count], low=self.low[:count], high=self.high[:count])
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> QueryResult:
@@ -284,10 +300,10 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def _to_plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return JSON data: infinities and moments as texts, lists as lists."""
     if isinstance(value, tuple):
-        return [_to_plain(entry) for entry in value]
+        return [to_plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "inf" if value > 0 else "-inf"
     if isinstance(value, datetime.date):

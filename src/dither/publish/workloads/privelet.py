@@ -141,7 +141,8 @@ class Privelet(Composed[Any, Any]):
             for place, size in enumerate(shape_of("shape", sizes))
         )
         purse = Purse.within(within)
-        draft = cls(shape=sizes, axes=axes, noise=purse.noise())
+        # Any noise of the kind: how far coefficients move does not hang on its scale.
+        draft = cls(shape=sizes, axes=axes, noise=Geometric(scale=1) if purse.is_pure else DiscreteGaussian(sigma=1))
         return replace(draft, noise=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
 
     @property

@@ -1,0 +1,113 @@
+"""The answer to a query, rehearsed before anything is charged: whether it can be shown, and how long it may get.
+
+What is shown is made of released numbers, after the charge and after the draw. So it is tried beforehand, on one group
+that holds nothing, and the length of the whole is bounded from query and schema: the groups are public, and so is how
+long each cell may be. Where groups are discovered their number is not known; as many rows are shown as fit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from dither.data import Kind, Name
+from dither.data.expressions import Expression
+from dither.data.lengths import extent
+from dither.data.returned import Group
+from dither.errors import DitherError, InvalidParameter
+from dither.exact import Number
+from dither.lift.stored import check_length
+from dither.mechanisms import PublicArray
+from dither.publish.queries.answer import Answer, Answered
+from dither.publish.queries.present import present
+from dither.publish.queries.query import Aggregate
+from dither.publish.queries.result import QueryResult, to_plain
+
+#: The longest number, truth or moment in JSON: a real has 24 characters, a moment 40.
+_LONGEST_CELL: Final = 40
+#: What JSON makes of one character at most: two escapes of six.
+_ESCAPED: Final = 12
+
+
+def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter: str = "query") -> None:
+    """Refuse an answer that could not be shown, or that may be too long to be stored, whatever is drawn.
+
+    Args:
+        answer: the mechanism.
+        confidence: of the intervals.
+        parameter: what the caller calls the query.
+
+    """
+    reason = None
+    try:
+        shown = present(answer, _nothing(answer), confidence=confidence)
+        text = shown.to_json()
+    except DitherError:
+        raise
+    except Exception as error:
+        reason = type(error).__name__
+    if reason is not None:
+        raise InvalidParameter(parameter, f"outputs that end in {reason}", "one whose outputs can be computed")
+    if answer.design.groups is not None:
+        _check_length(answer, shown, len(text), parameter)
+
+
+def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str) -> None:
+    """Refuse as many rows as may be too long, each cell as long as it may be."""
+    query, groups = answer.query, answer.design.groups or ()
+    rows = len(groups) if query.limit is None else min(len(groups), query.limit)
+    widths = _key_widths(query.keys, groups)
+    # In every row a value, and two ends that are numbers or null; brackets and commas.
+    row = sum(
+        3 * (2 + _LONGEST_CELL) + _cell(expression, column.kind, answer, widths)
+        for column, (_, expression) in zip(shown.columns, query.outputs, strict=True)
+    )
+    check_length(parameter, rows, row, head)
+
+
+def _nothing(answer: Answer) -> Answered:
+    """Return what would be released of one group without rows and without noise."""
+    design = answer.design
+    group: Group = tuple(None for _ in answer.query.keys) if design.groups is None else design.groups[0]
+    return Answered(
+        (group,),
+        tuple(PublicArray(np.zeros(1, dtype=np.int64)) for _ in design.measured),
+        tuple(
+            tuple(
+                PublicArray(np.zeros((1, search.slots, search.children(level)), dtype=np.int64))
+                for level in range(search.levels)
+            )
+            for search in design.searches
+        ),
+        tuple(PublicArray(np.arange(pick.aggregate.many or 1)[None, :]) for pick in design.picks),
+    )
+
+
+def _key_widths(keys: Sequence[Any], groups: Sequence[Group]) -> dict[str, tuple[int, int]]:
+    """Return for every key the longest of its values: in characters, and as JSON."""
+    found = {}
+    for place, key in enumerate(keys):
+        values = {group[place] for group in groups}
+        letters = max((len(value) for value in values if isinstance(value, str)), default=0)
+        found[key.name] = letters, max(len(json.dumps(to_plain(value))) for value in values)
+    return found
+
+
+def _cell(expression: Expression, kind: str, answer: Answer, keys: Mapping[str, tuple[int, int]]) -> int:
+    """Return how long a cell of an output may be as JSON."""
+    picked: dict[str, Aggregate] = {name: pick.aggregate for name, pick in answer.design.picked.items()}
+    if isinstance(expression, Name) and expression.name in keys:
+        return keys[expression.name][1]
+    if isinstance(expression, Name) and expression.name in picked:
+        chosen = picked[expression.name]
+        return 2 + (chosen.many or 1) * (2 + max(len(json.dumps(to_plain(value))) for value in chosen.values or ()))
+    if kind != Kind.TEXT.value:
+        return _LONGEST_CELL
+    lengths = {name: letters for name, (letters, _) in keys.items()}
+    for name, chosen in picked.items():
+        lengths[name] = max((len(value) for value in chosen.values or () if isinstance(value, str)), default=0)
+    return 2 + _ESCAPED * extent(expression, answer.query.released, lengths).longest

@@ -1,0 +1,104 @@
+"""Every registered mechanism that is made for a loss is within it, or refuses it with an error of ours, at extremes."""
+
+from __future__ import annotations
+
+import inspect
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from dither.errors import DitherError, InvalidParameter
+from dither.learn.clusters.bootstrap import BootstrapMeans
+from dither.learn.linear import MomentClassifier
+from dither.learn.linear.minibatch import MinibatchDescent
+from dither.learn.selection.disjoint import DisjointTuning
+from dither.learn.selection.repeated import RepeatedTuning
+from dither.mechanisms import find, registered
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.publish.histograms import PrivTree
+from dither.publish.workloads import Privelet
+from tests.publish.test_calibrated import METHODS
+
+LOSSES: tuple[Loss, ...] = (
+    *(PureDP(epsilon) for epsilon in ("1e-12", 1000, 2**60)),
+    *(ApproxDP(epsilon, "1e-9") for epsilon in ("1e-12", 2**60)),
+    *(ZCDP(rho) for rho in ("1e-12", 2**60)),
+)
+#: What else is needed by those whose public parameters are not all fields.
+BESIDES: dict[str, dict[str, Any]] = {
+    "binary-estimation": {"threshold": 1},
+    "compressed-classifier": {"classes": 2},
+    "grouped-exponential": {"multiplicities": (1, 2)},
+    "kernel-machine": {"classes": 2},
+    "noise-reduction": {"levels": 2},
+    "planar-laplace": {"radius": 1},
+    "stability-selection": {"fresh": True},
+}
+MADE = sorted(name for name in registered() if hasattr(find(name).mechanism, "calibrated") and name != "lifted")
+
+
+def parameters_of(name: str) -> dict[str, Any]:
+    """Return public parameters for a mechanism: those of its first example."""
+    mechanism: Any = find(name).mechanism
+    if mechanism in METHODS:
+        return METHODS[mechanism]
+    example = next(iter(find(name).examples())).mechanism
+    asked = inspect.signature(mechanism.calibrated).parameters
+    is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in asked.values())
+    wanted = [word for word, one in asked.items() if one.default is inspect.Parameter.empty]
+    wanted += ["candidates", "chosen", "classes"] if is_open else []
+    found = {word: getattr(example, word) for word in wanted if hasattr(example, word)}
+    return found | ({"sensitivity": 1} if "sensitivity" in asked else {}) | BESIDES.get(name, {})
+
+
+@pytest.mark.parametrize("room", sorted({find(name).mechanism.__module__.rpartition(".")[0] for name in MADE}))
+def test_what_is_made_for_an_extreme_loss_is_within_it(room: str) -> None:
+    made = 0
+    for name in MADE:
+        mechanism: Any = find(name).mechanism
+        if mechanism.__module__.rpartition(".")[0] != room:
+            continue
+        given = parameters_of(name)
+        for loss in LOSSES:
+            try:
+                lost = mechanism.calibrated(loss, **given).loss(1)
+            except DitherError:
+                continue
+            assert lost <= loss, (name, loss)
+            made += 1
+    assert made
+
+
+def test_a_large_epsilon_of_bootstrapped_means() -> None:
+    for epsilon in (499, 501, 1000, 2**60):
+        made = BootstrapMeans.calibrated(PureDP(epsilon), lower=[0], upper=[1], centres=[[0.5]])
+        assert made.loss(1) <= PureDP(epsilon)
+        # Where noise is not the least there is: its scale is a whole number of 2^-20 steps.
+        assert epsilon > 1000 or made.loss(1).epsilon > epsilon - 1
+
+
+def test_a_large_epsilon_of_minibatches_ends_soon() -> None:
+    made = MinibatchDescent.calibrated(PureDP(2**60), lower=[0], upper=[1], classes=2)
+    assert 1000 < made.loss(1).epsilon <= 1024
+
+
+def test_the_coefficients_of_a_table_move_farther_than_its_cells() -> None:
+    made = Privelet.calibrated(PureDP(2**41), sensitivity=1, shape=(5,))
+    assert Fraction(2**40) < made.loss(1).epsilon <= 2**41
+    with pytest.raises(InvalidParameter, match=r"within must be an epsilon of at most 2\^40 times how far"):
+        Privelet.calibrated(PureDP(2**60), sensitivity=1, shape=(5,))
+
+
+@pytest.mark.parametrize("share", [0, 1, -1, 2, "x"])
+def test_a_tree_needs_a_part_and_leaves_one(share: Any) -> None:
+    with pytest.raises(InvalidParameter, match="share must be"):
+        PrivTree.calibrated(PureDP(1), side=4, share=share)
+
+
+@pytest.mark.parametrize("search", [DisjointTuning, RepeatedTuning])
+def test_learners_that_are_dearer_than_their_search_are_refused(search: Any) -> None:
+    fits = [MomentClassifier.calibrated(PureDP(1), lower=[0], upper=[1], classes=2) for _ in range(2)]
+    with pytest.raises(InvalidParameter, match="candidates must be learners that"):
+        search.calibrated(PureDP("1/2"), candidates=fits, classes=2)
+    assert search.calibrated(PureDP(3), candidates=fits, classes=2).loss(1) <= PureDP(3)
