@@ -14,6 +14,8 @@ from dither.publish.queries.result import QueryResult, ResultColumn, shown
 
 #: More groups than this are drawn as a line with a band.
 _MOST_BARS: Final = 150
+#: More ranges than this are, too.
+_MOST_RANGES: Final = 1000
 
 
 def picture(
@@ -37,7 +39,7 @@ def picture(
     said = title or f"{chosen}, with {float(result.confidence):.0%} intervals"
     up = Axis(chosen, unit)
     ranges = _ranges(result)
-    if ranges is not None and not truth:
+    if ranges is not None and not truth and len(names) <= _MOST_RANGES:
         column_name, edges = ranges
         return histogram(said, edges, values, low=low, high=high, across=Axis(column_name), up=up, width=640)
     if len(names) > _MOST_BARS:
