@@ -8,6 +8,7 @@ worst order. ``try_mutants`` runs them; ``python -m dither.audit`` runs all and 
 
 from dither.audit.mutants.entrances import ENTRANCES
 from dither.audit.mutants.entropy import ENTROPY
+from dither.audit.mutants.far import FAR
 from dither.audit.mutants.kept import KEPT
 from dither.audit.mutants.laws import LAWS
 from dither.audit.mutants.ledger import LEDGER
@@ -26,7 +27,7 @@ MUTANTS = {
     for one in sorted(
         (
             *(*LAWS, *NUMBERS, *QUERIES, *ENTROPY, *LEDGER),
-            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES, *UNSEEN),
+            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES, *UNSEEN, *FAR),
         ),
         key=lambda one: one.number,
     )
