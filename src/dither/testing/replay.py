@@ -321,7 +321,7 @@ def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is
     """Return how a run on ``data`` ended; of ``is_large`` data only rows that came or went, or numbers are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
     given = [] if is_large else [getattr(data, "frames", data)]
-    with watched(*given, outlined=getattr(data, "data", data) if is_large else None) as effects:
+    with watched(*given, outlined=(data.data if hasattr(data, "script") else data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
