@@ -2,8 +2,8 @@
 
 A release that asks the clock, the environment, the locale, or where an object lies in memory, may answer otherwise on
 another day or another machine, and no run here would show it. Their names stand in the code all the same. The walk goes
-through functions, closures, classes and modules of this project as they are now, patches included; it does not see what is
-looked up by a text, nor inside other libraries.
+through functions, closures, classes and modules of this project as they are now, patches included; it does not see what
+is looked up by a text, nor inside other libraries.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _named(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield "", held
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
     """Return the global names that a code and all codes within it load, each with the attributes asked of it at once.
 

@@ -273,8 +273,8 @@ def replayed(
 ) -> Replayed:
     """Return what ``replay`` finds, with the tapes of both runs.
 
-    Of ``is_large`` data it is not asked whether a part of it was changed within, and of lists not whether they are held:
-    that is long, and smaller data tell it.
+    Of ``is_large`` data it is not asked whether a row was changed within, and of lists not whether they are held: that
+    is long, and smaller data tell it.
     """
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner

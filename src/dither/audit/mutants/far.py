@@ -1,7 +1,7 @@
 """Mutants that begin beyond some size: of a scale, a value, a distance, or of the number of entries, rows or columns.
 
-Each keeps every promise on small examples. Nearly all are killed without a sample: by what is asked of the noise, by the
-same bits on other values, by wide instances and long conversations.
+Each keeps every promise on small examples. Nearly all are killed without a sample: by what is asked of the noise, by
+the same bits on other values, by wide instances, long conversations, and by the names in the code of a release.
 """
 
 from __future__ import annotations
