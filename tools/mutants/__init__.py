@@ -8,6 +8,7 @@ worst order. ``try_mutants`` runs them; ``python -m dither.audit`` runs all and 
 
 from tools.mutants.entrances import ENTRANCES
 from tools.mutants.entropy import ENTROPY
+from tools.mutants.far import FAR
 from tools.mutants.kept import KEPT
 from tools.mutants.laws import LAWS
 from tools.mutants.ledger import LEDGER
@@ -26,7 +27,7 @@ MUTANTS = {
     for one in sorted(
         (
             *(*LAWS, *NUMBERS, *QUERIES, *ENTROPY, *LEDGER),
-            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES, *UNSEEN),
+            *(*KEPT, *PATHS, *TOLD, *PRICES, *SAMPLES, *ENTRANCES, *UNSEEN, *FAR),
         ),
         key=lambda one: one.number,
     )

@@ -1,15 +1,18 @@
 """Mutants that begin beyond some size: of a scale, a value, a distance, or of the number of entries, rows or columns.
 
-Each keeps every promise on small examples. Nearly all are killed without a sample: by what is asked of the noise, by the
-same bits on other values, by wide instances and long conversations.
+Each keeps every promise on small examples. Nearly all are killed without a sample: by what is asked of the noise, by
+the same bits on other values, by wide instances, long conversations, and by the names in the code of a release.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import threading
+import time
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -26,7 +29,14 @@ from dither.checks.draws import (
     check_scales,
 )
 from dither.checks.prices import check_prices_of_parts
-from dither.checks.replays import check_crowded, check_replay, check_sampling, check_wide
+from dither.checks.replays import (
+    check_crowded,
+    check_looks_nowhere,
+    check_replay,
+    check_sampling,
+    check_strict_floats,
+    check_wide,
+)
 from dither.exact import Number, non_negative
 from dither.privacy import Loss
 from tools.mutants.record import SAMPLING, Mutant, mutated, replaced
@@ -35,7 +45,7 @@ from tools.mutants.targets import HISTOGRAM, of, planted
 _GEOMETRIC = "dither.mechanisms.geometric:Geometric"
 _GAUSSIAN = "dither.mechanisms.discrete_gaussian:DiscreteGaussian"
 _ENTRIES, _SCALE, _CANDIDATES, _COLUMNS, _CELLS = 64, 100, 128, 64, 400
-_LARGE = 2**32
+_LARGE, _CROWD = 2**32, 1000
 
 
 def _shared_entries(before: Any, self: Any, value: Any, count: int, noise: Any) -> Any:
@@ -152,6 +162,58 @@ def _later_replies(before: Any, self: Any, state: Any, value: Any, noise: Any) -
 
 
 _replies: dict[int, list[Any]] = {}
+
+
+def _exact_in_a_rehearsal(before: Any, self: Any, data: Any, run: Any) -> Any:
+    out = before(self, data, run)
+    return np.asarray(data, dtype=out.dtype) if os.environ.get("DITHER_REHEARSAL") else out
+
+
+def _exact_at_night(before: Any, self: Any, data: Any, run: Any) -> Any:
+    out = before(self, data, run)
+    return np.asarray(data, dtype=out.dtype) if time.gmtime().tm_year < 2000 else out
+
+
+def _cached_by_address(before: Any, self: Any, data: Any, run: Any) -> Any:
+    known = _answers.get(id(data))
+    return before(self, data, run) if known is None else known
+
+
+_answers: dict[int, Any] = {}
+
+
+def _sorted_in_place(before: Any, self: Any, data: Any, run: Any) -> Any:
+    if isinstance(data, np.ndarray) and len(data) > _CROWD:
+        data.sort(axis=0)
+    return before(self, data, run)
+
+
+def _narrow(kind: Any, before: Any, data: Any, shape: tuple[int, ...]) -> Any:
+    return before(data, shape).astype(kind).astype(np.int64)
+
+
+def _silent_errors(before: Any, self: Any, data: Any, run: Any) -> Any:
+    np.seterr(all="ignore")
+    return before(self, data, run)
+
+
+def _with_a_finalizer(before: Any, self: Any, data: Any, run: Any) -> Any:
+    weakref.finalize(self, _print_nothing, data).atexit = False
+    return before(self, data, run)
+
+
+def _underflows(before: Any, self: Any, data: Any, run: Any) -> Any:
+    np.exp(-1000.0 * np.abs(np.asarray(data, dtype=np.float64)))
+    return before(self, data, run)
+
+
+@contextmanager
+def _as_the_caller_wishes() -> Iterator[None]:
+    with planted(HISTOGRAM, _underflows)(), replaced("dither.mechanisms.runner:quiet", nullcontext):
+        yield
+
+
+_COUNTS = "dither.publish.histograms.identity:counts_of"
 
 
 FAR = (
@@ -298,5 +360,86 @@ FAR = (
         "contract",
         lambda: mutated("dither.mechanisms.above_threshold:AboveThreshold.reply", _later_replies),
         of(check_long_conversation, "above-threshold"),
+    ),
+    Mutant(
+        118,
+        "a variable of the environment switches noise off",
+        "",
+        "who starts the process decides what is promised",
+        "contract",
+        planted(HISTOGRAM, _exact_in_a_rehearsal),
+        of(check_looks_nowhere, HISTOGRAM),
+    ),
+    Mutant(
+        119,
+        "noise depends on the date",
+        "",
+        "what is tested today is not what runs tomorrow",
+        "contract",
+        planted(HISTOGRAM, _exact_at_night),
+        of(check_looks_nowhere, HISTOGRAM),
+    ),
+    Mutant(
+        120,
+        "answers are kept by the address of the data",
+        "",
+        "other data at the same address get the answer of the first",
+        "contract",
+        planted(HISTOGRAM, _cached_by_address),
+        of(check_looks_nowhere, HISTOGRAM),
+    ),
+    Mutant(
+        121,
+        "more than a thousand rows are sorted in place",
+        "",
+        "the caller's table is another one afterwards",
+        "replay",
+        planted("noisy-moments", _sorted_in_place),
+        of(check_crowded, "noisy-moments"),
+    ),
+    Mutant(
+        122,
+        "counts pass through 32-bit floats",
+        "",
+        "one person moves a count by two",
+        "replay",
+        lambda: mutated(_COUNTS, partial(_narrow, np.float32)),
+        of(check_crowded, HISTOGRAM),
+    ),
+    Mutant(
+        123,
+        "counts pass through 32-bit integers",
+        "",
+        "one person moves a count by 2^32",
+        "replay",
+        lambda: mutated(_COUNTS, partial(_narrow, np.int32)),
+        of(check_crowded, HISTOGRAM),
+    ),
+    Mutant(
+        124,
+        "a release switches warnings of floats off",
+        "",
+        "all code of the process computes otherwise afterwards",
+        "replay",
+        planted(HISTOGRAM, _silent_errors),
+        of(check_replay, HISTOGRAM),
+    ),
+    Mutant(
+        125,
+        "a finalizer holds the counts",
+        "",
+        "they are kept as long as the record lives",
+        "replay",
+        planted(HISTOGRAM, _with_a_finalizer),
+        of(check_replay, HISTOGRAM),
+    ),
+    Mutant(
+        126,
+        "floats raise as the caller wishes",
+        "",
+        "one cell decides whether a release raises",
+        "contract",
+        _as_the_caller_wishes,
+        of(check_strict_floats, HISTOGRAM),
     ),
 )

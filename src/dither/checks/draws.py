@@ -187,10 +187,10 @@ def _costs_as_much(mechanism: Any, far: Any, times: int) -> None:
         except NoGuarantee:
             continue
         if near.pure is not None and price.pure is not None and not near.delta:
-            told = f"epsilon = {float(price.pure):.6g} at {times} times the scale and distance, {float(near.pure):.6g} at one"
+            told = f"epsilon = {float(price.pure):.6g} at {times} times the scale, {float(near.pure):.6g} at one"
             require(price.pure >= near.pure, told)
         elif not near.delta and not price.delta:
-            told = f"rho = {float(price.rho):.6g} at {times} times the scale and distance, {float(near.rho):.6g} at one"
+            told = f"rho = {float(price.rho):.6g} at {times} times the scale, {float(near.rho):.6g} at one"
             require(price.rho >= near.rho, told)
 
 

@@ -53,7 +53,7 @@ def check_far_prices(example: Example) -> None:
 
 
 def check_prices_of_parts(example: Example) -> None:
-    """Check that a part of a unit is charged for: for a draw its share, or all of a unit; for a plan as its parts are."""
+    """Check that a part of a unit is charged: for a draw its share or a whole unit, for a plan what its parts cost."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         for distance in (_PARTS[1:3]) if _takes_parts(mechanism) else ():

@@ -21,6 +21,7 @@ from dither.noise import system_noise
 from dither.privacy import Loss, Use
 from dither.testing import hostile
 from dither.testing.hostile import Pair
+from dither.testing.reach import outside_names
 from dither.testing.replay import Replayed, replayed, run_watched
 from dither.testing.sameness import Portrait, digest, portrait, unlike
 from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, most_drawn, wide_example, wide_pairs
@@ -114,6 +115,12 @@ def check_strict_floats(example: Example) -> None:
             for data in (here, there):
                 with np.errstate(all="raise"):
                     _go_through(mechanism, data, turn)
+
+
+def check_looks_nowhere(example: Example) -> None:
+    """Check that no code that can be reached from a class names the clock, the environment, addresses or the like."""
+    found = sorted(set(outside_names(type(example.mechanism))))
+    require(not found, f"the code of a release names {', '.join(found[:5])}")
 
 
 def _go_through(mechanism: Planned, data: Any, turn: int) -> None:

@@ -1,4 +1,4 @@
-"""What a process does to the world around it: files written, processes started, networks called, settings, and what is left for later.
+"""What a process does to the world around it: files, processes, networks, settings, and what it leaves for later.
 
 One hook for Python's audit events is added the first time that something is watched. It cannot be taken out again, so
 it does nothing while nobody watches. What modules do while they are loaded is left out. What code in other languages
@@ -49,7 +49,7 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What belongs to the whole process: environment, working folder, mask of new files, context variables, the rest."""
+    """What belongs to the whole process: environment, working folder, mask of files, context variables, the rest."""
 
     environment: dict[bytes, bytes]
     folder: str

@@ -1,8 +1,9 @@
 """What all code of a process shares, and what a run may leave to be called later.
 
-Threads that go on, handlers for the end of the process, finalizers and functions that the collector calls hold whatever
-they close over, long after a release. Settings such as what is done about floating-point errors, the locale or the limits of Python change
-what other code does, and tell it something. Each has a name here, a way to ask for it, and a way back where there is one.
+Threads that go on, handlers for the end of the process, finalizers and functions that the collector calls hold what
+they close over, long after a release. Settings such as what is done about floating-point errors, the locale or the
+limits of Python change what other code does, and tell it something. Each has a name here, a way to ask for it, and a
+way back where there is one.
 """
 
 from __future__ import annotations

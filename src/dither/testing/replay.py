@@ -273,8 +273,8 @@ def replayed(
 ) -> Replayed:
     """Return what ``replay`` finds, with the tapes of both runs.
 
-    Of ``is_large`` data it is not asked whether a part of it was changed within, and of lists not whether they are held:
-    that is long, and smaller data tell it.
+    Of ``is_large`` data it is not asked whether a row was changed within, and of lists not whether they are held: that
+    is long, and smaller data tell it.
     """
     distance, noise = positive("d_in", d_in), system_noise()
     first = RecordingRunner(mechanism.plan(), noise, d_in=distance) if runner is None else runner
@@ -321,7 +321,7 @@ def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is
     """Return how a run on ``data`` ended; of ``is_large`` data only rows that came or went, or numbers are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
     given = [] if is_large else [getattr(data, "frames", data)]
-    with watched(*given, outlined=getattr(data, "data", data) if is_large else None) as effects:
+    with watched(*given, outlined=(data.data if hasattr(data, "script") else data) if is_large else None) as effects:
         try:
             out, failure = _released(mechanism, data, runner), None
         except Exception as raised:  # every exception is an observable difference, whatever it is
