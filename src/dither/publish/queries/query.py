@@ -98,7 +98,7 @@ class Aggregate:
             raise InvalidParameter(f"many of {self.name}", self.many, "at least 1")
         # A whole number or a fraction may stand where a float is expected, and be none.
         numbers: list[Any] = [*(end for ends in self.bounds for end in ends), self.granularity]
-        if any(isinstance(number, int | Fraction) and abs(number) >= _TOO_LARGE for number in numbers):
+        if any(isinstance(number, int | Fraction) and not -_TOO_LARGE < number < _TOO_LARGE for number in numbers):
             raise InvalidParameter(f"bounds and granularity of {self.name}", "a larger number", "below 2^1000")
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
