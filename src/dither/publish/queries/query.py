@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from dither.data import (
     DataSet,
@@ -96,8 +96,9 @@ class Aggregate:
             raise InvalidParameter("aggregate", self.function, f"one of {', '.join(AGGREGATES)}, with its arguments")
         if self.many is not None and self.many < 1:
             raise InvalidParameter(f"many of {self.name}", self.many, "at least 1")
-        numbers = [*(end for ends in self.bounds for end in ends), self.granularity]
-        if any(isinstance(number, int | Fraction) and abs(number) >= _TOO_LARGE for number in numbers):
+        # A whole number or a fraction may stand where a float is expected, and be none.
+        numbers: list[Any] = [*(end for ends in self.bounds for end in ends), self.granularity]
+        if any(isinstance(number, int | Fraction) and not -_TOO_LARGE < number < _TOO_LARGE for number in numbers):
             raise InvalidParameter(f"bounds and granularity of {self.name}", "a larger number", "below 2^1000")
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
