@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
@@ -36,7 +37,34 @@ def tool_of(name: str) -> ModuleType:
     return module
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Collect without looking for garbage: what is collected is kept to the end, and need not be looked at again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """Collect tests from this folder, and not the examples in their docstrings, of which there are none."""
+    found = yield
+    return [each for each in found if type(each) is pytest.Module or not isinstance(each, pytest.Module)]
+
+
+def built_while_collecting() -> list[str]:
+    """Return the mechanisms whose examples were built: every worker collects, and pays for them before any test."""
+    registry = sys.modules.get("dither.mechanisms.registry")
+    entries = {} if registry is None else registry._entries
+    return [name for name, entry in entries.items() if entry.examples.cache_info().currsize]
+
+
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    if built := built_while_collecting():
+        raise pytest.UsageError(f"examples are built in tests, not while collecting: {', '.join(built)}")
     is_whole_suite = (
         config.args == config.getini("testpaths") and not config.option.keyword and not config.option.markexpr
     )

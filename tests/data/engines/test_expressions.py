@@ -494,7 +494,8 @@ def trees(depth: int) -> st.SearchStrategy[Expression]:
     )
 
 
-NESTED = st.one_of(trees(3), _numbers(Kind.INTEGER, 3), _numbers(Kind.REAL, 3), _texts(3))
+#: Made when the first tree is drawn: thousands of strategies are behind it.
+NESTED = st.deferred(lambda: st.one_of(trees(3), _numbers(Kind.INTEGER, 3), _numbers(Kind.REAL, 3), _texts(3)))
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))

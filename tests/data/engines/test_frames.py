@@ -267,12 +267,9 @@ def typed_columns() -> Iterator[tuple[str, Kind, Callable[[list[Any]], Any], lis
     yield "polars wide", Kind.INTEGER, wide, [1, 2], 2**100
 
 
-TYPED = list(typed_columns())
-
-
 def test_one_cell_of_a_typed_column_changes_nothing_about_the_others() -> None:
     known: dict[Any, collections.Counter[Any]] = {}
-    for name, kind, make, others, more in TYPED:
+    for name, kind, make, others, more in typed_columns():
         without = known.get((name, kind))
         if without is None:
             without = known[name, kind] = read(kind, make(others))
@@ -282,7 +279,7 @@ def test_one_cell_of_a_typed_column_changes_nothing_about_the_others() -> None:
 
 
 def test_what_spark_is_given_has_the_same_cells_and_only_plain_ones() -> None:
-    for name, kind, make, others, more in TYPED:
+    for name, kind, make, others, more in typed_columns():
         column = _arrow(prepared(declared(kind), make([*others, more]))).column("c")
         column.validate(full=True)
         assert not pyarrow.types.is_dictionary(column.type)
