@@ -18,7 +18,7 @@ from dither.checks.violation import ContractViolation, require
 from dither.errors import InvalidValue
 from dither.mechanisms import Composed, Example, Interactive
 from dither.noise import system_noise
-from dither.privacy import Loss, Use
+from dither.privacy import Loss, Unit, Use
 from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.reach import outside_names
@@ -88,8 +88,8 @@ def check_wide(example: Example) -> None:
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
         pairs = wide_pairs(wide)
-        # Of what draws a hundred numbers at a time a few neighbours and a crowd are enough, of thousands the first.
-        drawn = most_drawn(wide.mechanism.plan())
+        # Of learners that draw a hundred numbers at a time two neighbours are enough, of those that draw thousands one.
+        drawn = most_drawn(wide.mechanism.plan()) if isinstance(wide.mechanism.distance, Unit) else 0
         pairs = pairs if drawn < _SOME_NUMBERS else pairs[::3] if drawn < _MANY_NUMBERS else pairs[:1]
         for number, pair in enumerate(pairs):
             # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
