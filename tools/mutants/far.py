@@ -65,7 +65,7 @@ def _half_below(before: Any, entropy: Any, variance: Fraction, count: int) -> An
 
 
 def _doubled_rate(self: Any) -> Fraction:
-    rate = Fraction(self.grid or 1) / self.scale
+    rate: Fraction = Fraction(self.grid or 1) / self.scale
     return 2 * rate if self.candidates > _CANDIDATES else rate
 
 

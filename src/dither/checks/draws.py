@@ -271,8 +271,8 @@ def _choice_keeps_its_ratio(mechanism: Any) -> None:
         sides = [here, here + change]
         if mechanism.grid is None:
             sides = [side.astype(np.int64) for side in sides]
-        draws = [partial(_is_first, mechanism, side) for side in sides]
-        check_law_by_counting(*draws, mechanism.loss(moved), draws=COUNTED // 4, false_alarm=FALSE_ALARM / 4)
+        first, second = (partial(_is_first, mechanism, side) for side in sides)
+        check_law_by_counting(first, second, mechanism.loss(moved), draws=COUNTED // 4, false_alarm=FALSE_ALARM / 4)
 
 
 def _is_first(mechanism: Any, scores: Any, count: int) -> Any:
@@ -292,8 +292,8 @@ def _sum_keeps_its_ratio(mechanism: Any) -> None:
         price = mechanism.loss(moved)
     except NoGuarantee:
         return
-    draws = [partial(_is_low, mechanism, value) for value in (0, moved)]
-    check_law_by_counting(*draws, price, draws=COUNTED, false_alarm=FALSE_ALARM / 2)
+    first, second = (partial(_is_low, mechanism, value) for value in (0, moved))
+    check_law_by_counting(first, second, price, draws=COUNTED, false_alarm=FALSE_ALARM / 2)
 
 
 def _is_low(mechanism: Any, value: int, count: int) -> Any:

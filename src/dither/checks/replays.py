@@ -18,7 +18,7 @@ from dither.checks.violation import ContractViolation, require
 from dither.errors import InvalidValue
 from dither.mechanisms import Composed, Example, Interactive
 from dither.noise import system_noise
-from dither.privacy import Loss, Use
+from dither.privacy import Loss, Unit, Use
 from dither.testing import hostile
 from dither.testing.hostile import Pair
 from dither.testing.reach import outside_names
@@ -31,7 +31,7 @@ from dither.testing.wild import TURNS, WildRunner, canned
 Planned = Composed[Any, Any] | Interactive[Any, Any]
 
 _MOST_PAIRS = 50
-_MANY_NUMBERS = 2000
+_SOME_NUMBERS, _MANY_NUMBERS = 100, 2000
 #: Outputs that are large all, and large with both signs.
 _EXTREME_TURNS = (1, 4)
 
@@ -88,8 +88,10 @@ def check_wide(example: Example) -> None:
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
         pairs = wide_pairs(wide)
-        # Of what draws thousands of numbers at a time a few neighbours and a crowd are enough.
-        for number, pair in enumerate(pairs if most_drawn(wide.mechanism.plan()) < _MANY_NUMBERS else pairs[::3]):
+        # Of learners that draw a hundred numbers at a time two neighbours are enough, of those that draw thousands one.
+        drawn = most_drawn(wide.mechanism.plan()) if isinstance(wide.mechanism.distance, Unit) else 0
+        pairs = pairs if drawn < _SOME_NUMBERS else pairs[::3] if drawn < _MANY_NUMBERS else pairs[:1]
+        for number, pair in enumerate(pairs):
             # Honest draws in every other pair; else large ones, beside which nothing is small by chance.
             _follow_or_refuse(wide.mechanism, pair, _wild(wide.mechanism, pair, 1) if number % 2 == 0 else None)
 

@@ -8,12 +8,12 @@ way back where there is one.
 
 from __future__ import annotations
 
-import _signal
 import _thread
 import atexit
 import decimal
 import gc
 import locale
+import signal
 import sys
 import threading
 import weakref
@@ -40,6 +40,10 @@ def _set_collector(kept: tuple[bool, tuple[int, int, int]]) -> None:
     gc.set_threshold(*kept[1])
 
 
+_ALL: Final = slice(None)
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2)
+
+
 SETTINGS: Final[dict[str, _Setting]] = {
     "functions called by the collector": (
         lambda: list(gc.callbacks),
@@ -53,10 +57,8 @@ SETTINGS: Final[dict[str, _Setting]] = {
     "the depth of recursion": (sys.getrecursionlimit, sys.setrecursionlimit),
     "the most digits of an integer": (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     "who is told of exceptions": (lambda: (sys.excepthook, sys.unraisablehook, threading.excepthook), _set_hooks),
-    "what is done about signals": (lambda: [_signal.getsignal(one) for one in _SIGNALS], None),
+    "what is done about signals": (lambda: [signal.getsignal(one) for one in _SIGNALS], None),
 }
-_ALL: Final = slice(None)
-_SIGNALS: Final = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGALRM, _signal.SIGUSR1, _signal.SIGUSR2)
 
 
 def settings() -> dict[str, Any]:
