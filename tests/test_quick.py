@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def quick(load_tool: Callable[[str], ModuleType]) -> Any:
     return load_tool("quick")
 

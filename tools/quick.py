@@ -15,6 +15,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,7 +58,7 @@ def imported(text: str, known: Mapping[str, str], module: str = "") -> set[str]:
     with_texts, is_test = module not in _ABOVE, not module
     later = _later(known.get("dither", ""))
     found = set()
-    for name in _named(ast.parse(text), with_texts=with_texts):
+    for name in _named(text, with_texts=with_texts):
         origin, _, taken = name.rpartition(".")
         found.add(name)
         if origin == "dither" and taken in later:
@@ -67,6 +68,7 @@ def imported(text: str, known: Mapping[str, str], module: str = "") -> set[str]:
     return found & set(known)
 
 
+@cache
 def _later(top: str) -> dict[str, str]:
     """Return where the names of the top level are that are loaded when they are first asked for."""
     for node in ast.walk(ast.parse(top)):
@@ -75,25 +77,30 @@ def _later(top: str) -> dict[str, str]:
     return {}
 
 
-def _named(tree: ast.Module, *, with_texts: bool) -> Iterator[str]:
-    for node in _run(tree):
+@cache
+def _named(text: str, *, with_texts: bool) -> frozenset[str]:
+    """Return what a text imports, and the texts in it that may name a module."""
+    found: set[str] = set()
+    for node in _run(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found.add(node.module)
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif with_texts and isinstance(node, ast.Constant) and isinstance(node.value, str):
             # Tools are asked for by their names alone.
-            yield from (node.value, node.value.partition(":")[0], f"tools.{node.value}")
+            found.update((node.value, node.value.partition(":")[0], f"tools.{node.value}"))
+    return frozenset(found)
 
 
 def _run(node: ast.AST) -> Iterator[ast.AST]:
     """Return all nodes but those that are for type checkers alone."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _run(child)
+    left = [node]
+    while left:
+        node = left.pop()
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)):
+            yield node
+            left.extend(ast.iter_child_nodes(node))
 
 
 def reached(changed: Iterable[str], graph: Mapping[str, set[str]]) -> set[str]:

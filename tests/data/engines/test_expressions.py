@@ -36,6 +36,8 @@ from dither.data import (
     Table,
 )
 from dither.data.engines import Engine
+from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.emit_expressions import Scope
 from dither.data.evaluation import evaluate, evaluator
 from dither.data.expressions import FUNCTIONS, kind_of, names_in
 from dither.data.reference import rows_of
@@ -301,6 +303,31 @@ def test_every_function_means_the_same_over_hostile_cells(engine: Engine, functi
 def test_by_default_elementary_functions_agree_to_twelve_digits(engine_name: str, factories: dict[str, Any]) -> None:
     with factories[engine_name](DATASET, {"cells": ROWS}) as opened:
         assert mismatches(opened, [one for name in INEXACT for one in calls(name)], exact=False)[:5] == []
+
+
+def test_duckdb_is_never_asked_for_a_root_or_a_logarithm_that_a_release_of_it_raises_at() -> None:
+    """Before DuckDB 2.0 both raise below 0: strict ones of our own do so in every release."""
+    import duckdb
+
+    x = Name("x")
+    tried = [Call(f, (one,)) for f in ("square_root", "logarithm") for one in (x, Call("square_root", (x,)))]
+    tried += [Call("square_root", (Call("subtract", (x, Call("multiply", (x, x)))),)), Call("logarithm", (tried[3],))]
+    printer = DuckDBEmitter({}, lambda kinds, rows: "")
+    scope = Scope({"x": Kind.REAL}, {"x": "x"})
+    reals = [-1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 4.0, 1.7976931348623157e308, -1.7976931348623157e308, None]
+    with duckdb.connect() as strict:
+        for name in ("sqrt", "ln"):
+            strict.execute(f"CREATE MACRO strict_{name}(x) AS CASE WHEN x < 0 THEN error('raises') ELSE {name}(x) END")
+        strict.execute("CREATE TABLE reals AS SELECT unnest(?::DOUBLE[]) AS x", [reals])
+        for expression in tried:
+            sql = printer.expression(expression, scope)
+            assert "sqrt(" in sql or "ln(" in sql
+            sql = sql.replace("sqrt(", "strict_sqrt(").replace("ln(", "strict_ln(")
+            found = [value for (value,) in strict.execute(f"SELECT {sql} FROM reals").fetchall()]  # noqa: S608
+            meant = [evaluate(expression, {"x": real}, {"x": Kind.REAL}) for real in reals]
+            assert [value is None for value in found] == [value is None for value in meant]
+            for here, there in zip(found, meant, strict=True):
+                assert here == there or math.isclose(here, there, rel_tol=1e-12)
 
 
 def test_elementary_functions_agree_to_the_last_bit_where_they_change_their_form(

@@ -331,12 +331,22 @@ CATEGORIES: tuple[tuple[Kind, list[Any], Any], ...] = (
 )
 
 
+def categorical(cells: list[Any]) -> Any:
+    """Return categories of the type that pandas finds; None where it fails, as it does at long numbers before 3.1."""
+    try:
+        return pandas.Categorical(cells)
+    except OverflowError:
+        return None
+
+
 @pytest.mark.parametrize("is_first", [False, True])
 def test_one_category_changes_nothing_about_the_others(is_first: bool) -> None:
     for kind, others, more in CATEGORIES:
         cells = [more, *others] if is_first else [*others, more]
+        if categorical(cells) is None:
+            continue
         without, found = (
-            prepared(declared(kind), pandas.DataFrame({"c": pandas.Categorical(part)}))["c"] for part in (others, cells)
+            prepared(declared(kind), pandas.DataFrame({"c": categorical(part)}))["c"] for part in (others, cells)
         )
         assert found.dtype == without.dtype, (kind, others, more)
         ours = found.iloc[1:] if is_first else found.iloc[:-1]

@@ -8,6 +8,7 @@ and dates only after a pattern has found them to be such, because ``TRY_CAST`` a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Final
@@ -22,6 +23,7 @@ _DAY: Final = f"{_YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME: Final = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _FIRST_DAY, _LAST_DAY = "DATE '0001-01-01'", "DATE '9999-12-31'"
 _FIRST_MOMENT, _LAST_MOMENT = "TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+_LARGEST: Final = sys.float_info.max
 _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -61,6 +63,9 @@ class DuckDBEmitter(Emitter):
             "negate:integer": _wide("-CAST({0} AS HUGEINT)"),
             "absolute:integer": _wide("abs(CAST({0} AS HUGEINT))"),
             "sign": "CAST(sign({0}) AS BIGINT)",
+            # Both raise below 0 before DuckDB 2.0. NaN and infinities are not between 0 and the largest real.
+            "square_root": f"(CASE WHEN {{0}} BETWEEN 0 AND CAST('{_LARGEST}' AS DOUBLE) THEN sqrt({{0}}) END)",
+            "logarithm": "(CASE WHEN {0} > 0 THEN ln({0}) END)",
             "floor:real": "TRY_CAST(floor({0}) AS BIGINT)",
             "ceiling:real": "TRY_CAST(ceil({0}) AS BIGINT)",
             "lower": f"translate({{0}}, '{_CAPITAL}', '{_SMALL}')",
@@ -84,6 +89,7 @@ class DuckDBEmitter(Emitter):
             "cast:text:timestamp": _found(f"{_DAY}([ T]{_TIME})?", 0, "TIMESTAMP"),
         }
     )
+    finite_functions: ClassVar[frozenset[str]] = frozenset(("square_root", "logarithm"))
     # A text such as 1e400 is read as an infinity.
     tested_functions: ClassVar[frozenset[str]] = Emitter.tested_functions | {"cast:text:real"}
     raw_positions: ClassVar[Mapping[str, tuple[int, ...]]] = MappingProxyType(

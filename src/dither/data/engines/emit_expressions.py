@@ -129,6 +129,9 @@ class ExpressionEmitter(Levels):
         ("add", "subtract", "multiply", "divide", "square_root", "exponential", "logarithm", "power")
     )
 
+    #: Functions whose real value is finite or NULL whatever their arguments are: the template sees to it.
+    finite_functions: ClassVar[frozenset[str]] = frozenset()
+
     #: Whether functions are printed such that all engines agree to the last bit.
     portable: bool = False
 
@@ -257,7 +260,8 @@ class ExpressionEmitter(Levels):
         sql = self.filled(f"{function}:{first.value}", printed)
         if kind_of(call, scope.columns) is not Kind.REAL:
             return sql, True
-        return sql, all_tested and function not in self.tested_functions
+        is_finite = function in self.finite_functions
+        return sql, is_finite or (all_tested and function not in self.tested_functions)
 
     def concatenate(self, printed: Sequence[str]) -> str:
         """Return texts one after the other, NULL if any is NULL."""
