@@ -175,7 +175,7 @@ def _column(name: str, node: Node) -> Column:
     if not isinstance(node.value, dict):
         kind, parts = _kind(node), {}
     else:
-        parts = node.mapping("a column", ("kind", "bounds", "categories", "length", "nullable", "description"))
+        parts = node.mapping("a column", ("kind", "from", "bounds", "categories", "length", "nullable", "description"))
         kind = _kind(_need(node, parts, "kind"))
     lower = upper = None
     if "bounds" in parts:
@@ -190,11 +190,17 @@ def _column(name: str, node: Node) -> Column:
     description = parts["description"].text("one line") if "description" in parts else ""
     said = _value(parts["length"], Kind.INTEGER) if "length" in parts else None
     length = said if isinstance(said, int) else None
+    source = _source_name(parts["from"]) if "from" in parts else None
     try:
-        return Column(name, kind, lower, upper, categories, nullable, description, length)
+        return Column(name, kind, lower, upper, categories, nullable, description, length, source)
     except InvalidParameter as error:
-        place = error.parameter.split(" of ")[0]
+        place = {"source": "from"}.get(what := error.parameter.split(" of ")[0], what)
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _source_name(node: Node) -> str:
+    """Return what a source calls a column: any text, also an empty one if it is in quotes."""
+    return "" if node.value == "" and not node.is_plain else node.text("the name that the column has in its source")
 
 
 def _kind(node: Node) -> Kind:
@@ -300,6 +306,8 @@ def _unit_text(dataset: DataSet) -> str:
 
 def _column_text(column: Column) -> str:
     parts = [f"kind: {column.kind.value}"]
+    if column.source is not None:
+        parts.insert(0, f"from: {scalar(column.source)}")
     if column.lower is not None:
         parts.append(f"bounds: [{_value_text(column.lower)}, {_value_text(column.upper)}]")
     if column.categories is not None:
