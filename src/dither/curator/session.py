@@ -32,6 +32,7 @@ from dither.mechanisms.release import drawn_so_far
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
+from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import parse_statement
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Session:
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
-        return offer.read(receipt.answer, place_of(receipt))
+        is_durable = self.curator.ledger.is_durable
+        return offer.read(receipt.answer, place_of(receipt) if is_durable else UNLEDGERED)
 
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...

@@ -9,7 +9,7 @@ of their column, so that a category ``no`` stays a text and never becomes false.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.schema import Column, DataSet, Table, person_unit
-from dither.data.yaml_tree import LARGEST_TEXT, Node, read
+from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
 
@@ -65,6 +65,34 @@ def loads(text: str) -> DataSet:
         # What stands there is not shown: it may be a data file.
         rule = "a mapping; for a file of data draft one with 'dither add --suggest FILE -o SCHEMA.yaml'"
         raise InvalidSchema("schema", "one text", rule)
+    return _dataset(root)
+
+
+def schema_from(tree: Mapping[str, Any]) -> DataSet:
+    """Return the data set that a dictionary declares: the same keys, rules and errors as in a file.
+
+    Args:
+        tree: what a schema file says, as dictionaries, lists, texts, numbers and dates.
+
+    >>> ages = {"kind": "integer", "bounds": [0, 120]}
+    >>> visits = {"source": "visits.csv", "columns": {"age": ages, "region": "text"}}
+    >>> clinic = {"dataset": "clinic", "unit": "row", "tables": {"visits": visits}}
+    >>> schema_from(clinic).table("visits").column("age").upper
+    120
+    >>> visits["columns"]["age"] = "whole"
+    >>> schema_from(clinic)
+    Traceback (most recent call last):
+        ...
+    dither.errors.InvalidSchema: tables.visits.columns.age must be one of boolean, integer, real, text, date, \
+timestamp, got 'whole'
+
+    """
+    if not isinstance(tree, Mapping):
+        raise InvalidSchema("schema", type(tree).__name__, "a dictionary")
+    return _dataset(from_plain(tree))
+
+
+def _dataset(root: Node) -> DataSet:
     parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)

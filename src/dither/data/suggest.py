@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand, has_secret, redact
-from dither.data.engines.frames import labels
+from dither.data.engines.frames import kind_of_frame, labels
 from dither.data.expressions import Kind
 from dither.data.files import scalar
 from dither.data.hints import hint, id_candidates, plain_name, plain_names
@@ -25,7 +25,7 @@ from dither.data.schema import Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
-__all__ = ["Draft", "suggest"]
+__all__ = ["Draft", "described", "suggest", "table_name"]
 
 #: How the names of types begin, in any case, and what they hold. The first that fits counts.
 _TYPES: Final = (
@@ -40,7 +40,7 @@ _TYPES: Final = (
     ),
 )
 #: A column: its name, the kind of its declared type, and that type in words ("" where nothing is declared).
-_Found = tuple[str, Kind | None, str]
+Found = tuple[str, Kind | None, str]
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,27 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
         engine, table = str(source), name or ""
         found, location = _database(engine, table), table
     elif isinstance(source, str | Path):
-        path = Path(source)
-        found, location = _file(path), str(path)
-        table = name or path.name.split(".", 1)[0]
+        found, location, table = described(source), str(source), name or table_name(source)
     else:
-        found, table, location = _frame(source), name or "rows", FRAMES
+        found, table, location = described(source), name or "rows", FRAMES
     return _draft(_plain(table or "rows"), location, engine, found)
 
 
-def _draft(table: str, location: str, engine: str, found: Sequence[_Found]) -> Draft:
+def described(source: Any) -> list[Found]:
+    """Return the columns of a file or a frame: names, and kinds of the types that it declares. Reads no value."""
+    return _file(Path(source)) if isinstance(source, str | Path) else _frame(source)
+
+
+def table_name(path: str | Path) -> str:
+    """Return what a table is called after its file.
+
+    >>> table_name("data/visits 2024.csv.gz")
+    'visits_2024'
+    """
+    return _plain(Path(path).name.split(".", 1)[0])
+
+
+def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Draft:
     columns: list[str] = []
     decisions = ["unit", "contribution", f"tables.{table}.privacy id"]
     left_out = []
@@ -200,7 +212,7 @@ def _kind(stored: str) -> Kind | None:
     return None
 
 
-def _file(path: Path) -> list[_Found]:
+def _file(path: Path) -> list[Found]:
     if not path.is_file():
         raise EngineUnavailable(f"{path} is no file")
     if is_parquet(path):
@@ -236,9 +248,9 @@ def _header(path: Path) -> list[str]:
         raise EngineUnavailable(f"the first line of {path} cannot be read as the names of columns") from None
 
 
-def _frame(frame: Any) -> list[_Found]:
-    home = type(frame).__module__.split(".", 1)[0]
-    if home == "pandas":
+def _frame(frame: Any) -> list[Found]:
+    kind = kind_of_frame(frame)
+    if kind == "pandas.DataFrame":
         names = labels(frame)
         if None in names:
             rule = "a frame whose columns are called by texts or whole numbers: name them so, levels joined to one"
@@ -246,14 +258,14 @@ def _frame(frame: Any) -> list[_Found]:
         types = zip(names, map(str, frame.dtypes), strict=True)
         # A column of Python objects declares nothing.
         return [(str(name), _kind(stored), "" if stored == "object" else stored) for name, stored in types]
-    if home == "polars":
+    if kind == "polars.DataFrame":
         return [(name, _kind(str(stored)), str(stored)) for name, stored in frame.schema.items()]
-    if home == "pyarrow":
+    if kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
         return [(field.name, _kind(str(field.type)), str(field.type)) for field in frame.schema]
     raise InvalidParameter("source", type(frame).__name__, "a path, an address, or a pandas, Polars or Arrow table")
 
 
-def _database(address: str, table: str) -> list[_Found]:
+def _database(address: str, table: str) -> list[Found]:
     """Read the catalogue of a PostgreSQL database: names and types of columns, no row."""
     if not address.startswith(("postgresql://", "postgres://")):
         raise InvalidParameter("source", redact(address), "a path, or the address of a PostgreSQL database")

@@ -197,6 +197,11 @@ class Ledger(ABC):
 
         """
 
+    @property
+    def is_durable(self) -> bool:
+        """Whether what is debited outlives this process; where it does not, a release says *unledgered*."""
+        return True
+
     @abstractmethod
     def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
         """Give a data set a larger budget of the same kind; the chain keeps the reason."""

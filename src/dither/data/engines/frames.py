@@ -61,7 +61,7 @@ def prepared(table: Table, frame: Any) -> Any:
 
 
 def _prepared(table: Table, frame: Any) -> Any:
-    kind = f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
+    kind = kind_of_frame(frame)
     if kind == "pandas.DataFrame":
         return _pandas(table, frame)
     if kind == "polars.DataFrame":
@@ -76,6 +76,11 @@ def _prepared(table: Table, frame: Any) -> Any:
         return clean_table(pyarrow.table(list(found.values()), names=list(found)))
     wanted = "a pandas or Polars frame or an Arrow table"
     raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {wanted}")
+
+
+def kind_of_frame(frame: Any) -> str:
+    """Return the library and the class of a frame; a class that extends one of these is another one."""
+    return f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
 
 
 def place_of(table: Table, column: Column, names: Sequence[str | None]) -> int:

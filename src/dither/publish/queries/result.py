@@ -20,6 +20,8 @@ from dither.errors import InvalidParameter, MissingExtra
 from dither.privacy import Loss
 
 VERSION: Final = 1
+#: The receipt of what no durable ledger was debited for.
+UNLEDGERED: Final = "unledgered"
 Cell = Value | tuple[Value, ...]
 End = bool | int | float | None
 
@@ -75,7 +77,7 @@ class QueryResult:
     loss: Loss
     unit: str
     notes: tuple[str, ...] = ()
-    receipt: str = "unledgered"
+    receipt: str = UNLEDGERED
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,7 +209,10 @@ class QueryResult:
         for column in self.columns:
             if column.estimand:
                 lines.append(f"{column.name}: {column.estimand}{'; ' if column.bias else ''}{column.bias}")
-        return "\n".join([*lines, *self.notes])
+        lines += self.notes
+        if self.receipt == UNLEDGERED:
+            lines.append("unledgered: its budget lives as long as the process that asked")
+        return "\n".join(lines)
 
     def _table(self, most: int) -> list[str]:
         """Return the first rows as aligned text."""
