@@ -7,11 +7,13 @@ implementation); what only the curator can say is left as a question.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import dither
 from dither.curator.ledger import Ledger
 from dither.data.schema import DataSet
+from dither.mechanisms.notebook import MOST_ROWS, decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
 _ASK: Final = "to be said by the curator"
@@ -22,12 +24,35 @@ _VARIANTS: Final = {
 }
 
 
-def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
+class Card(dict[str, Any]):
+    """A release card: plain data by section, which notebooks show as a table."""
+
+    def __repr__(self) -> str:
+        loss = self["privacy_loss"]
+        spent, budget = loss["spent"]["text"], loss["budget"]["text"]
+        return f"<Card of {self['basic']['name']}: {spent} of {budget} spent in {loss['releases']} releases>"
+
+    def _repr_html_(self) -> str:
+        sections = [(name, part) for name, part in self.items() if isinstance(part, Mapping)]
+        rows = [(name, key, _told(value)) for name, part in sections for key, value in part.items()]
+        title, head = f"Release card of {self['basic']['name']}", ("section", "field", "what is known")
+        # All of it: a card has as many fields as the registry.
+        parts = [rows[place : place + MOST_ROWS] for place in range(0, len(rows), MOST_ROWS)]
+        return "".join(html(title if not place else "", head=head, rows=part) for place, part in enumerate(parts))
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_told(part)}" for key, part in value.items() if part is not None)
+    return "not yet" if value is None else str(value)
+
+
+def release_card(dataset: DataSet, ledger: Ledger) -> Card:
     """Return the card of a data set as plain data."""
     balance = ledger.balance(dataset.name)
     verification = ledger.verify()
     answers = [entry for entry in ledger.entries(dataset.name) if entry.kind == "reserve"]
-    return {
+    record = {
         "version": 1,
         "basic": {
             "name": dataset.name,
@@ -74,13 +99,15 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
             "engine": dataset.engine.split(":", 1)[0],
             "ledger": {
                 "id": verification.ledger,
+                "is_durable": ledger.is_durable,
                 "entries": verification.entries,
                 "head": verification.head,
                 "is_intact": verification.is_intact,
             },
         },
     }
+    return Card(record)
 
 
 def _figures(loss: Loss) -> dict[str, Any]:
-    return {"text": str(loss), **loss.to_json()}
+    return {"text": str(loss), **loss.to_json(), "decimals": decimals(loss)}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
+from dither.curator.card import Card, release_card
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import LARGEST_ANSWER
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
@@ -21,6 +22,7 @@ from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.price import Price
 from dither.curator.request import Request
+from dither.curator.shown import session_html
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
@@ -97,6 +99,18 @@ class Session:
         """Return what this analyst has spent and may still spend."""
         return self.curator.ledger.balance(self.dataset.name, self.account.analyst)
 
+    def card(self) -> Card:
+        """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
+        return release_card(self.dataset, self.curator.ledger)
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.dataset.tables)
+        verbs = "sql, histogram, synthesize, fit, ..."
+        return f"<Session of {self.account.analyst} on {self.dataset.name} ({tables}): {verbs}>"
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
     def close(self) -> None:
         """Let go of the tables."""
         if self._engine is not None:
@@ -131,8 +145,11 @@ class Session:
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         confidence: Number = "0.95",
-    ) -> QueryResult | Quote:
-        """Release the private answer to a query; for ``EXPLAIN PRIVACY ...`` return its price.
+    ) -> QueryResult:
+        """Release the private answer to a query.
+
+        The text ``EXPLAIN PRIVACY SELECT ...`` gives the price in place of the answer, a ``Quote``, which the type of
+        this verb does not show: programs that are checked for types call ``quote``.
 
         Args:
             text: one SELECT; see docs/sql.md for what can be asked.
@@ -148,7 +165,8 @@ class Session:
         """
         loss: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
         if parse_statement(text).is_explained:
-            return self.quote(text, **loss, noise=noise, shares=shares)
+            priced: Any = self.quote(text, **loss, noise=noise, shares=shares)
+            return priced  # type: ignore[no-any-return]
         return self.release(self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence))
 
     @overload
