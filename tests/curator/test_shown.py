@@ -141,4 +141,4 @@ def test_json_has_decimals_beside_the_exact_figures(shown):
         # Rounded towards more loss.
         assert all(Fraction(repr(found)) >= Fraction(exact[name]) for name, found in decimals(loss).items())
     assert isinstance(shown["card"], dict)
-    assert shown["card"] == release_card(shown["session"].dataset, shown["curator"].ledger)
+    assert shown["card"].to_dict() == release_card(shown["session"].dataset, shown["curator"].ledger)

@@ -95,7 +95,7 @@ def card(home: Path | None, name: str, *, out: Path | None, as_json: bool) -> No
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
-        record = dict(release_card(curator.dataset(name), curator.ledger))
+        record = release_card(curator.dataset(name), curator.ledger)
         if as_json:
             print_json(record)
             return

@@ -27,6 +27,10 @@ _VARIANTS: Final = {
 class Card(dict[str, Any]):
     """A release card: plain data by section, which notebooks show as a table."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as YAML takes it."""
+        return dict(self)
+
     def __repr__(self) -> str:
         loss = self["privacy_loss"]
         spent, budget = loss["spent"]["text"], loss["budget"]["text"]
@@ -47,12 +51,12 @@ def _told(value: Any) -> str:
     return "not yet" if value is None else str(value)
 
 
-def release_card(dataset: DataSet, ledger: Ledger) -> Card:
+def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
     """Return the card of a data set as plain data."""
     balance = ledger.balance(dataset.name)
     verification = ledger.verify()
     answers = [entry for entry in ledger.entries(dataset.name) if entry.kind == "reserve"]
-    record = {
+    return {
         "version": 1,
         "basic": {
             "name": dataset.name,
@@ -106,7 +110,6 @@ def release_card(dataset: DataSet, ledger: Ledger) -> Card:
             },
         },
     }
-    return Card(record)
 
 
 def _figures(loss: Loss) -> dict[str, Any]:

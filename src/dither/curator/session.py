@@ -101,7 +101,7 @@ class Session:
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
-        return release_card(self.dataset, self.curator.ledger)
+        return Card(release_card(self.dataset, self.curator.ledger))
 
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.dataset.tables)
