@@ -31,6 +31,7 @@ from dither.privacy import EDGE, EVENT, NODE, ROW, ROW_REPLACED, ZCDP, ApproxDP,
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.curator.folder import open_curator as open  # noqa: A004 - as in dither.open("clinic")
+    from dither.curator.private import private
     from dither.curator.session import Session
     from dither.data import Column, DataSet, Kind, Table
     from dither.publish.choose import choose
@@ -74,6 +75,7 @@ __all__ = [
     "converse",
     "open",
     "person",
+    "private",
     "release",
 ]
 
@@ -89,6 +91,7 @@ _LATER = {
     "choose": ("dither.publish.choose", "choose"),
     "col": ("dither.publish.queries.builder", "col"),
     "open": ("dither.curator.folder", "open_curator"),
+    "private": ("dither.curator.private", "private"),
 }
 
 

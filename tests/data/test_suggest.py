@@ -19,7 +19,8 @@ from dither.testing.postgres import PostgresAbsent, temporary_postgres
 
 def decided(draft, *, kinds=None):
     """Decide a draft as a curator would: replace every placeholder, leave every comment."""
-    answers = {"unit": "person", "contribution": "{rows: 5}", "privacy id": "patient_id", **(kinds or {})}
+    fixed = {"unit": "person", "contribution": "{rows: 5}", "privacy id": "patient_id", "kind": "text"}
+    answers = {**fixed, **(kinds or {})}
     lines = []
     for line in draft.text.splitlines():
         key, separator, rest = line.partition(": ???")
@@ -37,16 +38,17 @@ def test_a_draft_of_a_csv_file_reads_the_first_line_alone(tmp_path):
         "unit",
         "contribution",
         "tables.visits_2024.privacy id",
-        *(f"tables.visits_2024.columns.{name}" for name in ("patient_id", "age", "region", "day")),
+        *(f"tables.visits_2024.columns.{name}" for name in ("patient_id", "age", "region", "Cost_EUR.kind", "day")),
     )
-    assert len(draft.left_out) == 1
-    assert "Cost (EUR)" in draft.left_out[0]
+    assert draft.left_out == ()
+    assert "perhaps real, and below it a line 'bounds: [0, 1000]'" in draft.text
     assert "perhaps {kind: integer, bounds: [0, 120]}" in draft.text
     assert "candidates by their names: patient_id" in draft.text
     with pytest.raises(InvalidSchema, match="decided by the curator"):
         loads(draft.text)
     kinds = {"patient_id": "integer", "age": "integer", "region": "text", "day": "date"}
     dataset = loads(decided(draft, kinds=kinds))
+    assert dataset.table("visits_2024").column("Cost_EUR").source == "Cost (EUR)"
     assert dataset.table("visits_2024").person == "patient_id"
     assert dataset.table("visits_2024").source == str(path)
 
@@ -124,16 +126,18 @@ def test_zones_and_objects_declare_nothing():
 
 def test_names_cannot_break_out_of_the_draft(tmp_path):
     path = tmp_path / "a\nunit: row # .csv"
+    stored = ["patient_id", "a: [1", "__person", "AGE", "age", "é", "#"]
     path.write_text('patient_id,"a: [1","__person",AGE,age,é,"#"\n')
     dataset = loads(decided(suggest(path), kinds={"patient_id": "integer", "AGE": "integer"}))
     assert dataset.protects_persons
     assert dataset.tables[0].source == str(path)
-    assert list(dataset.tables[0].kinds) == ["patient_id", "AGE"]
+    assert list(dataset.tables[0].kinds) == ["patient_id", "a_1", "person", "AGE", "age_2", "e", "c"]
+    assert [column.stored_name for column in dataset.tables[0].columns] == stored
     names = ["patient_id", "x\nengine: postgresql://evil", "y\u2028engine: spark", "z\rengine: spark"]
     frame = pd.DataFrame({name: [1] for name in names})
     dataset = loads(decided(suggest(frame, name="rows: 1")))
     assert dataset.engine == "duckdb"
-    assert list(dataset.tables[0].kinds) == ["patient_id"]
+    assert [column.stored_name for column in dataset.tables[0].columns] == names
 
 
 def test_other_delimiters_and_compression(tmp_path):

@@ -72,7 +72,7 @@ def sql(
     name = new_key() if key is None else key
     with session(home, dataset, analyst, outputs) as asked:
         with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
-            result = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=name, noise=noise)
+            result: Any = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=name, noise=noise)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
@@ -156,7 +156,9 @@ def prompt(home: Path | None, dataset: str, *, analyst: str, loss: Stated, noise
             text, lines = "\n".join(lines).rstrip().rstrip(";"), []
             key = new_key()
             try:
-                result = asked.sql(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise)
+                result: Any = asked.sql(
+                    text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise
+                )
                 with delivering(key) if isinstance(result, QueryResult) else _quiet():
                     _show(result, as_json=False)
                 console.print(f"{asked.balance().left} left", style="dim")

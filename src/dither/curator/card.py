@@ -7,11 +7,13 @@ implementation); what only the curator can say is left as a question.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import dither
 from dither.curator.ledger import Ledger
 from dither.data.schema import DataSet
+from dither.mechanisms.notebook import MOST_ROWS, decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 
 _ASK: Final = "to be said by the curator"
@@ -20,6 +22,33 @@ _VARIANTS: Final = {
     ApproxDP: "approximate differential privacy",
     ZCDP: "zero-concentrated differential privacy",
 }
+
+
+class Card(dict[str, Any]):
+    """A release card: plain data by section, which notebooks show as a table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as YAML takes it."""
+        return dict(self)
+
+    def __repr__(self) -> str:
+        loss = self["privacy_loss"]
+        spent, budget = loss["spent"]["text"], loss["budget"]["text"]
+        return f"<Card of {self['basic']['name']}: {spent} of {budget} spent in {loss['releases']} releases>"
+
+    def _repr_html_(self) -> str:
+        sections = [(name, part) for name, part in self.items() if isinstance(part, Mapping)]
+        rows = [(name, key, _told(value)) for name, part in sections for key, value in part.items()]
+        title, head = f"Release card of {self['basic']['name']}", ("section", "field", "what is known")
+        # All of it: a card has as many fields as the registry.
+        parts = [rows[place : place + MOST_ROWS] for place in range(0, len(rows), MOST_ROWS)]
+        return "".join(html(title if not place else "", head=head, rows=part) for place, part in enumerate(parts))
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {_told(part)}" for key, part in value.items() if part is not None)
+    return "not yet" if value is None else str(value)
 
 
 def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
@@ -74,6 +103,7 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
             "engine": dataset.engine.split(":", 1)[0],
             "ledger": {
                 "id": verification.ledger,
+                "is_durable": ledger.is_durable,
                 "entries": verification.entries,
                 "head": verification.head,
                 "is_intact": verification.is_intact,
@@ -83,4 +113,4 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
 
 
 def _figures(loss: Loss) -> dict[str, Any]:
-    return {"text": str(loss), **loss.to_dict()}
+    return {"text": str(loss), **loss.to_dict(), "decimals": decimals(loss)}

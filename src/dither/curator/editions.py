@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.importing.sources import FRAMES, KnownFile, files_below, files_of
-from dither.data.schema import DataSet, Table
+from dither.data.schema import Column, DataSet, Table
 from dither.errors import DitherError, EngineUnavailable
 
 FILE: Final = "edition.json"
@@ -105,11 +105,18 @@ class Edition:
 def fingerprint(dataset: DataSet) -> str:
     """Return a digest of what an import depends on; bounds, categories and limits may change without a new one."""
     tables = [
-        (table.name, table.source, table.is_public, [(name, kind.value) for name, kind in table.kinds.items()])
+        (table.name, table.source, table.is_public, [_imported_as(column) for column in table.columns])
         for table in dataset.tables
     ]
     record = [dataset.name, dataset.engine.split(":", 1)[0], tables]
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _imported_as(column: Column) -> tuple[str, ...]:
+    # A name of its own in the source came later: where there is none, the digest is what it was before.
+    return (
+        (column.name, column.kind.value) if column.source is None else (column.name, column.kind.value, column.source)
+    )
 
 
 def folder_of(home: Path, name: str) -> Path:
@@ -153,10 +160,8 @@ def as_read(home: Path, dataset: DataSet, given: Collection[str] = ()) -> DataSe
         raise EngineUnavailable(
             f"the rows of {dataset.name} were not imported as it is declared; {_again(dataset.name)}"
         )
-    sources = {table.name: _source(home, dataset, table, edition.tables[table.name]) for table in wanted}
-    return replace(
-        dataset, tables=tuple(replace(one, source=sources.get(one.name, one.source)) for one in dataset.tables)
-    )
+    read = {table.name: _as_read(home, dataset, table, edition.tables[table.name]) for table in wanted}
+    return replace(dataset, tables=tuple(read.get(one.name, one) for one in dataset.tables))
 
 
 def marks_of(home: Path, dataset: DataSet, remembered: Collection[str] | None) -> set[str]:
@@ -214,19 +219,19 @@ def _declared_marks(home: Path, dataset: DataSet) -> Iterator[str]:
         yield from _marks(map(KnownFile.found, files))
 
 
-def _source(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -> str:
+def _as_read(home: Path, dataset: DataSet, table: Table, edition: TableEdition) -> Table:
     for file in edition.files:
         if not file.is_same():
             what = "the copy of its rows" if edition.is_copy else f"{file.path}, which is read in place,"
             raise EngineUnavailable(f"table {table.name}: {what} is not what was added; {_again(dataset.name)}")
     if edition.is_copy:
-        return glob.escape(edition.files[0].path)
+        return replace(table.as_copied, source=glob.escape(edition.files[0].path))
     if edition.files:
         path = Path(table.source)
         now = files_below(path) if path.is_dir() else files_of(table, home)
         if now != [file.path for file in edition.files]:
             raise EngineUnavailable(f"table {table.name}: there are other files now; {_again(dataset.name)}")
-    return table.source
+    return table
 
 
 def _moved(table: TableEdition, folder: Path) -> TableEdition:

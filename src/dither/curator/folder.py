@@ -40,6 +40,7 @@ from dither.curator.ledger import Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
 from dither.curator.session import OWNER, Session
+from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema
 from dither.data.importing.sources import FRAMES, is_path_in_spark
@@ -218,6 +219,12 @@ class Curator(Closing):
             if name not in names:
                 raise InvalidParameter("frames", name, f"rows of one of {', '.join(names)}")
         return Session(self, declared, analyst=analyst, frames=frames)
+
+    def __repr__(self) -> str:
+        return f"<Curator of {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        return curator_html(self)
 
     def close(self) -> None:
         """Close the ledger."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dither.mechanisms.notebook import decimals, html
 from dither.privacy import Loss
 
 
@@ -30,7 +31,14 @@ class Price:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         said = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
-        return {**said, "loss": self.loss.to_dict()}
+        return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
+
+    def __repr__(self) -> str:
+        return f"<Price: {self.loss} for {self.release}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", str(self.loss)), ("protects", self.unit), ("left", self.left)]
+        return html(f"Price of {self.release}", facts=[*facts, ("fits", "yes" if self.fits else "no")])
 
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"

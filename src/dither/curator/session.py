@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
+from dither.curator.card import Card, release_card
 from dither.curator.ledger import Account, Balance, Ledger, Receipt, Stored
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
@@ -22,6 +23,7 @@ from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.price import Price
 from dither.curator.request import Request
+from dither.curator.shown import session_html
 from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
@@ -43,6 +45,7 @@ from dither.mechanisms.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
+from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import parse_statement
 
 if TYPE_CHECKING:
@@ -105,6 +108,18 @@ class Session(Closing):
         """Return what this analyst has spent and may still spend."""
         return self.curator.ledger.balance(self.dataset.name, self.account.analyst)
 
+    def card(self) -> Card:
+        """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
+        return Card(release_card(self.dataset, self.curator.ledger))
+
+    def __repr__(self) -> str:
+        tables = ", ".join(table.name for table in self.dataset.tables)
+        verbs = "sql, histogram, synthesize, fit, ..."
+        return f"<Session of {self.account.analyst} on {self.dataset.name} ({tables}): {verbs}>"
+
+    def _repr_html_(self) -> str:
+        return session_html(self)
+
     def close(self) -> None:
         """Let go of the tables."""
         if self._engine is not None:
@@ -134,8 +149,11 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         confidence: Number = "0.95",
-    ) -> QueryResult | Quote:
-        """Release the private answer to a query; for ``EXPLAIN PRIVACY ...`` return its price.
+    ) -> QueryResult:
+        """Release the private answer to a query.
+
+        The text ``EXPLAIN PRIVACY SELECT ...`` gives the price in place of the answer, a ``Quote``, which the type of
+        this verb does not show: programs that are checked for types call ``quote``.
 
         Args:
             text: one SELECT; see docs/sql.md for what can be asked.
@@ -152,7 +170,8 @@ class Session(Closing):
         """
         stated: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         if parse_statement(text).is_explained:
-            return self.quote(text, **stated, noise=noise, shares=shares)
+            priced: Any = self.quote(text, **stated, noise=noise, shares=shares)
+            return priced  # type: ignore[no-any-return]
         return self.release(self.offer.sql(text, **stated, key=key, noise=noise, shares=shares, confidence=confidence))
 
     @overload
@@ -177,7 +196,8 @@ class Session(Closing):
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
-        return offer.read(receipt.answer, place_of(receipt))
+        is_durable = self.curator.ledger.is_durable
+        return offer.read(receipt.answer, place_of(receipt) if is_durable else UNLEDGERED)
 
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...

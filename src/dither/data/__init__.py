@@ -6,6 +6,7 @@ of them (``expressions``, ``relations``), and the engines that turn such a tree 
 """
 
 from dither.data.expressions import Call, Case, Cast, Expression, Grid, Kind, Literal, Name, OneOf
+from dither.data.files import schema_from
 from dither.data.relations import (
     Aggregated,
     Aggregation,
@@ -63,4 +64,5 @@ __all__ = [
     "Sum",
     "Table",
     "Window",
+    "schema_from",
 ]

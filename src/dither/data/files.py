@@ -9,7 +9,7 @@ of their column, so that a category ``no`` stays a text and never becomes false.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from dither.data.addresses import has_secret, redact
 from dither.data.evaluation import cast
 from dither.data.expressions import LARGEST_INTEGER, Kind, Value
 from dither.data.schema import Column, DataSet, Table, person_unit
-from dither.data.yaml_tree import LARGEST_TEXT, Node, read
+from dither.data.yaml_tree import LARGEST_TEXT, Node, from_plain, read
 from dither.errors import InvalidParameter, InvalidSchema
 from dither.privacy import ROW, ROW_REPLACED, Unit
 
@@ -65,6 +65,34 @@ def loads(text: str) -> DataSet:
         # What stands there is not shown: it may be a data file.
         rule = "a mapping; for a file of data draft one with 'dither add --suggest FILE -o SCHEMA.yaml'"
         raise InvalidSchema("schema", "one text", rule)
+    return _dataset(root)
+
+
+def schema_from(tree: Mapping[str, Any]) -> DataSet:
+    """Return the data set that a dictionary declares: the same keys, rules and errors as in a file.
+
+    Args:
+        tree: what a schema file says, as dictionaries, lists, texts, numbers and dates.
+
+    >>> ages = {"kind": "integer", "bounds": [0, 120]}
+    >>> visits = {"source": "visits.csv", "columns": {"age": ages, "region": "text"}}
+    >>> clinic = {"dataset": "clinic", "unit": "row", "tables": {"visits": visits}}
+    >>> schema_from(clinic).table("visits").column("age").upper
+    120
+    >>> visits["columns"]["age"] = "whole"
+    >>> schema_from(clinic)
+    Traceback (most recent call last):
+        ...
+    dither.errors.InvalidSchema: tables.visits.columns.age must be one of boolean, integer, real, text, date, \
+timestamp, got 'whole'
+
+    """
+    if not isinstance(tree, Mapping):
+        raise InvalidSchema("schema", type(tree).__name__, "a dictionary")
+    return _dataset(from_plain(tree))
+
+
+def _dataset(root: Node) -> DataSet:
     parts = root.mapping("a mapping", ("dataset", "unit", "contribution", "engine", "time limit", "tables"))
     for key in ("dataset", "unit", "tables"):
         _need(root, parts, key)
@@ -175,7 +203,7 @@ def _column(name: str, node: Node) -> Column:
     if not isinstance(node.value, dict):
         kind, parts = _kind(node), {}
     else:
-        parts = node.mapping("a column", ("kind", "bounds", "categories", "length", "nullable", "description"))
+        parts = node.mapping("a column", ("kind", "from", "bounds", "categories", "length", "nullable", "description"))
         kind = _kind(_need(node, parts, "kind"))
     lower = upper = None
     if "bounds" in parts:
@@ -190,11 +218,17 @@ def _column(name: str, node: Node) -> Column:
     description = parts["description"].text("one line") if "description" in parts else ""
     said = _value(parts["length"], Kind.INTEGER) if "length" in parts else None
     length = said if isinstance(said, int) else None
+    source = _source_name(parts["from"]) if "from" in parts else None
     try:
-        return Column(name, kind, lower, upper, categories, nullable, description, length)
+        return Column(name, kind, lower, upper, categories, nullable, description, length, source)
     except InvalidParameter as error:
-        place = error.parameter.split(" of ")[0]
+        place = {"source": "from"}.get(what := error.parameter.split(" of ")[0], what)
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
+
+
+def _source_name(node: Node) -> str:
+    """Return what a source calls a column: any text, also an empty one if it is in quotes."""
+    return "" if node.value == "" and not node.is_plain else node.text("the name that the column has in its source")
 
 
 def _kind(node: Node) -> Kind:
@@ -300,6 +334,8 @@ def _unit_text(dataset: DataSet) -> str:
 
 def _column_text(column: Column) -> str:
     parts = [f"kind: {column.kind.value}"]
+    if column.source is not None:
+        parts.insert(0, f"from: {scalar(column.source)}")
     if column.lower is not None:
         parts.append(f"bounds: [{_value_text(column.lower)}, {_value_text(column.upper)}]")
     if column.categories is not None:

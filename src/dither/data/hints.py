@@ -6,8 +6,10 @@ for the curator to take or leave: what protects people is decided by people.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -138,6 +140,7 @@ _PEOPLE: Final = frozenset(
     ]
 )
 _IDS: Final = frozenset(["id", "ids", "uid", "uuid", "guid", "key", "identifier", "pseudonym"])
+_PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,62}")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -171,6 +174,45 @@ def hint(name: str) -> Hint:
         if word in ("time", "timestamp", "at", "datetime"):
             return Hint(Kind.TIMESTAMP)
     return Hint(Kind.BOOLEAN) if parts and parts[0] in ("is", "has", "was", "did") else Hint()
+
+
+def plain_name(name: str, prefix: str) -> str:
+    """Return a name that a schema allows, close to what was given.
+
+    Args:
+        name: any text.
+        prefix: what comes first where nothing, or a digit, would.
+
+    >>> plain_name("Total Spend (£)", "c"), plain_name("Größe", "c"), plain_name("2024", "c"), plain_name("☃", "c")
+    ('Total_Spend', 'Grosse', 'c_2024', 'c')
+
+    """
+    if _PLAIN.fullmatch(name) and not name.startswith("__"):
+        return name
+    letters = unicodedata.normalize("NFKD", name.replace("ß", "ss"))
+    bare = "".join(sign for sign in letters if not unicodedata.combining(sign))
+    plain = re.sub("[^A-Za-z0-9_]+", "_", bare).strip("_")
+    return (plain if plain and not plain[0].isdigit() else f"{prefix}_{plain}".rstrip("_"))[:63]
+
+
+def plain_names(names: Sequence[str]) -> list[str]:
+    """Return a name for each column that a schema allows, all of them different whatever the case.
+
+    A name that is plain stays as it is; of those that differ in case alone, the first one does.
+
+    >>> plain_names(["education-num", "Name", "name", "education_num", ""])
+    ['education_num_2', 'Name', 'name_2', 'education_num', 'c']
+    """
+    first = {name.lower(): place for place, name in reversed(list(enumerate(names))) if plain_name(name, "c") == name}
+    taken, found = set(first), []
+    for place, name in enumerate(names):
+        plain = plain_name(name, "c")
+        if first.get(plain.lower()) != place:
+            numbered = (f"{plain[:59]}_{number}" for number in itertools.count(2))
+            plain = next(one for one in itertools.chain([plain], numbered) if one.lower() not in taken)
+        taken.add(plain.lower())
+        found.append(plain)
+    return found
 
 
 def id_candidates(names: Iterable[str]) -> list[str]:

@@ -85,4 +85,5 @@ def _is_own(table: Table, dataset: DataSet, anywhere: bool) -> bool:
 
 
 def _declared(table: Table) -> tuple[object, ...]:
-    return tuple(getattr(table, name) for name in _DECLARED)
+    # Nor under which names: in a copy the columns have those that are declared.
+    return tuple(getattr(table.as_copied, name) for name in _DECLARED)

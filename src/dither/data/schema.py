@@ -11,7 +11,7 @@ import datetime
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -29,6 +29,8 @@ _MOST_ROWS_PER_JOIN: Final = 4096
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
+_LONGEST_SOURCE: Final = 1024
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 
 
@@ -47,9 +49,13 @@ class Column:
         description: one line for people.
         length: of a text, how many characters (code points) are read of it: the rest is cut off. 1,024 if nothing is
             said. A privacy id that is longer is NULL instead, because two people's could become one.
+        source: what the column is called in the file, the frame or the database's table, letter by letter, where that
+            is not ``name``. Any text without NUL.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
     True
+    >>> Column("spend", Kind.REAL, source="Total Spend (£)").stored_name
+    'Total Spend (£)'
 
     """
 
@@ -61,6 +67,7 @@ class Column:
     nullable: bool = False
     description: str = ""
     length: int | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself."""
@@ -90,6 +97,14 @@ class Column:
             if isinstance(category, str) and len(category) > self.longest:
                 rule = f"of at most {self.longest} characters: more are not read, unless length says so"
                 raise InvalidParameter(f"categories of {self.name}", category, rule)
+        if self.source is not None and not _is_source_name(self.source):
+            rule = f"a text of at most {_LONGEST_SOURCE} characters, without NUL and without halves of signs"
+            raise InvalidParameter(f"source of {self.name}", self.source, rule)
+
+    @property
+    def stored_name(self) -> str:
+        """What the column is called where its rows are."""
+        return self.name if self.source is None else self.source
 
     @property
     def longest(self) -> int:
@@ -146,6 +161,15 @@ class Table:
         names = [column.name for column in self.columns]
         if not names or len({name.lower() for name in names}) != len(names):
             raise InvalidParameter(f"columns of {self.name}", names, "different names, at least one")
+        stored = [column.stored_name for column in self.columns]
+        for name in stored:
+            if stored.count(name) > 1:
+                raise InvalidParameter(f"columns of {self.name}", name, "the source of one column only")
+        for column in self.columns:
+            if column.source in names and column.source != column.name:
+                # A request may call a column by either name: the declared one must be clear.
+                rule = "not what another column is called by its declaration"
+                raise InvalidParameter(f"source of {column.name}", column.source, rule)
         if self.person is not None and (self.is_public or self.person not in names):
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
@@ -157,6 +181,13 @@ class Table:
             if column.name == name:
                 return column
         raise InvalidParameter("column", name, f"one of {', '.join(column.name for column in self.columns)}")
+
+    @property
+    def as_copied(self) -> Table:
+        """The same table where its rows go by the declared names: a copy that was made here, or a prepared frame."""
+        if all(column.source is None for column in self.columns):
+            return self
+        return replace(self, columns=tuple(replace(column, source=None) for column in self.columns))
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
@@ -254,6 +285,11 @@ def check_name(parameter: str, name: object) -> None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)) or name.startswith("__"):
         rule = "letters, digits and underscores (63 at most), starting with a letter and not with two underscores"
         raise InvalidParameter(parameter, name, rule)
+
+
+def _is_source_name(name: str) -> bool:
+    """Whether a source may call a column so, and every engine can be asked for it."""
+    return len(name) <= _LONGEST_SOURCE and "\x00" not in name and _SURROGATE.search(name) is None
 
 
 def person_unit(id_column: str, *, replaced: bool = False) -> Unit:

@@ -14,16 +14,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from dither.data.addresses import expand, has_secret, redact
+from dither.data.engines.frames import kind_of_frame, labels
 from dither.data.expressions import Kind
 from dither.data.files import scalar
-from dither.data.hints import hint, id_candidates
+from dither.data.hints import hint, id_candidates, plain_name, plain_names
 from dither.data.importing.csv_reader import CsvReader
+from dither.data.importing.duckdb_tables import parquet_names
 from dither.data.importing.sources import CSV_ENDINGS, FRAMES, PARQUET_ENDINGS, is_csv, is_parquet
-from dither.data.schema import check_name
+from dither.data.schema import Column
 from dither.data.yaml_tree import UNDECIDED
 from dither.errors import EngineUnavailable, InvalidParameter, MissingExtra
 
-__all__ = ["Draft", "suggest"]
+__all__ = ["Draft", "described", "suggest", "table_name"]
 
 #: How the names of types begin, in any case, and what they hold. The first that fits counts.
 _TYPES: Final = (
@@ -38,7 +40,7 @@ _TYPES: Final = (
     ),
 )
 #: A column: its name, the kind of its declared type, and that type in words ("" where nothing is declared).
-_Found = tuple[str, Kind | None, str]
+Found = tuple[str, Kind | None, str]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Draft:
     Args:
         text: YAML with ``???`` and comments.
         decisions: the places that must be decided before it can be loaded.
-        left_out: columns that no schema can name as they are, with the reason.
+        left_out: columns that no schema can name, with the reason.
 
     """
 
@@ -78,34 +80,49 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
         engine, table = str(source), name or ""
         found, location = _database(engine, table), table
     elif isinstance(source, str | Path):
-        path = Path(source)
-        found, location = _file(path), str(path)
-        table = name or path.name.split(".", 1)[0]
+        found, location, table = described(source), str(source), name or table_name(source)
     else:
-        found, table, location = _frame(source), name or "rows", FRAMES
+        found, table, location = described(source), name or "rows", FRAMES
     return _draft(_plain(table or "rows"), location, engine, found)
 
 
-def _draft(table: str, location: str, engine: str, found: Sequence[_Found]) -> Draft:
+def described(source: Any) -> list[Found]:
+    """Return the columns of a file or a frame: names, and kinds of the types that it declares. Reads no value."""
+    return _file(Path(source)) if isinstance(source, str | Path) else _frame(source)
+
+
+def table_name(path: str | Path) -> str:
+    """Return what a table is called after its file.
+
+    >>> table_name("data/visits 2024.csv.gz")
+    'visits_2024'
+    """
+    return _plain(Path(path).name.split(".", 1)[0])
+
+
+def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Draft:
     columns: list[str] = []
     decisions = ["unit", "contribution", f"tables.{table}.privacy id"]
-    left_out, seen = [], set[str]()
+    left_out = []
     if has_secret(engine):
         decisions.insert(2, "engine")
-    for name, kind, stored in found:
-        reason = _unfit(name, kind, stored, seen)
+    listed = [name for name, *_ in found]
+    declared = plain_names(listed)
+    drafted = []
+    for (stored_name, kind, stored), name in zip(found, declared, strict=True):
+        reason = _unfit(stored_name, kind, stored, listed)
         if reason:
-            left_out.append(f"{name}: {reason}")
-            columns.append(f"      # left out: {scalar(name)} {reason}")
+            left_out.append(f"{stored_name}: {reason}")
+            columns.append(f"      # left out: {scalar(stored_name)} {reason}")
             continue
-        seen.add(name.lower())
+        drafted.append(name)
+        is_renamed = name != stored_name
         if kind is None:
-            decisions.append(f"tables.{table}.columns.{name}")
-        columns.append("      " + _column(name, kind))
-    if not seen:
+            decisions.append(f"tables.{table}.columns.{name}{'.kind' if is_renamed else ''}")
+        columns += _renamed(name, stored_name, kind) if is_renamed else [f"      {name}: {_column(name, kind)}"]
+    if not drafted:
         raise EngineUnavailable(f"{redact(location)} has no column that a schema can name")
-    candidates = id_candidates(name for name, *_ in found if name.lower() in seen)
-    lines = _lines(table, location, engine, candidates)
+    lines = _lines(table, location, engine, id_candidates(drafted))
     return Draft("\n".join([*lines, *columns]) + "\n", tuple(decisions), tuple(left_out))
 
 
@@ -133,41 +150,57 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
     yield "    columns:"
 
 
-def _column(name: str, kind: Kind | None) -> str:
-    """Return the line of a column: what is known, and in a comment what else could be declared."""
+def _renamed(name: str, stored_name: str, kind: Kind | None) -> list[str]:
+    """Return the lines of a column that is called otherwise in its source."""
+    declared = _column(name, kind, is_short=False)
+    return [f"      {name}:", f"        from: {scalar(stored_name)}", f"        kind: {declared}"]
+
+
+def _column(name: str, kind: Kind | None, *, is_short: bool = True) -> str:
+    """Return what is declared of a column: what is known, and in a comment what else could be declared.
+
+    Args:
+        name: the column.
+        kind: that of its declared type.
+        is_short: whether the column stands in one line, so that what is declared further takes the kind's place.
+
+    """
     thought = hint(name)
     expected = kind or thought.kind
     further = ""
     if thought.bounds and expected is not None and expected.is_number:
-        further = f"{{kind: {expected.value}, bounds: {thought.bounds}}}"
+        further = _further(expected, f"bounds: {thought.bounds}", is_short)
     elif thought.is_category and expected is Kind.TEXT:
-        further = "{kind: text, categories: [...]}"
+        further = _further(expected, "categories: [...]", is_short)
     if kind is None:
         guess = f", perhaps {further or thought.kind.value}" if thought.kind else ""
-        return f"{name}: {UNDECIDED}  # decide: {', '.join(part.value for part in Kind)}{guess}"
+        return f"{UNDECIDED}  # decide: {', '.join(part.value for part in Kind)}{guess}"
     if further and kind.is_number:
-        return f"{name}: {kind.value}  # decide: to be added up it needs bounds, perhaps {further}"
+        return f"{kind.value}  # decide: to be added up it needs bounds, perhaps {further}"
     if further:
-        return f"{name}: {kind.value}  # decide: to be grouped by, all its values: {further}"
+        return f"{kind.value}  # decide: to be grouped by, all its values: {further}"
     if kind.is_number and not id_candidates([name]):
-        return f"{name}: {kind.value}  # decide: to be added up it needs bounds: {{kind: {kind.value}, bounds: [...]}}"
-    return f"{name}: {kind.value}"
+        return f"{kind.value}  # decide: to be added up it needs bounds: {_further(kind, 'bounds: [...]', is_short)}"
+    return kind.value
 
 
-def _unfit(name: str, kind: Kind | None, stored: str, seen: set[str]) -> str:
+def _further(kind: Kind, said: str, is_short: bool) -> str:
+    return f"{{kind: {kind.value}, {said}}}" if is_short else f"{kind.value}, and below it a line '{said}'"
+
+
+def _unfit(name: str, kind: Kind | None, stored: str, listed: Sequence[str]) -> str:
+    if listed.count(name) > 1:
+        return f"names {listed.count(name)} columns, and none of them can be told by it: give them different names"
     try:
-        check_name("column", name)
-    except InvalidParameter:
-        return "is no plain name (letters, digits, underscores): rename the column at its source"
-    if name.lower() in seen:
-        return "occurs twice, upper and lower case apart: rename it at its source"
+        Column("c", Kind.TEXT, source=name)
+    except InvalidParameter as error:
+        return f"is not {error.rule}"
     return f"is stored as {stored}, which is none of the kinds" if kind is None and stored else ""
 
 
 def _plain(name: str) -> str:
     """Return a name that a schema allows, close to what was given."""
-    plain = re.sub("[^A-Za-z0-9_]+", "_", name.rpartition(".")[2]).strip("_")[:63]
-    return plain if plain and not plain[0].isdigit() else f"t_{plain}"[:63]
+    return plain_name(name.rpartition(".")[2], "t")
 
 
 def _kind(stored: str) -> Kind | None:
@@ -179,7 +212,7 @@ def _kind(stored: str) -> Kind | None:
     return None
 
 
-def _file(path: Path) -> list[_Found]:
+def _file(path: Path) -> list[Found]:
     if not path.is_file():
         raise EngineUnavailable(f"{path} is no file")
     if is_parquet(path):
@@ -196,11 +229,15 @@ def _footer(path: Path) -> list[tuple[str, str]]:
     with duckdb.connect(":memory:") as connection:
         try:
             described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+            names = parquet_names(connection, str(path))
         except duckdb.Error:
-            readable, described = False, []
+            readable, described, names = False, [], []
     if not readable:
         raise EngineUnavailable(f"{path} cannot be read as Parquet; it is damaged or of another kind")
-    return [(str(name), str(stored)) for name, stored, *_ in described]
+    # DuckDB has names of its own for columns that differ in case alone.
+    own = [str(name) for name, *_ in described]
+    types = [str(stored) for _, stored, *_ in described]
+    return list(zip(names if len(names) == len(own) else own, types, strict=True))
 
 
 def _header(path: Path) -> list[str]:
@@ -211,20 +248,24 @@ def _header(path: Path) -> list[str]:
         raise EngineUnavailable(f"the first line of {path} cannot be read as the names of columns") from None
 
 
-def _frame(frame: Any) -> list[_Found]:
-    home = type(frame).__module__.split(".", 1)[0]
-    if home == "pandas":
-        types = [(str(name), str(stored)) for name, stored in frame.dtypes.items()]
+def _frame(frame: Any) -> list[Found]:
+    kind = kind_of_frame(frame)
+    if kind == "pandas.DataFrame":
+        names = labels(frame)
+        if None in names:
+            rule = "a frame whose columns are called by texts or whole numbers: name them so, levels joined to one"
+            raise InvalidParameter("source", "other labels", rule)
+        types = zip(names, map(str, frame.dtypes), strict=True)
         # A column of Python objects declares nothing.
-        return [(name, _kind(stored), "" if stored == "object" else stored) for name, stored in types]
-    if home == "polars":
+        return [(str(name), _kind(stored), "" if stored == "object" else stored) for name, stored in types]
+    if kind == "polars.DataFrame":
         return [(name, _kind(str(stored)), str(stored)) for name, stored in frame.schema.items()]
-    if home == "pyarrow":
+    if kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
         return [(field.name, _kind(str(field.type)), str(field.type)) for field in frame.schema]
     raise InvalidParameter("source", type(frame).__name__, "a path, an address, or a pandas, Polars or Arrow table")
 
 
-def _database(address: str, table: str) -> list[_Found]:
+def _database(address: str, table: str) -> list[Found]:
     """Read the catalogue of a PostgreSQL database: names and types of columns, no row."""
     if not address.startswith(("postgresql://", "postgres://")):
         raise InvalidParameter("source", redact(address), "a path, or the address of a PostgreSQL database")

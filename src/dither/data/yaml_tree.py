@@ -1,15 +1,24 @@
 """Reads YAML into plain texts, lists and mappings that know their place. Nothing else of YAML exists here.
 
+``from_plain`` makes the same tree of Python's own texts, numbers, lists and dictionaries.
+
 Scalars stay texts: what ``no`` or ``2024-01-01`` means is decided by the declared kind of a column, never guessed.
 Tags, anchors, aliases, several documents, repeated keys, and anything too large or too deep are refused.
 """
 
 from __future__ import annotations
 
+import datetime
 import difflib
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from typing import Any, Final
+
+import numpy as np
 
 from dither.errors import InvalidSchema
 
@@ -21,7 +30,7 @@ UNDECIDED: Final = "???"
 
 @dataclass
 class Node:
-    """A text, a list or a mapping, with its place in the file."""
+    """A text, a list or a mapping, with its place in the file; line 0 is that of what is in no file."""
 
     value: str | list[Node] | dict[str, Node]
     place: str
@@ -31,7 +40,7 @@ class Node:
     def refuse(self, offender: object, rule: str, key: str = "") -> InvalidSchema:
         """Return the error that names this place, or that of a key below it."""
         place = ".".join(part for part in (self.place, key) if part) or "schema"
-        return InvalidSchema(f"{place} (line {self.line})", offender, rule)
+        return InvalidSchema(f"{place} (line {self.line})" if self.line else place, offender, rule)
 
     def text(self, rule: str) -> str:
         """Return a text that is not empty."""
@@ -82,6 +91,79 @@ def read(text: str) -> Node:
             raise InvalidSchema(f"schema{where}", UNDECIDED, "decided by the curator") from None
         problem = getattr(error, "problem", None) or "characters that no YAML contains"
         raise InvalidSchema(f"schema{where}", str(problem), "YAML that can be read") from None
+
+
+def from_plain(value: object) -> Node:
+    """Return the tree of plain Python data, as if it had been written in YAML; raise InvalidSchema otherwise.
+
+    Texts, numbers, dates, true and false are the texts that YAML would have, lists are lists, and dictionaries have
+    texts as keys. A text is what it says: ``"???"`` is not undecided here.
+
+    >>> from_plain({"bounds": (0, 1.5)}).mapping("a column")["bounds"].items("bounds")[1].value
+    '1.5'
+    """
+    root = Node("", "", 0)
+    waiting: list[tuple[Node, object, int]] = [(root, value, 0)]
+    size = 0
+    while waiting:
+        node, found, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise node.refuse(f"more than {DEEPEST} levels", f"at most {DEEPEST} levels deep")
+        if isinstance(found, Mapping):
+            node.value = {}
+            for key, part in found.items():
+                if not issubclass(type(key), str):
+                    raise node.refuse(_shown(key), "keyed by texts")
+                name = str.__str__(key)
+                node.value[name] = Node("", f"{node.place}.{name}" if node.place else name, 0)
+                waiting.append((node.value[name], part, depth + 1))
+        elif isinstance(found, list | tuple):
+            node.value = [Node("", f"{node.place}[{place}]", 0) for place in range(len(found))]
+            waiting += [(below, part, depth + 1) for below, part in zip(node.value, found, strict=True)]
+        else:
+            node.value = _as_text(node, found)
+            size += len(node.value)
+        if size > LARGEST_TEXT:
+            raise InvalidSchema("schema", f"more than {LARGEST_TEXT} characters", f"at most {LARGEST_TEXT} bytes long")
+    return root
+
+
+def _as_text(node: Node, value: object) -> str:
+    """Return a plain value as it would be written."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if issubclass(type(value), Enum):
+        value = getattr(value, "value", None)  # a kind by its name
+    if issubclass(type(value), str):
+        return str.__str__(value)
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float | Decimal | Fraction):
+        return _real_text(node, value)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    raise node.refuse(_shown(value), "a text, a number, true or false, a date, a list or a dictionary")
+
+
+def _real_text(node: Node, value: float | Decimal | Fraction) -> str:
+    if isinstance(value, Decimal) and value.is_finite():
+        return Decimal.__str__(value)
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        number = math.inf
+    if not math.isfinite(number):
+        raise node.refuse(value, "a finite number")
+    return repr(number)
+
+
+def _shown(value: object) -> str:
+    # Of what is no plain value only the type is shown: it may be data.
+    return "nothing" if value is None else type(value).__name__
 
 
 def _document(events: Iterator[Any], yaml: Any) -> Node:

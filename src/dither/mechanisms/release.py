@@ -19,6 +19,7 @@ import numpy as np
 from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, MissingExtra
 from dither.exact import Number, positive
 from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
+from dither.mechanisms.notebook import decimals, html
 from dither.mechanisms.public import PublicArray
 from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.spec import digest, to_spec
@@ -125,6 +126,7 @@ class Release(Generic[O]):
             if interval is None
             else {"low": _plain(interval.low), "high": _plain(interval.high), "confidence": str(interval.confidence)},
             "loss": self.loss.to_dict(),
+            "loss_decimals": decimals(self.loss),
             "unit": str(self.unit),
             "numerics": self.numerics,
             "request": to_spec(self.mechanism),
@@ -161,6 +163,18 @@ class Release(Generic[O]):
         interval = self.interval()
         around = "" if interval is None else f", 95 % interval {_short(interval.low)} to {_short(interval.high)}"
         return f"{_short(self.value)}{around} ({self.loss}, {self.unit}, {self.numerics}, {self.receipt})"
+
+    def __repr__(self) -> str:
+        return f"<Release of {self.mechanism.name}: {self}>"
+
+    def _repr_html_(self) -> str:
+        interval = self.interval()
+        facts = [("value", _short(self.value))]
+        if interval is not None:
+            facts.append(("95 % interval", f"{_short(interval.low)} to {_short(interval.high)}"))
+        facts += [("loss", str(self.loss)), ("protects", str(self.unit))]
+        facts += [("numerics", self.numerics), ("receipt", self.receipt)]
+        return html(f"Release of {self.mechanism.name}", facts=facts)
 
 
 def release(

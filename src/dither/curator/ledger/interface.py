@@ -21,6 +21,7 @@ from typing import Any
 from dither.curator.ledger.holds import Hold
 from dither.data.closing import Closing
 from dither.errors import InvalidParameter
+from dither.mechanisms.notebook import html
 from dither.privacy import Loss
 
 #: How often a request may be begun in all. A failure that depends on the data is a coin, and this is how often an
@@ -130,6 +131,21 @@ class Balance:
     waiting: int
     sealed: int
 
+    def __str__(self) -> str:
+        whose = f"{self.dataset}" if self.analyst is None else f"{self.dataset} for {self.analyst}"
+        many = f"{self.releases} {'release' if self.releases == 1 else 'releases'}"
+        return f"{whose}: {self.spent} of {self.budget} spent in {many}; {self.left} is left"
+
+    def __repr__(self) -> str:
+        return f"<Balance of {self}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("spent", self.spent), ("of", self.budget), ("left", self.left), ("releases", self.releases)]
+        if self.waiting or self.sealed:
+            facts += [("waiting for answers", self.waiting), ("sealed", self.sealed)]
+        facts += [("protects", self.unit)] if self.analyst is None else [("protects", self.unit), ("by", self.analyst)]
+        return html(f"Budget of {self.dataset}", facts=facts)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -196,6 +212,11 @@ class Ledger(Closing):
             InvalidParameter: the name is taken, with another budget or unit.
 
         """
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether what is debited outlives this process; where it does not, a release says *unledgered*."""
+        return True
 
     @abstractmethod
     def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:

@@ -28,7 +28,7 @@ from dither.data.engines.protocol import FILES_CHANGED, Engine
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
 from dither.data.importing.conversion import convert
-from dither.data.importing.duckdb_tables import Source, parquet_reader, text_constant, typed_source
+from dither.data.importing.duckdb_tables import Source, parquet_source, text_constant, typed_source
 from dither.data.importing.sources import KnownFile, are_unchanged, files_of, is_parquet
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
@@ -78,6 +78,7 @@ class DuckDBEngine(Engine):
         self._numbers = iter(range(2**62))
         self._spill: SpillFolder | None = None
         self._read: tuple[KnownFile, ...] = ()
+        self._copied: set[str] = set()
         self._limit: int | None = None
 
     def check(self) -> None:
@@ -188,12 +189,13 @@ class DuckDBEngine(Engine):
             return files
         copy = self._spill.path / f"{table.name}.parquet"
         convert(table, files, copy)
+        self._copied.add(table.name)
         return [str(copy.resolve())]
 
     def _source(self, connection: DuckDBPyConnection, table: Table, files: Sequence[str] | None) -> Source:
         if files is None:
             return self._frame(connection, table)
-        return typed_source(connection, table, parquet_reader(files), "the file")
+        return parquet_source(connection, table.as_copied if table.name in self._copied else table, files)
 
     def _frame(self, connection: DuckDBPyConnection, table: Table) -> Source:
         frame = prepared(table, self.frames[table.name])
@@ -207,7 +209,7 @@ class DuckDBEngine(Engine):
         if not is_readable:
             kinds = "a pandas or Polars frame or an Arrow table with columns of plain types"
             raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {kinds}")
-        return typed_source(connection, table, name, "the frame")
+        return typed_source(connection, table.as_copied, name, "the frame")
 
     # Public lists.
 

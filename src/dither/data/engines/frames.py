@@ -17,6 +17,7 @@ these. From 2^53 on two integers may be one real, and count as a real alone.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from numbers import Number
 from typing import Any, Final
 
@@ -25,7 +26,8 @@ import numpy as np
 from dither.data.engines.arrow_columns import clean, clean_table
 from dither.data.evaluation import cell
 from dither.data.expressions import Kind, Value
-from dither.data.schema import Table
+from dither.data.importing.sources import absent_column
+from dither.data.schema import Column, Table
 from dither.errors import DitherError, EngineUnavailable
 
 _PANDAS_TYPES: Final = {
@@ -59,29 +61,64 @@ def prepared(table: Table, frame: Any) -> Any:
 
 
 def _prepared(table: Table, frame: Any) -> Any:
-    kind = f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
+    kind = kind_of_frame(frame)
     if kind == "pandas.DataFrame":
         return _pandas(table, frame)
     if kind == "polars.DataFrame":
         if importlib.util.find_spec("pyarrow") is None:
             raise EngineUnavailable(f"table {table.name}: a Polars frame needs pyarrow; install dither[frames]")
-        return _polars(table, frame.select([name for name in table.kinds if name in frame.columns]))
+        return _polars(table, frame)
     if kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
-        for name in table.kinds:
-            if frame.schema.names.count(name) > 1:
-                raise EngineUnavailable(_twice(table, name))
-        return clean_table(frame.select([name for name in table.kinds if name in frame.schema.names]))
+        import pyarrow
+
+        names = frame.schema.names
+        found = {column.name: frame.column(place_of(table, column, names)) for column in table.columns}
+        return clean_table(pyarrow.table(list(found.values()), names=list(found)))
     wanted = "a pandas or Polars frame or an Arrow table"
     raise EngineUnavailable(f"table {table.name}: a {type(frame).__name__} cannot be read; give {wanted}")
 
 
-def _twice(table: Table, name: str) -> str:
-    return f"column {name} of table {table.name} occurs twice; give columns different names"
+def kind_of_frame(frame: Any) -> str:
+    """Return the library and the class of a frame; a class that extends one of these is another one."""
+    return f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
+
+
+def place_of(table: Table, column: Column, names: Sequence[str | None]) -> int:
+    """Return where a frame has a declared column; refuse one that it lacks, or has twice.
+
+    Args:
+        table: what is declared.
+        column: one of its columns.
+        names: what the frame calls its columns, in order; None for what is no name.
+
+    """
+    if list(names).count(column.stored_name) != 1:
+        raise EngineUnavailable(absent_column(table, column, [name for name in names if name is not None], "the frame"))
+    return list(names).index(column.stored_name)
+
+
+def labels(frame: Any) -> list[str | None]:
+    """Return what the columns of a pandas frame are called: texts, and whole numbers as they are written.
+
+    Anything else that pandas takes for a label (a pair of two levels, a moment, NULL) is no name.
+    """
+    return [_label(label) for label in frame.columns]
+
+
+def _label(label: Any) -> str | None:
+    if issubclass(type(label), str):
+        return str.__str__(label)
+    if issubclass(type(label), int | np.integer) and type(label) is not bool:
+        return str(int(label))
+    return None
 
 
 def _polars(table: Table, frame: Any) -> Any:
     import polars
 
+    # Column by column: in a list of names Polars would read some as patterns.
+    found = [frame.get_column(frame.columns[place_of(table, one, frame.columns)]) for one in table.columns]
+    frame = polars.DataFrame([series.alias(one.name) for series, one in zip(found, table.columns, strict=True)])
     for name, kind in frame.schema.items():
         if kind == polars.Object:
             fix = "give it a type, or leave it out of the schema"
@@ -94,14 +131,8 @@ def _polars(table: Table, frame: Any) -> Any:
 def _pandas(table: Table, frame: Any) -> Any:
     import pandas
 
-    columns = {}
-    for name, kind in table.kinds.items():
-        if name not in frame.columns:
-            continue
-        column = frame[name]
-        if getattr(column, "ndim", 1) != 1:
-            raise EngineUnavailable(_twice(table, name))
-        columns[name] = _pandas_column(column, kind)
+    names = labels(frame)
+    columns = {one.name: _pandas_column(frame.iloc[:, place_of(table, one, names)], one.kind) for one in table.columns}
     # Rows are told apart by nothing: an index may hold anything.
     return pandas.DataFrame(columns, index=range(len(frame)), copy=False)
 

@@ -12,7 +12,6 @@ up, or sooner where the role's or the URL's ``statement_timeout`` is shorter.
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from dither.data.engines.emit_postgresql import PostgreSQLEmitter, Source, famil
 from dither.data.engines.emitter import Statement
 from dither.data.engines.postgresql_places import places_of
 from dither.data.engines.protocol import Engine, can_hold
+from dither.data.importing.sources import absent_column
 from dither.data.relations import Aggregated, Aggregation
 from dither.data.schema import DataSet, Table
 from dither.errors import EngineFailure, EngineUnavailable, MissingExtra
@@ -184,16 +184,18 @@ class PostgreSQLEngine(Engine):
         ).fetchall()
         present = {str(name): str(stored) for name, stored in listed}
         columns = {}
-        for name, kind in table.kinds.items():
+        for column in table.columns:
             # Unquoted names are stored in lower case, so that a declared Age is the column age if there is no other.
-            found = name if name in present else name.lower()
+            found = column.stored_name
+            if column.source is None and found not in present:
+                found = found.lower()
             if found not in present:
-                raise EngineUnavailable(_absent(table, name, list(present)))
-            if not can_hold(family(present[found]), kind):
+                raise EngineUnavailable(absent_column(table, column, list(present)))
+            if not can_hold(family(present[found]), column.kind):
                 fix = "change its kind in the schema, or leave it out"
-                declared = f"column {name} of table {table.name} is declared {kind.value}"
+                declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
                 raise EngineUnavailable(f"{declared}, but the database stores {present[found]}; {fix}")
-            columns[name] = (found, present[found])
+            columns[column.name] = (found, present[found])
         may_read = connection.execute("SELECT has_table_privilege(to_regclass(%s), 'SELECT')", (place,)).fetchone()
         listed_columns = [found for found, _ in columns.values()]
         if not (may_read and may_read[0]) and not self._may_read_columns(connection, place, listed_columns):
@@ -224,9 +226,3 @@ class PostgreSQLEngine(Engine):
                     return ".".join(quote(str(part)) for part in found[1:])
         fix = "correct its source in the schema: the name of a table or view, with its schema before a dot if need be"
         raise EngineUnavailable(f"table {table.name}: the database has no {table.source}; {fix}")
-
-
-def _absent(table: Table, name: str, present: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, present, 1)
-    hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
-    return f"column {name} of table {table.name} is declared, but {table.source} has no such column{hint}"

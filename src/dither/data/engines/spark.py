@@ -211,20 +211,24 @@ class SparkEngine(Engine):
 
     def _source(self, table: Table) -> Source:
         rows = self._frame(table) if table.name in self.frames else self._stored(table)
-        types = dict(rows.dtypes)
+        if table.name in self.frames or is_csv(table.source):
+            table = table.as_copied
+        present, types = list(rows.columns), [stored for _, stored in rows.dtypes]
         columns = {}
-        for name, kind in table.kinds.items():
-            if list(rows.columns).count(name) != 1:
+        for column in table.columns:
+            if present.count(column.stored_name) != 1:
                 where = "the frame" if table.name in self.frames else None
-                raise EngineUnavailable(absent_column(table, name, list(rows.columns), where))
-            stored = types[name]
-            if not can_hold(family(stored), kind):
+                raise EngineUnavailable(absent_column(table, column, present, where))
+            place = present.index(column.stored_name)
+            stored = types[place]
+            if not can_hold(family(stored), column.kind):
                 fix = "change its kind in the schema, or leave it out"
-                declared = f"column {name} of table {table.name} is declared {kind.value}"
+                declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
                 raise EngineUnavailable(f"{declared}, but Spark stores {stored.split('(')[0]}; {fix}")
-            columns[name] = (name, stored)
+            columns[column.name] = (f"x{place}", stored)
         view = f"dither_{os.getpid()}_{next(_numbers)}"
-        rows.createOrReplaceTempView(view)
+        # By place: not every name that a file may have can be quoted.
+        rows.toDF(*(f"x{place}" for place in range(len(present)))).createOrReplaceTempView(view)
         return Source(view, columns)
 
     def _frame(self, table: Table) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.engines.emit_duckdb import DuckDBEmitter
 from dither.data.importing.csv_reader import CsvReader
-from dither.data.importing.duckdb_tables import Source, parquet_reader, text_constant, typed_source
+from dither.data.importing.duckdb_tables import Source, parquet_reader, parquet_source, text_constant
 from dither.data.importing.raw_parquet import TextWriter
 from dither.data.importing.sources import KnownFile, absent_column, is_csv, known
 from dither.data.schema import Table
@@ -53,7 +53,7 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
                     handed.append(goal.with_name(f"{goal.name}.{place}"))
                     origin, source = _texts(table, file, handed[-1])
                 else:
-                    origin, source = known(file), typed_source(connection, table, parquet_reader([file]), "the file")
+                    origin, source = known(file), parquet_source(connection, table, [file])
                 origins.append(origin)
                 sources.append(source)
             rows = " UNION ALL ".join(_cells(table, source) for source in sources)
@@ -82,7 +82,7 @@ def check_parquet(table: Table, files: Sequence[str], workshop: Path) -> tuple[K
     with _connection(workshop) as connection:
         origins = [known(file) for file in files]
         for file in files:
-            source = typed_source(connection, table, parquet_reader([file]), "the file")
+            source = parquet_source(connection, table, [file])
             # A hash cannot be taken from a file's statistics: every page is read.
             hashed = ", ".join(f"max(hash({sql}))" for sql in _printed(table, source).values())
             _run(connection, table, f"SELECT {hashed} FROM {source[0]}", [(file, source)])
@@ -112,12 +112,12 @@ def _connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
 
 def _texts(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
     """Hand over the declared columns of a CSV file as texts, each with the quote before it if it had one."""
-    with CsvReader(file, table.kinds) as reader:
+    with CsvReader(file, [column.stored_name for column in table.columns]) as reader:
         names = reader.header.names
-        for name in table.kinds:
-            if names.count(name) != 1:
-                raise EngineUnavailable(absent_column(table, name, names, file))
-        places = [names.index(name) for name in table.kinds]
+        for column in table.columns:
+            if names.count(column.stored_name) != 1:
+                raise EngineUnavailable(absent_column(table, column, names, file))
+        places = [names.index(column.stored_name) for column in table.columns]
         with open(os.open(goal, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             writer = TextWriter(stream, [f"x{place}" for place in places])
             for rows in reader:

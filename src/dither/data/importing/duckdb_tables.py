@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.data.engines.emit_duckdb import family
 from dither.data.engines.protocol import can_hold
 from dither.data.importing.sources import absent_column
-from dither.data.schema import Table
+from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
@@ -19,7 +19,51 @@ if TYPE_CHECKING:
 Source = tuple[str, dict[str, tuple[str, str]]]
 
 
-def typed_source(connection: DuckDBPyConnection, table: Table, source: str, what: str) -> Source:
+def parquet_source(connection: DuckDBPyConnection, table: Table, files: Sequence[str]) -> Source:
+    """Return Parquet files as a source, its columns found by the names that the first file has.
+
+    DuckDB gives names of its own to columns that have none, or whose names differ in case alone. They are found by
+    place, as the file has them; where several files have such names DuckDB does not keep them apart.
+    """
+    names: list[str] | None = None
+    with contextlib.suppress(Exception):
+        names = parquet_names(connection, files[0])
+    source = typed_source(connection, table, parquet_reader(files), "the file", names)
+    if len(files) > 1 and any(found != column.stored_name for column, found in _found(table, source)):
+        fix = "add the table without reading it in place"
+        raise EngineUnavailable(f"table {table.name}: columns of {table.source} differ in case alone; {fix}")
+    return source
+
+
+def parquet_names(connection: DuckDBPyConnection, file: str) -> list[str]:
+    """Return what a Parquet file calls its columns, in order; raises duckdb.Error."""
+    listed = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
+    return _top_names([(str(name), int(children or 0)) for name, children in listed])
+
+
+def _found(table: Table, source: Source) -> Iterator[tuple[Column, str]]:
+    yield from ((column, source[1][column.name][0]) for column in table.columns)
+
+
+def _top_names(listed: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the names of the columns of a Parquet file, from its tree in order: each node, and how many follow it.
+
+    >>> _top_names([("schema", 2), ("home", 2), ("x", 0), ("y", 0), ("age", 0)])
+    ['home', 'age']
+    """
+    names, inside = [], 0
+    for name, children in listed[1:]:
+        if inside:
+            inside -= 1
+        else:
+            names.append(name)
+        inside += children
+    return names
+
+
+def typed_source(
+    connection: DuckDBPyConnection, table: Table, source: str, what: str, names: Sequence[str] | None = None
+) -> Source:
     """Return a source that has types of its own, after comparing them with the declared kinds.
 
     Args:
@@ -27,6 +71,7 @@ def typed_source(connection: DuckDBPyConnection, table: Table, source: str, what
         table: what is declared.
         source: what stands after FROM.
         what: how messages call it.
+        names: what its columns are called, in order, where DuckDB may call them otherwise.
 
     """
     described: list[tuple[Any, ...]] | None = None
@@ -36,16 +81,18 @@ def typed_source(connection: DuckDBPyConnection, table: Table, source: str, what
     if described is None:
         fix = "it is damaged or of another kind: write it again"
         raise EngineUnavailable(f"table {table.name}: {table.source} cannot be read; {fix}")
-    types = {str(name): str(stored) for name, stored, *_ in described}
+    types = [(str(name), str(stored)) for name, stored, *_ in described]
+    present = list(names) if names is not None and len(names) == len(types) else [name for name, _ in types]
     columns = {}
-    for name, kind in table.kinds.items():
-        if name not in types:
-            raise EngineUnavailable(absent_column(table, name, list(types), what if what == "the frame" else None))
-        if not can_hold(family(types[name]), kind):
+    for column in table.columns:
+        if present.count(column.stored_name) != 1:
+            raise EngineUnavailable(absent_column(table, column, present, what if what == "the frame" else None))
+        found, stored = types[present.index(column.stored_name)]
+        if not can_hold(family(stored), column.kind):
             fix = "change its kind in the schema, or leave it out"
-            declared = f"column {name} of table {table.name} is declared {kind.value}"
-            raise EngineUnavailable(f"{declared}, but {what} stores {types[name].split('(')[0]}; {fix}")
-        columns[name] = (name, types[name])
+            declared = f"column {column.name} of table {table.name} is declared {column.kind.value}"
+            raise EngineUnavailable(f"{declared}, but {what} stores {stored.split('(')[0]}; {fix}")
+        columns[column.name] = (found, stored)
     return source, columns
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from dither.data.closing import Closing
-from dither.data.schema import Table
+from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
@@ -176,21 +176,24 @@ def files_below(folder: Path) -> list[str]:
     )
 
 
-def absent_column(table: Table, name: str, present: Sequence[str], where: str | None = None) -> str:
+def absent_column(table: Table, column: Column, present: Sequence[str], where: str | None = None) -> str:
     """Return the words for a declared column that a source lacks, or has twice.
 
     Args:
         table: what is declared.
-        name: the column.
-        present: the columns that the source has.
+        column: the declared column.
+        present: the names of the columns that the source has.
         where: how messages call the source; by default as the schema names it.
 
     """
-    place = table.source if where is None else where
+    place, name = table.source if where is None else where, column.stored_name
+    called = f"column {column.name} of table {table.name}"
+    if column.source is not None:
+        called += f" (from {name!r})"
     if list(present).count(name) > 1:
-        return f"column {name} of table {table.name} occurs twice in {place}; give its columns different names"
+        return f"{called} occurs twice in {place}; give its columns different names"
     if not any(present):
-        return f"column {name} of table {table.name} is declared, but the first line of {place} has no column names"
+        return f"{called} is declared, but the first line of {place} has no column names"
     near = difflib.get_close_matches(name, [one for one in present if one], 1)
     hint = f"; did you mean {near[0]!r}?" if near else "; leave it out of the schema, or correct its name"
-    return f"column {name} of table {table.name} is declared, but {place} has no such column{hint}"
+    return f"{called} is declared, but {place} has no such column{hint}"

@@ -15,6 +15,7 @@ from typing import Any, Final
 from dither.data.joins import join_limit
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
+from dither.mechanisms.notebook import decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
@@ -83,8 +84,15 @@ class Quote:
             "unit": self.unit,
             "limits": self.limits,
             "loss": self.loss.to_dict(),
+            "loss_decimals": decimals(self.loss),
             "columns": [
-                {**vars(column), "share": str(column.share), "scale": list(column.scale)} for column in self.columns
+                {
+                    **vars(column),
+                    "share": str(column.share),
+                    "share_decimal": float(column.share),
+                    "scale": list(column.scale),
+                }
+                for column in self.columns
             ],
             "keys": self.keys,
             "rows": self.rows,
@@ -96,6 +104,26 @@ class Quote:
     def to_json(self) -> str:
         """Return the quote as a JSON text."""
         return json.dumps(self.to_dict(), sort_keys=True)
+
+    def __repr__(self) -> str:
+        return f"<Quote: {self.loss} of {self.dataset} for {', '.join(column.name for column in self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("cost", f"{self.loss}, from the budget of {self.dataset}"), ("protects", self.unit)]
+        facts += [("limits", self.limits), ("groups", self.keys), ("numerics", self.numerics)]
+        head = ("column", "off by at most (95 %)", "of", "noise", "share of the loss", "what it is about")
+        rows = (
+            (
+                column.name,
+                f"{column.error:.4g}",
+                column.error_unit,
+                column.mechanism,
+                f"{100 * float(column.share):.1f} %",
+                f"{column.estimand}{'; ' if column.bias else ''}{column.bias}",
+            )
+            for column in self.columns
+        )
+        return html("Price of a query", facts=facts, head=head, rows=rows, of_rows=len(self.columns))
 
     def __str__(self) -> str:
         rows = (

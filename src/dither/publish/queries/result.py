@@ -17,9 +17,12 @@ from typing import Any, Final
 
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter, MissingExtra
+from dither.mechanisms.notebook import MOST_ROWS, html
 from dither.privacy import Loss
 
 VERSION: Final = 1
+#: The receipt of what no durable ledger was debited for.
+UNLEDGERED: Final = "unledgered"
 Cell = Value | tuple[Value, ...]
 End = bool | int | float | None
 
@@ -75,7 +78,7 @@ class QueryResult:
     loss: Loss
     unit: str
     notes: tuple[str, ...] = ()
-    receipt: str = "unledgered"
+    receipt: str = UNLEDGERED
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -223,23 +226,41 @@ class QueryResult:
                 raise
             raise InvalidParameter("result", "a text", "the JSON of a result") from None
 
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names)
+        return f"<QueryResult: {len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'} of {shown}; {self.loss}>"
+
+    def _repr_html_(self) -> str:
+        rows = self._cells(MOST_ROWS)
+        return html("Private answer", head=self.names, rows=rows, of_rows=len(self.rows), notes=self._remarks())
+
     def __str__(self) -> str:
-        lines = self._table(most=40)
+        return "\n".join([*self._table(most=40), *self._remarks()])
+
+    def _remarks(self) -> list[str]:
+        """Return what must be known to read the table."""
         share = f"{float(self.confidence) * 100:g} %"
         together = ", all at once" if self.is_simultaneous else ""
         rows = f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
-        lines.append(f"{rows}; {share} intervals{together}; {self.loss}; {self.unit}")
+        lines = [f"{rows}; {share} intervals{together}; {self.loss}; {self.unit}"]
         for column in self.columns:
             if column.estimand:
                 lines.append(f"{column.name}: {column.estimand}{'; ' if column.bias else ''}{column.bias}")
-        return "\n".join([*lines, *self.notes])
+        lines += self.notes
+        if self.receipt == UNLEDGERED:
+            lines.append("unledgered: its budget lives as long as the process that asked")
+        return lines
 
-    def _table(self, most: int) -> list[str]:
-        """Return the first rows as aligned text."""
-        body = [
+    def _cells(self, most: int) -> list[list[str]]:
+        """Return the first rows as texts."""
+        return [
             [self._entry(value, *ends) for value, *ends in zip(row, low, high, strict=True)]
             for row, low, high in list(zip(self.rows, self.low, self.high, strict=True))[:most]
         ]
+
+    def _table(self, most: int) -> list[str]:
+        """Return the first rows as aligned text."""
+        body = self._cells(most)
         widths = [max(map(len, texts)) for texts in zip(self.names, *body, strict=True)]
         are_keys = [column.is_key for column in self.columns]
 

@@ -22,6 +22,7 @@ from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter, MissingExtra
 from dither.estimate.public_randomness import public_generator
 from dither.exact import whole
+from dither.mechanisms.notebook import html
 from dither.privacy import Loss
 from dither.publish.synthetic.columns import Coding, objects_of
 from dither.publish.synthetic.constraints import Constraint, Determined, Impossible, draw_possible
@@ -114,6 +115,17 @@ class SyntheticTable:
     @cached_property
     def _codings(self) -> dict[str, Coding]:
         return {coding.column: coding for coding in self.codings}
+
+    def __repr__(self) -> str:
+        return f"<SyntheticTable of {self.table} by {self.method}: about {self.estimated_rows} rows; {self.loss}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("method", self.method), ("rows, about", self.estimated_rows), ("loss", self.loss)]
+        facts += [("protects", self.unit), ("receipt", self.receipt)]
+        rows = ((name, kind.value) for name, kind in self.columns)
+        notes = ["sample(n) draws rows from the released model, which can be written or made a frame"]
+        title, head = f"Synthetic table of {self.table}", ("column", "kind")
+        return html(title, facts=facts, head=head, rows=rows, of_rows=len(self.columns), notes=notes)
 
     @property
     def estimated_rows(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.data import (
@@ -155,7 +155,10 @@ class Rows:
         return plain_alias(self.parsed, node, alias) if given is not None else alias
 
     def _alone(self, alias: str, relation: Relation) -> Scope:
-        source = Source(alias, tuple((name, name) for name in relation.columns))
+        if isinstance(relation, Scan):
+            source = Source.of(alias, relation.table)
+        else:
+            source = Source(alias, tuple((name, name) for name in relation.columns))
         return Scope(self.parsed, relation, (source,))
 
     def _refuse_public(self, node: exp.Expression, table: Table) -> NoReturn:
@@ -199,7 +202,7 @@ class Rows:
     def _join_public(self, left: Scope, alias: str, table: Table, join: exp.Expression, keep: bool) -> Scope:
         prefix = free_prefix(left.relation, alias, table.kinds)
         columns = {**left.relation.columns, **{prefix + name: kind for name, kind in table.kinds.items()}}
-        source = Source(alias, tuple((name, prefix + name) for name in table.kinds))
+        source = Source.of(alias, table, prefix)
         both, parts = self._conditions(left, (source,), columns, join)
         keys: dict[str, Expression] = {}
         rest: list[Expression] = []
@@ -238,7 +241,7 @@ class Rows:
         prefix = free_prefix(first.relation, second.sources[0].alias, names)
         columns = {**first.relation.columns, **{prefix + name: kind for name, kind in names.items()}}
         sources = tuple(
-            Source(source.alias, tuple((shown, prefix + internal) for shown, internal in source.columns))
+            replace(source, columns=tuple((shown, prefix + internal) for shown, internal in source.columns))
             for source in second.sources
         )
         both, parts = self._conditions(first, sources, columns, join)
@@ -272,15 +275,10 @@ class Rows:
         if using:
             parts = []
             for word in using:
-                mine = [
-                    name
-                    for source in left.sources
-                    for shown, name in source.columns
-                    if shown.lower() == word.name.lower()
-                ]
-                theirs = [
-                    name for source in added for shown, name in source.columns if shown.lower() == word.name.lower()
-                ]
+                mine = [name for source in left.sources for _, name in source.named(word.name)]
+                theirs = [name for source in added for _, name in source.named(word.name)]
+                if any(len(source.named(word.name)) > 1 for source in (*left.sources, *added)):
+                    raise InvalidParameter(f"USING at {self.parsed.place(word)}", word.name, "clear in both tables")
                 if not mine or not theirs:
                     raise InvalidParameter(f"USING at {self.parsed.place(word)}", word.name, "a column of both tables")
                 pair = [Typed(Name(name), columns[name]) for name in (mine[0], theirs[0])]
@@ -365,9 +363,7 @@ class Rows:
         self.only(select, "expressions", "from_", "from", "where", "distinct")
         prefix = free_prefix(scope.relation, "among", table.kinds)
         columns = {**scope.relation.columns, **{prefix + name: kind for name, kind in table.kinds.items()}}
-        inner = Scope(
-            self.parsed, scope.relation, (Source(alias, tuple((name, prefix + name) for name in table.kinds)),)
-        )
+        inner = Scope(self.parsed, scope.relation, (Source.of(alias, table, prefix),))
 
         def column(word: exp.Column) -> Typed:
             return Typed(Name(inner.find(word)), columns[inner.find(word)])
@@ -415,7 +411,7 @@ def named_outputs(
         elif item.key == "alias":
             found.append((plain_alias(rows.parsed, item, item.alias), item.this, None))
         elif item.key == "column":
-            found.append((item.name, item, None))
+            found.append((_own_name(scope, item), item, None))
         else:
             found.append((free_name(f"column_{index}", [name for name, _, _ in found]), item, None))
     check_different(rows.parsed, select, [name for name, _, _ in found])
@@ -426,10 +422,15 @@ def shown_names(scope: Scope, node: exp.Expression, name: str) -> str:
     """Return the declared spelling of a column's name."""
     if node.key == "column":
         for source in scope.sources:
-            for shown, _ in source.columns:
-                if shown.lower() == name.lower():
-                    return shown
+            for shown, _ in source.named(name):
+                return shown
     return name
+
+
+def _own_name(scope: Scope, column: exp.Expression) -> str:
+    """Return a column's name as a query spells it, or the declared one where it has that of the source."""
+    shown = shown_names(scope, column, column.name)
+    return column.name if shown.lower() == column.name.lower() else shown
 
 
 def _equated(part: Expression, keys: set[str], theirs: set[str]) -> tuple[str, Expression] | None:

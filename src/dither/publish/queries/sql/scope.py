@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from dither.data import Relation
-from dither.data.schema import check_name
+from dither.data.schema import Table, check_name
 from dither.errors import InvalidParameter, Unanswerable
 
 if TYPE_CHECKING:
@@ -23,6 +23,26 @@ class Source:
 
     alias: str
     columns: tuple[tuple[str, str], ...]  # shown name, name in the relation
+    stored: tuple[tuple[str, str], ...] = ()  # what a file or database calls a column, shown name
+
+    @classmethod
+    def of(cls, alias: str, table: Table, prefix: str = "") -> Source:
+        """Return a declared table, whose columns go by their declared names and by those of its source."""
+        columns = tuple((name, prefix + name) for name in table.kinds)
+        stored = tuple((column.source, column.name) for column in table.columns if column.source is not None)
+        return cls(alias, columns, stored)
+
+    def named(self, word: str) -> list[tuple[str, str]]:
+        """Return the columns that a word may mean: shown name, name in the relation.
+
+        Case does not matter, and the declared name counts as much as that of the source. The declared name as it is
+        spelled means nothing else.
+        """
+        if not self.stored or any(shown == word for shown, _ in self.columns):
+            return [(shown, inner) for shown, inner in self.columns if shown.lower() == word.lower()]
+        other = {shown for name, shown in self.stored if name == word}
+        other = other or {shown for name, shown in self.stored if name.lower() == word.lower()}
+        return [pair for pair in self.columns if pair[0].lower() == word.lower() or pair[0] in other]
 
 
 @dataclass(frozen=True)
@@ -49,14 +69,18 @@ class Scope:
             if not sources:
                 known = [source.alias for source in self.sources]
                 raise InvalidParameter(f"table at {self.parsed.place(column)}", table, f"one of {', '.join(known)}")
-        found = [internal for source in sources for shown, internal in source.columns if shown.lower() == name.lower()]
+        found = [(source.alias, *pair) for source in sources for pair in source.named(name)]
         if not found:
-            self._unknown(column, [shown for source in sources for shown, _ in source.columns])
+            known = [shown for source in sources for shown, _ in source.columns]
+            self._unknown(column, known, [stored for source in sources for stored, _ in source.stored])
         if len(found) > 1 and name.lower() not in self.merged:
-            aliases = [s.alias for s in sources if any(shown.lower() == name.lower() for shown, _ in s.columns)]
-            options = ", ".join(f"{alias}.{name}" for alias in aliases)
-            raise InvalidParameter(f"column at {self.parsed.place(column)}", name, f"clear: one of {options}")
-        return found[0]
+            is_one = len({alias for alias, *_ in found}) == 1
+            # Within one table the declared names tell the columns apart.
+            options = [shown if is_one else f"{alias}.{name}" for alias, shown, _ in found]
+            raise InvalidParameter(
+                f"column at {self.parsed.place(column)}", name, f"clear: one of {', '.join(options)}"
+            )
+        return found[0][2]
 
     def visible(self, table: str | None = None) -> list[tuple[str, str]]:
         """Return the columns that a star stands for: shown name, name in the relation."""
@@ -76,9 +100,10 @@ class Scope:
                 found[shown.lower()] = (shown, internal)
         return list(found.values())
 
-    def _unknown(self, column: exp.Column, known: list[str]) -> NoReturn:
-        near = difflib.get_close_matches(column.name.lower(), [name.lower() for name in known], n=1)
+    def _unknown(self, column: exp.Column, known: list[str], stored: list[str]) -> NoReturn:
+        near = difflib.get_close_matches(column.name.lower(), [name.lower() for name in (*known, *stored)], n=1)
         hint = [name for name in known if near and name.lower() == near[0]]
+        hint += [f'"{name}"' for name in stored if near and name.lower() == near[0]]
         rule = f"{hint[0]}, or " if hint else ""
         raise InvalidParameter(
             f"column at {self.parsed.place(column)}", column.name, f"{rule}one of {', '.join(known) or 'none'}"
