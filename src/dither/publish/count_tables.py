@@ -27,7 +27,12 @@ from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
+from dither.publish.queries.believable import believable, nearest
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
+from dither.publish.workloads.marginals import Marginals
+from dither.publish.workloads.matrices import Dense, Matrix, Total
+from dither.publish.workloads.products import Union
+from dither.publish.workloads.ranges import AllRanges, Prefixes, Ranges
 
 AUTO = "auto"
 #: Axes up to this length have their strategy searched for in seconds.
@@ -40,6 +45,7 @@ _ONE_SIDED = (
     "cells were measured together, and how they share their count is not known: such a cell holds from 0 to what the "
     "cells that show its number may hold together"
 )
+_AGREEING = "counts are at least 0; the raw ones, as drawn, agree with those of the other marginals"
 _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
 
@@ -145,8 +151,8 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
     if non_negative:
-        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates")
-    return _result(release, keys, labels, shown, flat, confidence, notes, at_least_zero=non_negative)
+        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates, from 0")
+    return _result(release, keys, labels, shown, flat, confidence, notes, least=0.0 if non_negative else -math.inf)
 
 
 def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction) -> QueryResult:
@@ -166,20 +172,25 @@ def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction)
         f"cells that are not listed count as 0; at this confidence each of them holds at most {most:.0f} rows",
         f"{method.passing_chance * method.cells:.3g} empty cells are listed on average",
     ]
-    return _table(release, keys, labels, np.array(list(out.values()), dtype=np.float64), ends, confidence, notes)
+    counts = np.array(list(out.values()), dtype=np.float64)
+    shown = nearest(counts, 0.0)
+    return _table(release, keys, labels, shown, _from_least(counts, shown, ends, 0.0), confidence, notes, raw=counts)
 
 
 def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> QueryResult:
-    """Return a row for each query, in the order of the workload."""
+    """Return a row for each query, in the order of the workload; what only adds counts up is at least 0."""
     flat = np.asarray(out, dtype=np.float64)
     keys = [ResultColumn("query", "integer", is_key=True)]
-    return _result(planned.mechanism, keys, [(number,) for number in range(flat.size)], flat, flat, confidence, [])
+    method: Any = planned.mechanism.method
+    least = 0.0 if adds_up(method.workload.matrix) else -math.inf
+    labels = [(number,) for number in range(flat.size)]
+    return _result(planned.mechanism, keys, labels, nearest(flat, least), flat, confidence, [], least=least)
 
 
 def present_marginals(
     planned: Planned, sets: tuple[tuple[str, ...], ...], out: Any, *, confidence: Fraction
 ) -> dict[tuple[str, ...], QueryResult]:
-    """Return a table for each marginal."""
+    """Return a table for each marginal; the raw values agree with each other exactly."""
     release, flat = planned.mechanism, np.asarray(out, dtype=np.float64)
     interval = release.interval(flat, confidence)
     axes = {axis.name: axis for axis in planned.cells.axes}
@@ -189,7 +200,9 @@ def present_marginals(
         part = slice(start, start + len(labels))
         start += len(labels)
         ends = None if interval is None else (interval.low[part], interval.high[part])
-        found[names] = _table(release, keys, labels, flat[part], ends, confidence, [])
+        shown = nearest(flat[part], 0.0)
+        shown_ends = _from_least(flat[part], shown, ends, 0.0)
+        found[names] = _table(release, keys, labels, shown, shown_ends, confidence, [_AGREEING], raw=flat[part])
     return found
 
 
@@ -202,7 +215,7 @@ def _result(
     confidence: Fraction,
     notes: list[str],
     *,
-    at_least_zero: bool = False,
+    least: float,
 ) -> QueryResult:
     interval = release.interval(plain, confidence)
     ends = None
@@ -210,10 +223,35 @@ def _result(
         low, high = np.asarray(interval.low).ravel(), np.asarray(interval.high).ravel()
         if not np.allclose(low + high, 2 * plain.ravel()):
             notes.append(_ONE_SIDED)
-        ends = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if at_least_zero else (low, high)
+        ends = _from_least(plain.ravel(), shown.ravel(), (low, high), least)
     else:
         notes.append(f"no intervals: {release.method.no_interval_because}")
-    return _table(release, keys, labels, shown.ravel(), ends, confidence, notes)
+    return _table(release, keys, labels, shown.ravel(), ends, confidence, notes, raw=plain.ravel())
+
+
+def _from_least(
+    plain: NDArray[Any], shown: NDArray[Any], ends: tuple[NDArray[Any], NDArray[Any]] | None, least: float
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the ends that are shown of intervals of plain estimates: they hold what is shown."""
+    if ends is None:
+        return None
+    _, low, high = believable(plain, *ends, least)
+    return np.fmin(low, shown), np.fmax(high, shown)
+
+
+def adds_up(matrix: Matrix) -> bool:
+    """Return whether no weight of a workload is below 0, as far as its form says so: then no true answer is.
+
+    >>> adds_up(Workload.all_ranges(4).matrix), adds_up(Workload.matrix_of([[1, -1]]).matrix)
+    (True, False)
+    """
+    if isinstance(matrix, Dense):
+        return bool((matrix.entries.values >= 0).all())
+    if isinstance(matrix, Kron | Union):
+        return all(map(adds_up, matrix.factors if isinstance(matrix, Kron) else matrix.parts))
+    if isinstance(matrix, Marginals):
+        return all(weight >= 0 for weight in matrix.weights)
+    return isinstance(matrix, Identity | Total | Prefixes | AllRanges | Ranges)
 
 
 def _table(
@@ -224,6 +262,7 @@ def _table(
     ends: tuple[NDArray[Any], NDArray[Any]] | None,
     confidence: Fraction,
     notes: list[str],
+    raw: NDArray[np.float64] | None = None,
 ) -> QueryResult:
     what = "the number of rows that the limits on one person leave" if release.source.dataset.protects_persons else ""
     columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
@@ -231,9 +270,13 @@ def _table(
     blank = [None] * len(labels)
     low = blank if ends is None else ends[0].tolist()
     high = blank if ends is None else ends[1].tolist()
+
+    def rows(of: NDArray[np.float64]) -> tuple[tuple[Any, ...], ...]:
+        return tuple((*label, value) for label, value in zip(labels, of.tolist(), strict=True))
+
     return QueryResult(
         columns,
-        tuple((*label, value) for label, value in zip(labels, values.tolist(), strict=True)),
+        rows(values),
         tuple((*nothing, end) for end in low),
         tuple((*nothing, end) for end in high),
         confidence,
@@ -241,6 +284,7 @@ def _table(
         release.loss(1),
         str(release.distance),
         tuple(notes),
+        raw=() if raw is None else rows(raw),
     )
 
 

@@ -253,11 +253,11 @@ def described(expression: Expression) -> str:
 # Aggregates and queries.
 
 
-def unbounded(function: str, value: Expression) -> Unanswerable:
+def unbounded(called: str, value: Expression) -> Unanswerable:
     """Return the refusal of an aggregate whose values may be anything."""
     return Unanswerable(
-        f"{function} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
-        "declare lower and upper for the column, or write CLAMP(x, low, high) around the value",
+        f"{called} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
+        "declare bounds for the column, or write CLAMP(x, low, high) around the value",
     )
 
 
@@ -273,6 +273,7 @@ def make_aggregate(
     many: int | None = None,
     values: Sequence[Value] | None = None,
     granularity: float | None = None,
+    called: str | None = None,
 ) -> Aggregate:
     """Return the record of an aggregate over a relation, bounds and candidates found or refused.
 
@@ -287,6 +288,7 @@ def make_aggregate(
         many: how many of the commonest values.
         values: the candidates for the commonest values; None finds the public ones.
         granularity: the step of the grid.
+        called: what the caller calls the function, for messages.
 
     """
     columns = relation.columns
@@ -319,21 +321,21 @@ def make_aggregate(
     final: list[Expression] = []
     ranges: list[tuple[float, float]] = []
     for index, argument in enumerate(arguments):
-        value, interval = _bounded_argument(function, argument, None if bounds is None else bounds[index], relation)
+        value, interval = _bounded_argument(called or function, argument, None if bounds is None else bounds[index], relation)
         final.append(value if where is None else only_where(where, value, columns))
         ranges.append(interval)
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
 
 
 def _bounded_argument(
-    function: str, argument: Expression, said: tuple[float, float] | None, relation: Relation
+    called: str, argument: Expression, said: tuple[float, float] | None, relation: Relation
 ) -> tuple[Expression, tuple[float, float]]:
     kind = kind_of(argument, relation.columns)
     if kind is Kind.BOOLEAN:
         argument = Cast(argument, Kind.INTEGER)
     elif not kind.is_number:
         raise Unanswerable(
-            f"{function} needs numbers, and {described(argument)[:60]} is a {kind.value}",
+            f"{called} needs numbers, and {described(argument)[:60]} is a {kind.value}",
             "count it, group by it, or turn it into a number (DATEDIFF, EXTRACT, LENGTH, CAST)",
         )
     stripped = unclamped(argument)
@@ -343,7 +345,7 @@ def _bounded_argument(
     known = bounds_of(argument, relation)
     if said is None:
         if known is None:
-            raise unbounded(function.upper(), argument)
+            raise unbounded(called, argument)
         return argument, known
     low, high = (float(end) for end in said)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
