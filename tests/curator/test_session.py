@@ -51,6 +51,25 @@ def asked(session: Session, text: str, **how: Any) -> QueryResult:
     return result
 
 
+def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
+    session.sql(COUNT, epsilon=1)
+    for ask in (
+        lambda: session.sql(COUNT),
+        lambda: session.quote(COUNT),
+        lambda: session.histogram("visits", "ward"),
+        lambda: session.synthesize("visits"),
+    ):
+        with pytest.raises(InvalidParameter, match=r"epsilon must be given.*--epsilon 0.1; epsilon = 9 is left"):
+            ask()
+
+
+def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> None:
+    session.sql(COUNT, epsilon=8)
+    with pytest.raises(BudgetExceeded, match="epsilon is short: at most epsilon = 2 would fit"):
+        session.sql(COUNT, epsilon=3)
+    assert session.sql(COUNT, epsilon=2)
+
+
 def test_an_answer_is_charged_and_has_a_receipt(session: Session) -> None:
     result = asked(session, COUNT, epsilon="0.5")
     assert result.column("ward") == ("heart", "skin")

@@ -18,7 +18,6 @@ from dither.cli.outputs import Output, check_outputs, delivering, keep_sources, 
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
-from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
 
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
@@ -98,8 +97,8 @@ def quote(
             found = asked.loss_for_error(text, column.strip(), error.strip(), rows=rows, delta=loss.delta)
             _show(asked.quote(text, loss=found, noise=noise), as_json=as_json)
             return
-        stated = stated_loss(epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho)
-        _show(asked.quote(text, loss=stated, noise=noise), as_json=as_json)
+        found = asked.quote(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, noise=noise)
+        _show(found, as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

@@ -56,7 +56,7 @@ def add(
     if suggest:
         curate.draft(schema, out)
         return
-    loss = stated_loss(epsilon=budget, delta=delta, rho=rho)
+    loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     curate.add(home, schema, budget=loss, in_place=in_place, as_json=json)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
@@ -23,7 +23,15 @@ from dither.curator.price import Price
 from dither.curator.request import Request
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
-from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, ReleaseFailed, RequestSealed
+from dither.errors import (
+    DitherError,
+    EngineFailure,
+    InvalidParameter,
+    LossNotStated,
+    NoGuarantee,
+    ReleaseFailed,
+    RequestSealed,
+)
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.lift.trusted import checked_mechanism
@@ -54,7 +62,9 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        return self._read(make(self.dataset, *words, **options))
+        with self._saying_what_is_left():
+            offer = make(self.dataset, *words, **options)
+        return self._read(offer)
 
     return without_dataset(release, make, first_word="Release")
 
@@ -148,7 +158,9 @@ class Session:
         loss: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
         if parse_statement(text).is_explained:
             return self.quote(text, **loss, noise=noise, shares=shares)
-        return self.release(self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence))
+        with self._saying_what_is_left():
+            offer = self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence)
+        return self.release(offer)
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -169,6 +181,14 @@ class Session:
         if not self._offers.has_made(offer):
             raise InvalidParameter("what", offer.verb, "an offer that this session's own ``offer`` has made")
         return self._read(offer)
+
+    @contextlib.contextmanager
+    def _saying_what_is_left(self) -> Iterator[None]:
+        """Say what is left, where nobody said what a release may lose."""
+        try:
+            yield
+        except LossNotStated as refusal:
+            raise LossNotStated(refusal.parameter, self.balance().left) from None
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
@@ -219,7 +239,8 @@ class Session:
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
-        stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
+        with self._saying_what_is_left():
+            stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
 
     def loss_for_error(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.errors import InvalidParameter, NoGuarantee
+from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
 from dither.exact import (
     Field,
     NonNegative,
@@ -420,15 +420,26 @@ def _shown_rho(loss: PureDP | ApproxDP) -> str:
     return f", rho='{loss.rho}'" if states_rho(loss) else ""
 
 
-def stated_loss(*, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Loss:
+def stated_loss(
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    called: str = "epsilon",
+) -> Loss:
     """Return the loss that a person states: epsilon alone, epsilon with delta, or rho.
+
+    ``called`` is what the person calls the epsilon, for messages.
 
     >>> stated_loss(epsilon=1), stated_loss(rho="0.1")
     (PureDP('1'), ZCDP('1/10'))
     """
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
+    if epsilon is None and rho is None:
+        raise LossNotStated(called)
+    if rho is not None and (epsilon is not None or delta is not None):
+        name, given = (called, epsilon) if epsilon is not None else ("delta", delta)
+        raise InvalidParameter(name, given, "left out beside rho: it is epsilon alone, epsilon with delta, or rho")
     if rho is not None:
         return ZCDP(positive("rho", rho))
-    size = positive("epsilon", epsilon if epsilon is not None else 0)
+    size = positive(called, epsilon if epsilon is not None else 0)
     return PureDP(size) if delta is None else ApproxDP(size, delta)

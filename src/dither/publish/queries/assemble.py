@@ -39,6 +39,7 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
@@ -321,7 +322,9 @@ def make_aggregate(
     final: list[Expression] = []
     ranges: list[tuple[float, float]] = []
     for index, argument in enumerate(arguments):
-        value, interval = _bounded_argument(called or function, argument, None if bounds is None else bounds[index], relation)
+        value, interval = _bounded_argument(
+            called or function, argument, None if bounds is None else bounds[index], relation
+        )
         final.append(value if where is None else only_where(where, value, columns))
         ranges.append(interval)
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
@@ -375,8 +378,11 @@ def make_query(
             "nothing is measured, and rows are never shown",
             "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
         )
+    check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])
+    else:
+        _check_groups(keys, relation, key_values)
     query = Query(
         dataset,
         relation,
@@ -398,6 +404,14 @@ def make_query(
         raise InvalidParameter("HAVING", described(having), "true or false")
     _check_shown(query)
     return query
+
+
+def _check_groups(keys: Sequence[Key], relation: Relation, groups: Sequence[Sequence[Value]]) -> None:
+    """Refuse listed groups that cannot occur."""
+    for place, key in enumerate(keys):
+        column = declared_column(key.value, relation)
+        if column is not None:
+            check_values(key.name, column, dict.fromkeys(row[place] for row in groups if place < len(row)))
 
 
 def _check_shown(query: Query) -> None:

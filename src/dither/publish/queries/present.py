@@ -51,7 +51,6 @@ class Enclosed(NamedTuple):
     raw: Sequence[Any]
 
 
-
 def present(answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
     """Return the table for what an answer released.
 
