@@ -60,8 +60,8 @@ def test_a_condition_that_no_row_meets_is_refused_with_what_may_be_meant(
     condition: str, reason: str, instead: str
 ) -> None:
     for text in (
-        "SELECT COUNT(*) FROM people WHERE " + condition,
-        "SELECT COUNT(*) FILTER (WHERE " + condition + ") FROM people",
+        "SELECT COUNT(*) FROM people WHERE ?".replace("?", condition),
+        "SELECT COUNT(*) FILTER (WHERE ?) FROM people".replace("?", condition),
     ):
         with pytest.raises(Unanswerable) as caught:
             parse_sql(text, PEOPLE)
@@ -86,7 +86,7 @@ def test_a_condition_that_no_row_meets_is_refused_with_what_may_be_meant(
     ],
 )
 def test_what_may_be_so_is_answered(condition: str) -> None:
-    assert parse_sql("SELECT COUNT(*) FROM people WHERE " + condition, PEOPLE)
+    assert parse_sql("SELECT COUNT(*) FROM people WHERE ?".replace("?", condition), PEOPLE)
 
 
 @pytest.mark.parametrize(
