@@ -63,6 +63,31 @@ def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
             ask()
 
 
+def test_a_quote_says_how_many_such_queries_are_left(session: Session) -> None:
+    session.sql(COUNT, epsilon=1)
+    found = session.quote(COUNT, epsilon=2)
+    assert (found.left, found.affordable) == ("epsilon = 9", 4)
+    assert "epsilon = 9: about 4 such queries" in str(found)
+    for _ in range(4):
+        session.sql(COUNT, epsilon=2)
+    assert session.quote(COUNT, epsilon=2).affordable == 0
+    with pytest.raises(BudgetExceeded):
+        session.sql(COUNT, epsilon=2)
+    assert "more than 1,023" in str(session.quote(COUNT, epsilon="1e-9"))
+
+
+def test_the_share_of_a_threshold_is_said_in_the_text_or_beside_it(curator: Curator, folder: Path) -> None:
+    text = "SELECT note, COUNT(*) AS n FROM visits GROUP BY note"
+    with curator.session("clinic", analyst="eve") as asked:
+        loss = {"epsilon": 1, "delta": "1e-6"}
+        said = asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", **loss)
+        assert said == asked.quote(text, threshold_share="0.25", **loss)
+        assert said.threshold_share == Fraction(1, 4)
+        assert said != asked.quote(text, **loss)
+        with pytest.raises(InvalidParameter, match="said once"):
+            asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", threshold_share="0.5", **loss)
+
+
 def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> None:
     session.sql(COUNT, epsilon=8)
     with pytest.raises(BudgetExceeded, match="epsilon is short: at most epsilon = 2 would fit"):

@@ -97,8 +97,7 @@ def quote(
             found = asked.loss_for_error(text, column.strip(), error.strip(), rows=rows, delta=loss.delta)
             _show(asked.quote(text, loss=found, noise=noise), as_json=as_json)
             return
-        found = asked.quote(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, noise=noise)
-        _show(found, as_json=as_json)
+        _show(asked.quote(text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, noise=noise), as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

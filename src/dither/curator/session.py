@@ -11,6 +11,7 @@ import contextlib
 import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar, overload
 
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 
 #: What is stored of a release that failed after noise was drawn for it; no answer reads so.
 FAILED: Final = b"failed after the draw"
+#: More releases are not counted beforehand.
+MOST_AFFORDABLE: Final = 1024
 #: Who owns the rows, and may look at them: the analyst of a session that names none.
 OWNER: Final = "curator"
 P = ParamSpec("P")
@@ -139,6 +142,7 @@ class Session:
         key: str | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
         confidence: Number = "0.95",
     ) -> QueryResult | Quote:
         """Release the private answer to a query; for ``EXPLAIN PRIVACY ...`` return its price.
@@ -152,14 +156,17 @@ class Session:
             noise: "laplace", "gaussian", or "auto" for whichever errs less.
             shares: how the loss is divided among the aggregates, by output name; by default so that expected errors
                 are equal shares of the declared ranges.
+            threshold_share: where groups are discovered, the share of the loss that decides which are shown; in SQL
+                ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
             confidence: the level of the intervals.
 
         """
-        loss: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "noise": noise, "shares": shares}
+        how["threshold_share"] = threshold_share
         if parse_statement(text).is_explained:
-            return self.quote(text, **loss, noise=noise, shares=shares)
+            return self.quote(text, **how)
         with self._saying_what_is_left():
-            offer = self.offer.sql(text, **loss, key=key, noise=noise, shares=shares, confidence=confidence)
+            offer = self.offer.sql(text, **how, key=key, confidence=confidence)
         return self.release(offer)
 
     @overload
@@ -208,6 +215,7 @@ class Session:
         loss: Loss | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
     ) -> Quote: ...
     def quote(
         self,
@@ -220,6 +228,7 @@ class Session:
         loss: Loss | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
     ) -> Quote | Price:
         """Return what a query would cost and how far it would err, or what any offer would cost.
 
@@ -233,6 +242,7 @@ class Session:
             loss: of a query, in place of the three above.
             noise: of a query: "laplace", "gaussian", or "auto".
             shares: of a query: how the loss is divided among the aggregates.
+            threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
 
         """
         self._check_declared()
@@ -241,7 +251,30 @@ class Session:
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         with self._saying_what_is_left():
             stated = loss if loss is not None else stated_loss(epsilon=epsilon, delta=delta, rho=rho)
-        return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
+        if isinstance(what, str):
+            threshold_share = answers.one_share(parse_statement(what), threshold_share)
+        query = answers.read_query(self.dataset, what)
+        quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+        return replace(quoted, left=str(self.balance().left), affordable=self._affordable(quoted.loss))
+
+    def _affordable(self, loss: Loss) -> int:
+        """Return how many releases of a loss would be admitted one after another, up to a thousand."""
+
+        def fits(many: int) -> bool:
+            try:
+                return self.curator.ledger.would_admit(self.account, loss.times(many))
+            except InvalidParameter:
+                return False  # more than any budget: deltas of 1 and more promise nothing
+            except NoGuarantee:
+                return False
+
+        low, high = 0, 1
+        while high <= MOST_AFFORDABLE and fits(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return min(low, MOST_AFFORDABLE)
 
     def loss_for_error(
         self,
