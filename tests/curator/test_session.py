@@ -63,6 +63,15 @@ def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
             ask()
 
 
+def test_bounds_and_limits_are_found_and_charged_once(session: Session) -> None:
+    found = session.bounds("visits", "waited", epsilon=4, key="range")
+    # 200 people wait 0 to 49: the cell of 32 to 64 holds 68 of them, at a noise of scale 1/4.
+    assert found.bounds == (0, 64)
+    assert session.bounds("visits", "waited", epsilon=4, key="range").receipt == found.receipt
+    assert session.limits("visits", epsilon=4).column("rows") == (1,)
+    assert session.balance().releases == 2
+
+
 def test_a_quote_says_how_many_such_queries_are_left(session: Session) -> None:
     session.sql(COUNT, epsilon=1)
     found = session.quote(COUNT, epsilon=2)
@@ -198,6 +207,8 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
     offers: list[Offer[Any]] = [
         offer.sql(COUNT, epsilon=1),
         offer.histogram("visits", "ward", epsilon=1),
+        offer.bounds("visits", "waited", epsilon=1),
+        offer.limits("visits", epsilon=1),
         offer.marginals("visits", [["ward"]], epsilon=1),
         offer.synthesize("visits", ["ward"], epsilon=1),
         offer.anonymize("visits", ["ward"], epsilon=1),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, Type
 
 from dither.curator.ledger import Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import LARGEST_ANSWER
-from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
+from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.price import Price
@@ -78,6 +78,7 @@ class Session:
     What it gives:
 
     - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
+    - facts that nobody has declared: ``bounds`` of a column, ``limits`` of a person;
     - tables of counts: ``histogram``, ``workload``, ``marginals``;
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
@@ -124,6 +125,8 @@ class Session:
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
     ask_kept = _released(anonymous_tables.ask_kept)
+    bounds = _released(found_facts.bounds)
+    limits = _released(found_facts.limits)
     histogram = _released(count_tables.histogram)
     workload = _released(count_tables.workload)
     marginals = _released(count_tables.marginals)
