@@ -5,10 +5,11 @@ Nothing here reads rows.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -16,13 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, SparseCells, cells_of
 from dither.lift.lifted import Lifted
 from dither.mechanisms.purse import Purse
-from dither.privacy import Loss, PureDP
+from dither.privacy import ApproxDP, Loss, PureDP
+from dither.privacy.losses import states_rho
 from dither.publish.choose import Choice, choose
+from dither.publish.histograms.identity import IdentityHistogram
 from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
@@ -45,6 +48,8 @@ _ONE_SIDED = (
     "cells were measured together, and how they share their count is not known: such a cell holds from 0 to what the "
     "cells that show its number may hold together"
 )
+_FAILURE = 0.05
+_QUESTIONS = ("cells", "ranges")
 _AGREEING = "counts are at least 0; the raw ones, as drawn, agree with those of the other marginals"
 _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
@@ -59,25 +64,92 @@ class Planned:
 
 
 def plan_histogram(
-    cells: Cells, loss: Loss, *, method: str = AUTO, data_dependent: bool = False, rows: int | None = None
+    cells: Cells,
+    loss: Loss,
+    *,
+    method: str = AUTO,
+    questions: str | None = None,
+    data_dependent: bool = False,
+    rows: int | None = None,
 ) -> Planned:
-    """Return the release of all cells; ``auto`` takes what errs least, for ranges of cells where they have an order."""
+    """Return the release of all cells.
+
+    Args:
+        cells: what is counted.
+        loss: what it may lose; of an (epsilon, delta) its epsilon alone, or what converts to it, whichever errs less.
+        method: one of the registered ones, or 'auto' for what errs least in what will be asked.
+        questions: for 'auto', what will be asked of the table: 'cells' or 'ranges' of them; None for ranges along axes
+            that have an order, and for cells along the others.
+        data_dependent: whether 'auto' may take methods that look at the counts.
+        rows: for these, about how many rows there are.
+
+    """
+    if questions not in (None, *_QUESTIONS):
+        raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(map(repr, _QUESTIONS))}")
+    if questions is not None and method != AUTO:
+        raise InvalidParameter("questions", questions, f"left out: the method is said, {method}, and none is chosen")
     if method == SparseHistogram.name:
         return Planned(lifted_sparse(loss, cells), cells)
     cells.check_dense()
     if method != AUTO:
-        return Planned(
-            Lifted.calibrated(loss, source=cells, build=lambda each: build_method(method, each, cells.shape)), cells
+        return _least(
+            loss,
+            lambda within: Planned(
+                Lifted.calibrated(within, source=cells, build=lambda each: build_method(method, each, cells.shape)),
+                cells,
+            ),
         )
-    kinds = ["ranges" if axis.is_ordered else "cells" for axis in cells.axes]
+    kinds = [questions or ("ranges" if axis.is_ordered else "cells") for axis in cells.axes]
     asked: str | Workload = kinds[0]
     if len(set(kinds)) > 1:
         makers = {"ranges": Workload.all_ranges, "cells": Workload.cells_of}
         asked = Workload.kron(*(makers[kind](size) for kind, size in zip(kinds, cells.shape, strict=True)))
-    each = Purse.within(loss).per(cells.sensitivity.l1).loss
-    choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
-    made = Lifted.calibrated(loss, source=cells, build=lambda part: build_method(choice.method, part, cells.shape))
-    return Planned(made, cells, choice)
+
+    def planned(within: Loss) -> Planned:
+        each = Purse.within(within).per(cells.sensitivity.l1).loss
+        choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
+        chosen = replace(choice, because=f"chosen for {_said(kinds, cells.axes)}: {choice.because}")
+        made = Lifted.calibrated(
+            within, source=cells, build=lambda part: build_method(choice.method, part, cells.shape)
+        )
+        return Planned(made, cells, chosen)
+
+    return _least(loss, planned)
+
+
+def _said(kinds: Sequence[str], axes: Sequence[Axis]) -> str:
+    """Return which questions a method was chosen for, in words."""
+    words = {"ranges": "ranges of cells", "cells": "single cells"}
+    if len(set(kinds)) == 1:
+        return words[kinds[0]]
+    return ", ".join(f"{words[kind]} of {axis.name}" for kind, axis in zip(kinds, axes, strict=True))
+
+
+def _least(loss: Loss, planned: Callable[[Loss], Planned]) -> Planned:
+    """Return the plan that errs less: within an (epsilon, delta) by its epsilon alone, or by what converts to it.
+
+    SQL makes the same choice, so that the same counts cost the same there.
+    """
+    if not isinstance(loss, ApproxDP) or not loss.delta or states_rho(loss):
+        return planned(loss)
+    found = [planned(PureDP(loss.epsilon))]
+    # A delta too small for any rho leaves epsilon alone.
+    with contextlib.suppress(NoGuarantee):
+        found.append(planned(loss))
+    methods = [one.mechanism.method for one in found]
+    if all(isinstance(one, IdentityHistogram) for one in methods):
+        # By the error of one cell, as SQL does.
+        reaches = [one.node.reach(_FAILURE) for one in methods if isinstance(one, IdentityHistogram)]
+        return found[reaches.index(min(reaches))]
+    return min(found, key=_error_of)
+
+
+def _error_of(planned: Planned) -> float:
+    """Return by how much a query is off on average, or cells are off at most: whichever its method states."""
+    if planned.choice is not None:
+        return planned.choice.error
+    bound = planned.mechanism.error(Fraction(19, 20))
+    return math.inf if bound is None else bound.value
 
 
 def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str = AUTO) -> Planned:
@@ -98,7 +170,7 @@ def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str =
             return MatrixMechanism.calibrated(each, sensitivity=1, workload=workload, strategy=strategy)
         raise InvalidParameter("method", method, f"'{AUTO}', 'hdmm' or 'identity'")
 
-    return Planned(Lifted.calibrated(loss, source=cells, build=build), cells)
+    return _least(loss, lambda within: Planned(Lifted.calibrated(within, source=cells, build=build), cells))
 
 
 def plan_marginals(
