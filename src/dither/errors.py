@@ -4,6 +4,7 @@
 
     DitherError
     ├── InvalidParameter (ValueError)     a public argument breaks its rule
+    │   ├── LossNotStated                 nothing says what a release may lose, and there is no default
     │   ├── InvalidValue                  a private value has the wrong type or shape (its content is not shown)
     │   └── InvalidSchema                 a schema file breaks a rule
     ├── IncompatibleDistance (ValueError) two units, or a unit and a metric, were mixed
@@ -62,6 +63,15 @@ class InvalidParameter(DitherError, ValueError):
         self.offender = offender
         self.rule = rule
         super().__init__(f"{parameter} must be {rule}, got {_shorten(offender)}")
+
+
+class LossNotStated(InvalidParameter):
+    """Nothing says what a release may lose; there is no default for it, and nothing was spent."""
+
+    def __init__(self, parameter: str = "epsilon", left: object = None) -> None:
+        has = "" if left is None else f"; {left} is left"
+        rule = f"given, alone, with delta, or replaced by rho: add {parameter}=0.1, or --{parameter} 0.1{has}"
+        super().__init__(parameter, None, rule)
 
 
 class InvalidValue(InvalidParameter):
@@ -123,9 +133,9 @@ class BudgetExceeded(DitherError):
 class QuotaExceeded(BudgetExceeded):
     """The release would cost more than is left of the analyst's quota; nothing was spent."""
 
-    def __init__(self, requested: object, spent: object, quota: object, analyst: str) -> None:
+    def __init__(self, requested: object, spent: object, quota: object, analyst: str, more: str = "") -> None:
         self.analyst = analyst
-        super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},")
+        super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},", more)
 
 
 class KeyReused(DitherError):

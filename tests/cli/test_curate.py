@@ -174,7 +174,7 @@ def test_a_wrong_file_ending_costs_nothing(home: Path) -> None:
         (["sql", "shop", QUERY], "epsilon"),
         (["sql", "shop", QUERY, "--epsilon", "99"], "spent"),
         (["add", "missing.yaml", "--budget", "1"], "missing.yaml"),
-        (["add", "shop.yaml", "--budget", "-1"], "epsilon"),
+        (["add", "shop.yaml", "--budget", "-1"], "budget must be"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(

@@ -87,8 +87,9 @@ def test_marginals_of_columns_whose_table_is_too_large(session: Session) -> None
     # Noise of scale 2 * 3 / 8 in each cell, and sums of thousands agree: beyond 30 standard deviations.
     assert near(alone[0], truth(0, 101, "heart"), within=400)
     together = found["ward", "note"] if ("ward", "note") in found else found["note", "ward"]
-    by_ward = [sum(row[-1] for row in together.rows if ward in row) for ward in ("heart", "skin")]  # type: ignore[misc]
-    assert by_ward == pytest.approx(alone)
+    # Those as drawn agree; what is shown of them is at least 0.
+    by_ward = [sum(row[-1] for row in together.raw if ward in row) for ward in ("heart", "skin")]  # type: ignore[misc]
+    assert by_ward == pytest.approx(found["ward",].column("count", raw=True))
     assert all(low <= high for low, high in together.interval("count"))  # type: ignore[operator]
 
 

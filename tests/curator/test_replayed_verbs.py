@@ -51,6 +51,8 @@ VERBS: dict[str, Callable[[Session], Any]] = {
     "histogram": lambda session: session.histogram("visits", "waited", 4, epsilon=1),
     "a method that looks": lambda session: session.histogram("visits", "waited", 16, epsilon=1, method="dawa"),
     "workload": lambda session: session.workload("visits", "waited", Workload.prefixes(4), 4, epsilon=1),
+    "bounds": lambda session: session.bounds("visits", "waited", epsilon=1),
+    "limits": lambda session: session.limits("visits", epsilon=1),
     "marginals": lambda session: session.marginals("visits", [("ward",), ("waited", "ward")], {"waited": 2}, epsilon=1),
 }
 
@@ -108,6 +110,8 @@ NEIGHBOURS = [(ROWS, [*ROWS, *ODD]), ([*ODD, *ROWS], ROWS)]
 
 def told(found: Any) -> Any:
     """Return what an analyst is told; receipts have times and numbers of their own."""
+    if not isinstance(found, dict) and not hasattr(found, "rows"):
+        return replace(found, receipt="")
     answers = list(found.values()) if isinstance(found, dict) else [found]
     return [(one.names, one.rows, [one.interval(name) for name in one.names], one.notes) for one in answers]
 

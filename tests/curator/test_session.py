@@ -52,6 +52,59 @@ def asked(session: Session, text: str, **how: Any) -> QueryResult:
     return result
 
 
+def test_a_loss_that_nobody_stated_says_what_is_left(session: Session) -> None:
+    session.sql(COUNT, epsilon=1)
+    for ask in (
+        lambda: session.sql(COUNT),
+        lambda: session.quote(COUNT),
+        lambda: session.histogram("visits", "ward"),
+        lambda: session.synthesize("visits"),
+    ):
+        with pytest.raises(InvalidParameter, match=r"epsilon must be given.*--epsilon 0.1; epsilon = 9 is left"):
+            ask()
+
+
+def test_bounds_and_limits_are_found_and_charged_once(session: Session) -> None:
+    found = session.bounds("visits", "waited", epsilon=4, key="range")
+    # 200 people wait 0 to 49: the cell of 32 to 64 holds 68 of them, at a noise of scale 1/4.
+    assert found.bounds == (0, 64)
+    assert session.bounds("visits", "waited", epsilon=4, key="range").receipt == found.receipt
+    assert session.limits("visits", epsilon=4).column("rows") == (1,)
+    assert session.balance().releases == 2
+
+
+def test_a_quote_says_how_many_such_queries_are_left(session: Session) -> None:
+    session.sql(COUNT, epsilon=1)
+    found = session.quote(COUNT, epsilon=2)
+    assert (found.left, found.affordable) == ("epsilon = 9", 4)
+    assert "epsilon = 9: about 4 such queries" in str(found)
+    for _ in range(4):
+        session.sql(COUNT, epsilon=2)
+    assert session.quote(COUNT, epsilon=2).affordable == 0
+    with pytest.raises(BudgetExceeded):
+        session.sql(COUNT, epsilon=2)
+    assert "more than 1,023" in str(session.quote(COUNT, epsilon="1e-9"))
+
+
+def test_the_share_of_a_threshold_is_said_in_the_text_or_beside_it(curator: Curator, folder: Path) -> None:
+    text = "SELECT note, COUNT(*) AS n FROM visits GROUP BY note"
+    with curator.session("clinic", analyst="eve") as asked:
+        loss = {"epsilon": 1, "delta": "1e-6"}
+        said = asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", **loss)
+        assert said == asked.quote(text, threshold_share="0.25", **loss)
+        assert said.threshold_share == Fraction(1, 4)
+        assert said != asked.quote(text, **loss)
+        with pytest.raises(InvalidParameter, match="said once"):
+            asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", threshold_share="0.5", **loss)
+
+
+def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> None:
+    session.sql(COUNT, epsilon=8)
+    with pytest.raises(BudgetExceeded, match="epsilon is short: at most epsilon = 2 would fit"):
+        session.sql(COUNT, epsilon=3)
+    assert session.sql(COUNT, epsilon=2)
+
+
 def test_an_answer_is_charged_and_has_a_receipt(session: Session) -> None:
     result = asked(session, COUNT, epsilon="0.5")
     assert result.column("ward") == ("heart", "skin")
@@ -155,6 +208,8 @@ def test_everything_that_releases_has_a_price_beforehand(session: Session, folde
     offers: list[Offer[Any]] = [
         offer.sql(COUNT, epsilon=1),
         offer.histogram("visits", "ward", epsilon=1),
+        offer.bounds("visits", "waited", epsilon=1),
+        offer.limits("visits", epsilon=1),
         offer.marginals("visits", [["ward"]], epsilon=1),
         offer.synthesize("visits", ["ward"], epsilon=1),
         offer.anonymize("visits", ["ward"], epsilon=1),

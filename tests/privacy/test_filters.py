@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from fractions import Fraction
 
 import pytest
@@ -208,7 +209,7 @@ def test_a_refusal_says_that_delta_was_set_aside() -> None:
     with pytest.raises(BudgetExceeded, match="5e-07 of the budget's delta converts rho"):
         budget.spend(ApproxDP("0.1", "6e-7"))
     for too_much in (ApproxDP("0.1", "2e-6"), PureDP(3)):
-        with pytest.raises(BudgetExceeded, match=r"spent already$"):
+        with pytest.raises(BudgetExceeded, match=r"spent already; (epsilon|delta) is short"):
             budget.spend(too_much)
 
 
@@ -293,6 +294,33 @@ def test_a_budget_that_states_a_rho_keeps_it() -> None:
 # Refusals
 
 
+REFUSED = [
+    (PureDP(2), PureDP("1.75"), PureDP(1), "epsilon is short: at most epsilon = 0.25 would fit"),
+    (PureDP(2), PureDP(1), ApproxDP("0.1", "1e-6"), "an epsilon alone, and has none for a delta: at most epsilon = 1"),
+    (PureDP(2), PureDP(1), ZCDP("0.1"), "noise that is stated by rho: at most epsilon = 1 would fit"),
+    (PureDP(2), PureDP(2), PureDP(1), "nothing would fit"),
+    (ApproxDP(1, "1e-6"), ApproxDP("0.5", "1e-7"), ApproxDP("0.7", "1e-7"), "epsilon is short: epsilon = 0.5 with"),
+    (ApproxDP(1, "1e-6"), ApproxDP("0.5", "4e-7"), ApproxDP("0.1", "5e-7"), "delta is short: delta = 1e-07 with"),
+    (ApproxDP(2, "1e-6"), PureDP(1), ZCDP("0.01"), "Gaussian noise is counted by rho, and then so is all"),
+    (ApproxDP(2, "1e-6"), ZCDP("0.01"), PureDP(1), "has Gaussian noise, which is counted by rho"),
+    (ZCDP(1), ZCDP("0.5"), ZCDP(1), "rho is short: at most rho = 0.5 would fit"),
+]
+
+
+@pytest.mark.parametrize(("budget", "spent", "asked", "text"), REFUSED)
+def test_a_refusal_says_which_figure_is_short_and_what_would_fit(
+    budget: Loss, spent: Loss, asked: Loss, text: str
+) -> None:
+    held = Filter(budget)
+    held.spend(spent)
+    with pytest.raises(BudgetExceeded, match=re.escape(text)) as caught:
+        held.spend(asked)
+    # What it says would fit does: the amount is read off the message and asked for.
+    said = re.search(r"(?:at most epsilon|Laplace noise at most epsilon) = (\S+) would fit", str(caught.value))
+    if said is not None:
+        held.spend(PureDP(said.group(1)))
+
+
 def test_a_refusal_says_what_was_asked_spent_and_allowed() -> None:
     budget = Filter(PureDP(1))
     budget.spend(PureDP("0.75"))
@@ -301,8 +329,9 @@ def test_a_refusal_says_what_was_asked_spent_and_allowed() -> None:
     assert caught.value.requested == PureDP("0.5")
     assert caught.value.spent == PureDP("0.75")
     assert caught.value.budget == PureDP(1)
-    assert (
-        str(caught.value) == "a release of epsilon = 0.5 does not fit: epsilon = 0.75 of epsilon = 1 is spent already"
+    assert str(caught.value) == (
+        "a release of epsilon = 0.5 does not fit: epsilon = 0.75 of epsilon = 1 is spent already; "
+        "epsilon is short: at most epsilon = 0.25 would fit"
     )
     assert budget.spent == PureDP("0.75")
     budget.spend(PureDP("0.25"))

@@ -20,7 +20,6 @@ from dither.cli.outputs import Output, check_outputs, delivering, keep_sources, 
 from dither.curator.folder import Curator
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
-from dither.privacy import stated_loss
 from dither.publish.queries import QueryResult
 from dither.publish.queries.pictures import answer_page
 
@@ -109,8 +108,7 @@ def quote(
             found = asked.loss_for_error(query, column.strip(), error.strip(), rows=rows, delta=delta)
             _show(asked.quote(query, loss=found, noise=noise), as_json=as_json)
             return
-        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
-        _show(asked.quote(query, loss=stated, noise=noise), as_json=as_json)
+        _show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

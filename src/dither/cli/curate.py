@@ -72,7 +72,7 @@ def add(
     if is_draft:
         _draft(schema, out)
         return
-    loss = stated_loss(epsilon=budget, delta=delta, rho=rho)
+    loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     with Curator.open(home) as curator:
         dataset = curator.add(schema, budget=loss, in_place=in_place)
         balance = curator.ledger.balance(dataset.name)

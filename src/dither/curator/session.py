@@ -11,14 +11,15 @@ from __future__ import annotations
 import contextlib
 import copy
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
 from dither.curator.ledger import Account, Balance, Ledger, Receipt, Stored
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
-from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, models, synthetic_tables
+from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.price import Price
@@ -32,6 +33,7 @@ from dither.errors import (
     EngineFailure,
     InvalidParameter,
     LedgerUnavailable,
+    LossNotStated,
     NoGuarantee,
     ReleaseFailed,
     RequestSealed,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 
+#: More releases are not counted beforehand.
+MOST_AFFORDABLE: Final = 1024
 #: Who owns the rows, and may look at them: the analyst of a session that names none.
 OWNER: Final = "curator"
 P = ParamSpec("P")
@@ -66,7 +70,9 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        return self._read(make(self.dataset, *words, **options))
+        with self._saying_what_is_left():
+            offer = make(self.dataset, *words, **options)
+        return self._read(offer)
 
     return without_dataset(release, make, first_word="Release")
 
@@ -77,6 +83,7 @@ class Session(Closing):
     What it gives:
 
     - answers: ``sql``, ``ask``, ``ask_parts``, ``ask_kept``;
+    - facts that nobody has declared: ``bounds`` of a column, ``limits`` of a person;
     - tables of counts: ``histogram``, ``workload``, ``marginals``;
     - tables of rows: ``synthesize``, ``synthesize_families``, ``anonymize``;
     - models: ``fit``;
@@ -129,6 +136,8 @@ class Session(Closing):
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
     ask_kept = _released(anonymous_tables.ask_kept)
+    bounds = _released(found_facts.bounds)
+    limits = _released(found_facts.limits)
     histogram = _released(count_tables.histogram)
     workload = _released(count_tables.workload)
     marginals = _released(count_tables.marginals)
@@ -148,6 +157,7 @@ class Session(Closing):
         key: str | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
         confidence: Number = "0.95",
     ) -> QueryResult:
         """Release the private answer to a query.
@@ -165,14 +175,19 @@ class Session(Closing):
             noise: "laplace", "gaussian", or "auto" for whichever errs less.
             shares: how the loss is divided among the aggregates, by output name; by default so that expected errors
                 are equal shares of the declared ranges.
+            threshold_share: where groups are discovered, the share of the loss that decides which are shown; in SQL
+                ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
             confidence: the level of the intervals.
 
         """
-        stated: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss, "noise": noise}
+        how |= {"shares": shares, "threshold_share": threshold_share}
         if parse_statement(text).is_explained:
-            priced: Any = self.quote(text, **stated, noise=noise, shares=shares)
+            priced: Any = self.quote(text, **how)
             return priced  # type: ignore[no-any-return]
-        return self.release(self.offer.sql(text, **stated, key=key, noise=noise, shares=shares, confidence=confidence))
+        with self._saying_what_is_left():
+            offer = self.offer.sql(text, **how, key=key, confidence=confidence)
+        return self.release(offer)
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -194,6 +209,14 @@ class Session(Closing):
             raise InvalidParameter("what", offer.verb, "an offer that this session's own ``offer`` has made")
         return self._read(offer)
 
+    @contextlib.contextmanager
+    def _saying_what_is_left(self) -> Iterator[None]:
+        """Say what is left, where nobody said what a release may lose."""
+        try:
+            yield
+        except LossNotStated as refusal:
+            raise LossNotStated(refusal.parameter, self.balance().left) from None
+
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
         is_durable = self.curator.ledger.is_durable
@@ -213,6 +236,7 @@ class Session(Closing):
         loss: Loss | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
     ) -> Quote: ...
     def quote(
         self,
@@ -225,6 +249,7 @@ class Session(Closing):
         loss: Loss | None = None,
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
+        threshold_share: Number | None = None,
     ) -> Quote | Price:
         """Return what a query would cost and how far it would err, or what any offer would cost.
 
@@ -238,14 +263,39 @@ class Session(Closing):
             loss: of a query, in place of the three above.
             noise: of a query: "laplace", "gaussian", or "auto".
             shares: of a query: how the loss is divided among the aggregates.
+            threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
 
         """
         self._check_declared()
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
-        stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-        return quote(answers.read_query(self.dataset, what), stated, noise=noise, shares=shares)
+        with self._saying_what_is_left():
+            stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        if isinstance(what, str):
+            threshold_share = answers.one_share(parse_statement(what), threshold_share)
+        query = answers.read_query(self.dataset, what)
+        quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+        return replace(quoted, left=str(self.balance().left), affordable=self._affordable(quoted.loss))
+
+    def _affordable(self, loss: Loss) -> int:
+        """Return how many releases of a loss would be admitted one after another, up to a thousand."""
+
+        def fits(many: int) -> bool:
+            try:
+                return self.curator.ledger.would_admit(self.account, loss.times(many))
+            except InvalidParameter:
+                return False  # more than any budget: deltas of 1 and more promise nothing
+            except NoGuarantee:
+                return False
+
+        low, high = 0, 1
+        while high <= MOST_AFFORDABLE and fits(high):
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if fits(middle) else (low, middle)
+        return min(low, MOST_AFFORDABLE)
 
     def loss_for_error(
         self,

@@ -15,6 +15,7 @@ from fractions import Fraction
 from dither.errors import BudgetExceeded, InvalidParameter
 from dither.exact import Number, exact, positive, probability, whole
 from dither.privacy.conversions import zcdp_epsilon, zcdp_rho
+from dither.privacy.fitting import what_fits
 from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, states_rho
 
 
@@ -42,7 +43,7 @@ class Filter:
     Traceback (most recent call last):
         ...
     dither.errors.BudgetExceeded: a release of epsilon = 1 does not fit: epsilon = 4 of epsilon = 1, delta = 1e-06 is \
-spent already
+spent already; epsilon is short: at most epsilon = 0.0... would fit
     >>> Filter(ApproxDP(1, "1e-6")).admits(ApproxDP(1, "1e-6"))
     True
 
@@ -66,8 +67,16 @@ spent already
         """Record ``loss``, or raise BudgetExceeded and record nothing."""
         price = self.price(loss)
         if price is None:
-            raise BudgetExceeded(loss, self.spent, self.budget, self._what_is_kept(loss))
+            raise self.refusal(loss)
         self.spent = self.spent + price
+
+    def refusal(self, loss: Loss) -> BudgetExceeded:
+        """Return why ``loss`` does not fit, with what would."""
+        return BudgetExceeded(loss, self.spent, self.budget, self.shortage(loss))
+
+    def shortage(self, loss: Loss) -> str:
+        """Return which figure is short for a loss that does not fit, and what would fit: the end of a sentence."""
+        return f"{self._what_is_kept(loss)}; {what_fits(self, loss)}"
 
     def price(self, loss: Loss) -> Loss | None:
         """Return what would be recorded for a release of ``loss``, or None where it does not fit.

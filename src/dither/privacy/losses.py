@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from dither.errors import InvalidParameter, NoGuarantee
+from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
 from dither.exact import (
     Field,
     NonNegative,
@@ -426,8 +426,11 @@ def stated_loss(
     delta: Number | None = None,
     rho: Number | None = None,
     loss: Loss | None = None,
+    called: str = "epsilon",
 ) -> Loss:
     """Return the loss that a person states: epsilon alone, epsilon with delta, rho, or a loss in place of all three.
+
+    ``called`` is what the person calls the epsilon, for messages.
 
     >>> stated_loss(epsilon=1), stated_loss(rho="0.1"), stated_loss(loss=PureDP(2))
     (PureDP('1'), ZCDP('1/10'), PureDP('2'))
@@ -441,9 +444,12 @@ def stated_loss(
         if loss.is_zero:
             raise InvalidParameter("loss", loss, "more than nothing")
         return loss
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise InvalidParameter("epsilon", epsilon, "given alone, with delta, or replaced by rho")
+    if epsilon is None and rho is None:
+        raise LossNotStated(called)
+    if rho is not None and (epsilon is not None or delta is not None):
+        name, given = (called, epsilon) if epsilon is not None else ("delta", delta)
+        raise InvalidParameter(name, given, "left out beside rho: it is epsilon alone, epsilon with delta, or rho")
     if rho is not None:
         return ZCDP(positive("rho", rho))
-    size = positive("epsilon", epsilon if epsilon is not None else 0)
+    size = positive(called, epsilon if epsilon is not None else 0)
     return PureDP(size) if delta is None else ApproxDP(size, delta)

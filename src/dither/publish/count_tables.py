@@ -5,11 +5,12 @@ Nothing here reads rows.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -17,19 +18,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import DataSet, Relation
-from dither.errors import InvalidParameter
+from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, SparseCells, cells_of
 from dither.lift.lifted import Lifted
 from dither.mechanisms.purse import Purse
-from dither.privacy import Loss, PureDP
+from dither.privacy import ApproxDP, Loss, PureDP
+from dither.privacy.losses import states_rho
 from dither.publish.choose import Choice, choose
+from dither.publish.histograms.identity import IdentityHistogram
 from dither.publish.histograms.sparse_filter import SparseHistogram
 from dither.publish.lifting import lifted_marginals, lifted_sparse
 from dither.publish.methods import build_method, without_negatives
 from dither.publish.queries import QueryResult, ResultColumn
+from dither.publish.queries.believable import believable, nearest
 from dither.publish.queries.result import to_plain
 from dither.publish.workloads import Hdmm, Identity, Kron, MatrixMechanism, Strategy, Workload
+from dither.publish.workloads.marginals import Marginals
+from dither.publish.workloads.matrices import Dense, Matrix, Total
+from dither.publish.workloads.products import Union
+from dither.publish.workloads.ranges import AllRanges, Prefixes, Ranges
 
 AUTO = "auto"
 #: Axes up to this length have their strategy searched for in seconds.
@@ -44,6 +52,9 @@ _ONE_SIDED = (
     "cells were measured together, and how they share their count is not known: such a cell holds from 0 to what the "
     "cells that show its number may hold together"
 )
+_FAILURE = 0.05
+_QUESTIONS = ("cells", "ranges")
+_AGREEING = "counts are at least 0; the raw ones, as drawn, agree with those of the other marginals"
 _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
 
@@ -57,25 +68,92 @@ class Planned:
 
 
 def plan_histogram(
-    cells: Cells, loss: Loss, *, method: str = AUTO, data_dependent: bool = False, rows: int | None = None
+    cells: Cells,
+    loss: Loss,
+    *,
+    method: str = AUTO,
+    questions: str | None = None,
+    data_dependent: bool = False,
+    rows: int | None = None,
 ) -> Planned:
-    """Return the release of all cells; ``auto`` takes what errs least, for ranges of cells where they have an order."""
+    """Return the release of all cells.
+
+    Args:
+        cells: what is counted.
+        loss: what it may lose; of an (epsilon, delta) its epsilon alone, or what converts to it, whichever errs less.
+        method: one of the registered ones, or 'auto' for what errs least in what will be asked.
+        questions: for 'auto', what will be asked of the table: 'cells' or 'ranges' of them; None for ranges along axes
+            that have an order, and for cells along the others.
+        data_dependent: whether 'auto' may take methods that look at the counts.
+        rows: for these, about how many rows there are.
+
+    """
+    if questions not in (None, *_QUESTIONS):
+        raise InvalidParameter("questions", questions, f"left out, or one of {', '.join(map(repr, _QUESTIONS))}")
+    if questions is not None and method != AUTO:
+        raise InvalidParameter("questions", questions, f"left out: the method is said, {method}, and none is chosen")
     if method == SparseHistogram.name:
         return Planned(lifted_sparse(loss, cells), cells)
     cells.check_dense()
     if method != AUTO:
-        return Planned(
-            Lifted.calibrated(loss, source=cells, build=lambda each: build_method(method, each, cells.shape)), cells
+        return _least(
+            loss,
+            lambda within: Planned(
+                Lifted.calibrated(within, source=cells, build=lambda each: build_method(method, each, cells.shape)),
+                cells,
+            ),
         )
-    kinds = ["ranges" if axis.is_ordered else "cells" for axis in cells.axes]
+    kinds = [questions or ("ranges" if axis.is_ordered else "cells") for axis in cells.axes]
     asked: str | Workload = kinds[0]
     if len(set(kinds)) > 1:
         makers = {"ranges": Workload.all_ranges, "cells": Workload.cells_of}
         asked = Workload.kron(*(makers[kind](size) for kind, size in zip(kinds, cells.shape, strict=True)))
-    each = Purse.within(loss).per(cells.sensitivity.l1).loss
-    choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
-    made = Lifted.calibrated(loss, source=cells, build=lambda part: build_method(choice.method, part, cells.shape))
-    return Planned(made, cells, choice)
+
+    def planned(within: Loss) -> Planned:
+        each = Purse.within(within).per(cells.sensitivity.l1).loss
+        choice = choose(asked, cells.shape, loss=each, data_dependent=data_dependent, rows=rows)
+        chosen = replace(choice, because=f"chosen for {_said(kinds, cells.axes)}: {choice.because}")
+        made = Lifted.calibrated(
+            within, source=cells, build=lambda part: build_method(choice.method, part, cells.shape)
+        )
+        return Planned(made, cells, chosen)
+
+    return _least(loss, planned)
+
+
+def _said(kinds: Sequence[str], axes: Sequence[Axis]) -> str:
+    """Return which questions a method was chosen for, in words."""
+    words = {"ranges": "ranges of cells", "cells": "single cells"}
+    if len(set(kinds)) == 1:
+        return words[kinds[0]]
+    return ", ".join(f"{words[kind]} of {axis.name}" for kind, axis in zip(kinds, axes, strict=True))
+
+
+def _least(loss: Loss, planned: Callable[[Loss], Planned]) -> Planned:
+    """Return the plan that errs less: within an (epsilon, delta) by its epsilon alone, or by what converts to it.
+
+    SQL makes the same choice, so that the same counts cost the same there.
+    """
+    if not isinstance(loss, ApproxDP) or not loss.delta or states_rho(loss):
+        return planned(loss)
+    found = [planned(PureDP(loss.epsilon))]
+    # A delta too small for any rho leaves epsilon alone.
+    with contextlib.suppress(NoGuarantee):
+        found.append(planned(loss))
+    methods = [one.mechanism.method for one in found]
+    if all(isinstance(one, IdentityHistogram) for one in methods):
+        # By the error of one cell, as SQL does.
+        reaches = [one.node.reach(_FAILURE) for one in methods if isinstance(one, IdentityHistogram)]
+        return found[reaches.index(min(reaches))]
+    return min(found, key=_error_of)
+
+
+def _error_of(planned: Planned) -> float:
+    """Return by how much a query is off on average, or cells are off at most: whichever its method states."""
+    if planned.choice is not None:
+        return planned.choice.error
+    bound = planned.mechanism.error(Fraction(19, 20))
+    return math.inf if bound is None else bound.value
 
 
 def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str = AUTO) -> Planned:
@@ -96,7 +174,7 @@ def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str =
             return MatrixMechanism.calibrated(each, sensitivity=1, workload=workload, strategy=strategy)
         raise InvalidParameter("method", method, f"'{AUTO}', 'hdmm' or 'identity'")
 
-    return Planned(Lifted.calibrated(loss, source=cells, build=build), cells)
+    return _least(loss, lambda within: Planned(Lifted.calibrated(within, source=cells, build=build), cells))
 
 
 def plan_marginals(
@@ -149,8 +227,8 @@ def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_n
     shown = without_negatives(flat, is_ordered=cells.axes[0].is_ordered) if non_negative else flat
     notes = [] if planned.choice is None else [f"method {planned.choice.method}: {planned.choice.because}"]
     if non_negative:
-        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates")
-    return _result(release, keys, labels, shown, flat, confidence, notes, at_least_zero=non_negative)
+        notes.append("counts are the nearest without negative ones; intervals are those of the plain estimates, from 0")
+    return _result(release, keys, labels, shown, flat, confidence, notes, least=0.0 if non_negative else -math.inf)
 
 
 def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction) -> QueryResult:
@@ -170,20 +248,25 @@ def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction)
         f"cells that are not listed count as 0; at this confidence each of them holds at most {most:.0f} rows",
         f"{method.passing_chance * method.cells:.3g} empty cells are listed on average",
     ]
-    return _table(release, keys, labels, np.array(list(out.values()), dtype=np.float64), ends, confidence, notes)
+    counts = np.array(list(out.values()), dtype=np.float64)
+    shown = nearest(counts, 0.0)
+    return _table(release, keys, labels, shown, _from_least(counts, shown, ends, 0.0), confidence, notes, raw=counts)
 
 
 def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> QueryResult:
-    """Return a row for each query, in the order of the workload."""
+    """Return a row for each query, in the order of the workload; what only adds counts up is at least 0."""
     flat = np.asarray(out, dtype=np.float64)
     keys = [ResultColumn("query", "integer", is_key=True)]
-    return _result(planned.mechanism, keys, [(number,) for number in range(flat.size)], flat, flat, confidence, [])
+    method: Any = planned.mechanism.method
+    least = 0.0 if adds_up(method.workload.matrix) else -math.inf
+    labels = [(number,) for number in range(flat.size)]
+    return _result(planned.mechanism, keys, labels, nearest(flat, least), flat, confidence, [], least=least)
 
 
 def present_marginals(
     planned: Planned, sets: tuple[tuple[str, ...], ...], out: Any, *, confidence: Fraction
 ) -> dict[tuple[str, ...], QueryResult]:
-    """Return a table for each marginal."""
+    """Return a table for each marginal; the raw values agree with each other exactly."""
     release, flat = planned.mechanism, np.asarray(out, dtype=np.float64)
     interval = release.interval(flat, confidence)
     axes = {axis.name: axis for axis in planned.cells.axes}
@@ -193,7 +276,9 @@ def present_marginals(
         part = slice(start, start + len(labels))
         start += len(labels)
         ends = None if interval is None else (interval.low[part], interval.high[part])
-        found[names] = _table(release, keys, labels, flat[part], ends, confidence, [])
+        shown = nearest(flat[part], 0.0)
+        shown_ends = _from_least(flat[part], shown, ends, 0.0)
+        found[names] = _table(release, keys, labels, shown, shown_ends, confidence, [_AGREEING], raw=flat[part])
     return found
 
 
@@ -206,7 +291,7 @@ def _result(
     confidence: Fraction,
     notes: list[str],
     *,
-    at_least_zero: bool = False,
+    least: float,
 ) -> QueryResult:
     interval = release.interval(plain, confidence)
     ends = None
@@ -214,10 +299,35 @@ def _result(
         low, high = np.asarray(interval.low).ravel(), np.asarray(interval.high).ravel()
         if not np.allclose(low + high, 2 * plain.ravel()):
             notes.append(_ONE_SIDED)
-        ends = (np.maximum(low, 0.0), np.maximum(high, 0.0)) if at_least_zero else (low, high)
+        ends = _from_least(plain.ravel(), shown.ravel(), (low, high), least)
     else:
         notes.append(f"no intervals: {release.method.no_interval_because}")
-    return _table(release, keys, labels, shown.ravel(), ends, confidence, notes)
+    return _table(release, keys, labels, shown.ravel(), ends, confidence, notes, raw=plain.ravel())
+
+
+def _from_least(
+    plain: NDArray[Any], shown: NDArray[Any], ends: tuple[NDArray[Any], NDArray[Any]] | None, least: float
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the ends that are shown of intervals of plain estimates: they hold what is shown."""
+    if ends is None:
+        return None
+    _, low, high = believable(plain, *ends, least)
+    return np.fmin(low, shown), np.fmax(high, shown)
+
+
+def adds_up(matrix: Matrix) -> bool:
+    """Return whether no weight of a workload is below 0, as far as its form says so: then no true answer is.
+
+    >>> adds_up(Workload.all_ranges(4).matrix), adds_up(Workload.matrix_of([[1, -1]]).matrix)
+    (True, False)
+    """
+    if isinstance(matrix, Dense):
+        return bool((matrix.entries.values >= 0).all())
+    if isinstance(matrix, Kron | Union):
+        return all(map(adds_up, matrix.factors if isinstance(matrix, Kron) else matrix.parts))
+    if isinstance(matrix, Marginals):
+        return all(weight >= 0 for weight in matrix.weights)
+    return isinstance(matrix, Identity | Total | Prefixes | AllRanges | Ranges)
 
 
 def _table(
@@ -228,6 +338,7 @@ def _table(
     ends: tuple[NDArray[Any], NDArray[Any]] | None,
     confidence: Fraction,
     notes: list[str],
+    raw: NDArray[np.float64] | None = None,
 ) -> QueryResult:
     what = "the number of rows that the limits on one person leave" if release.source.dataset.protects_persons else ""
     columns = (*keys, ResultColumn("count", "real", is_key=False, estimand=what or "the number of rows"))
@@ -235,9 +346,13 @@ def _table(
     blank = [None] * len(labels)
     low = blank if ends is None else ends[0].tolist()
     high = blank if ends is None else ends[1].tolist()
+
+    def rows(of: NDArray[np.float64]) -> tuple[tuple[Any, ...], ...]:
+        return tuple((*label, value) for label, value in zip(labels, of.tolist(), strict=True))
+
     return QueryResult(
         columns,
-        tuple((*label, value) for label, value in zip(labels, values.tolist(), strict=True)),
+        rows(values),
         tuple((*nothing, end) for end in low),
         tuple((*nothing, end) for end in high),
         confidence,
@@ -245,6 +360,7 @@ def _table(
         release.loss(1),
         str(release.distance),
         tuple(notes),
+        raw=() if raw is None else rows(raw),
     )
 
 
@@ -270,12 +386,15 @@ def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[An
 
 
 def longest_row(axes: Sequence[Axis]) -> int:
-    """Return how many bytes a cell of a table over axes may have in a stored result: its labels, a count, two ends."""
+    """Return how many bytes a cell of a table over axes may have in a stored result.
+
+    There are its labels and a count, as shown and as drawn, and two ends.
+    """
     _, parts = _parts(axes)
     labels = sum(
         max(len(json.dumps([to_plain(one) for one in cell])) + 12 * len(cell) for cell in part) for part in parts
     )
-    return labels + _LONGEST_NUMBERS
+    return 2 * (labels + _LONGEST_NUMBERS)
 
 
 def _kind(value: Any) -> str:

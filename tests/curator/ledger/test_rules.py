@@ -461,5 +461,8 @@ def test_refusals_leave_no_trace_and_are_alike_for_everybody(home) -> None:
         with pytest.raises(DitherError) as refused:
             ledger.reserve(account, "l", "d", PureDP("0.1"))
         said.add(str(refused.value))
-    assert said == {"a release of epsilon = 0.1 does not fit: epsilon = 1 of epsilon = 1 is spent already"}
+    assert said == {
+        "a release of epsilon = 0.1 does not fit: epsilon = 1 of epsilon = 1 is spent already; "
+        "epsilon is short: nothing would fit"
+    }
     assert [entry.kind for entry in ledger.entries()] == ["register", "reserve"]

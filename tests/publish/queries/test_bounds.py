@@ -114,7 +114,7 @@ def test_bounds_go_through_relations(what: str, built: Groups, expected: tuple[f
 )
 def test_what_has_no_bounds_says_how_to_get_some(built: Groups) -> None:
     """The refusal names both ways out."""
-    with pytest.raises(Unanswerable, match=r"declare lower and upper.*CLAMP"):
+    with pytest.raises(Unanswerable, match=r"declare bounds for.*CLAMP"):
         built.build(CLINIC)
 
 

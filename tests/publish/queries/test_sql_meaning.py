@@ -42,7 +42,7 @@ AGGREGATES = [
     "SELECT SUM(cost) / NULLIF(COUNT(cost), 0) FROM visits WHERE age > 10",
     "SELECT AVG(age * age - 3 * change) FROM visits",
     "SELECT MAX(-age), MIN(ABS(change)) FROM visits",
-    "SELECT MIN(age) FROM visits WHERE age > 1000",
+    "SELECT MIN(age) FROM visits WHERE note = 'nobody wrote this'",
 ]
 GROUPS = [
     "SELECT region, COUNT(*) AS n FROM visits GROUP BY region",

@@ -31,6 +31,7 @@ UNANSWERABLE = [
     ("SELECT SUM(DISTINCT age) FROM visits", "DISTINCT", "within each person"),
     ("SELECT COUNT(DISTINCT id) FILTER (WHERE age > 3) FROM visits", "FILTER", "WHERE"),
     ("SELECT SUM(id) FROM visits", "SUM of id", "CLAMP"),
+    ("SELECT AVG(id) FROM visits", "AVG of id", "declare bounds"),
     ("SELECT AVG(id + age) FROM visits", "no public bounds", "CLAMP"),
     ("SELECT SUM(note) FROM visits", "text", "LENGTH"),
     ("SELECT MAX(day) FROM visits", "date", "DATEDIFF"),

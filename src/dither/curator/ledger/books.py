@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dither.curator.ledger.admission import limit_of, on_its_curve, successor
+from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve, successor
 from dither.curator.ledger.amounts import ZERO, Amount, checked_limit, is_no_less
 from dither.curator.ledger.anchor import Memory
 from dither.curator.ledger.chain import answer_digest, canonical
@@ -188,9 +188,9 @@ class Books(TransactedLedger):
                 rule = f"at most what key {key!r} was debited, {spent()}; a new key is a new request"
                 return InvalidParameter("loss", loss, rule)
             case "budget":
-                return BudgetExceeded(loss, spent(), limit)
+                return BudgetExceeded(loss, spent(), limit, _shortage(decision, loss))
             case "quota":
-                return QuotaExceeded(loss, spent(), limit, account.analyst)
+                return QuotaExceeded(loss, spent(), limit, account.analyst, _shortage(decision, loss))
             case _:
                 return InvalidParameter("reservation", key, "one that this ledger holds")
 
@@ -351,6 +351,13 @@ def _otherwise(loss: Loss, decision: Decision) -> Amount | None:
 
 def _limit(purse: Purse) -> Loss:
     return PureDP(0) if purse.limit is None else limit_of(purse.limit)
+
+
+def _shortage(decision: Decision, loss: Loss | None) -> str:
+    """Return which figure of a limit is short, and what would fit."""
+    if decision.limit is None or loss is None:
+        return ""
+    return filter_at(decision.limit, decision.charge or ZERO).shortage(loss)
 
 
 def _entry(place: str, seq: int, text: str, digest: str) -> Entry:

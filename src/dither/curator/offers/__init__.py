@@ -11,7 +11,15 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from dither.curator.offers import anonymous_tables, answers, count_tables, methods, models, synthetic_tables
+from dither.curator.offers import (
+    anonymous_tables,
+    answers,
+    count_tables,
+    found_facts,
+    methods,
+    models,
+    synthetic_tables,
+)
 from dither.curator.offers.signatures import without_dataset
 from dither.data.schema import DataSet
 from dither.lift.offer import Offer
@@ -51,6 +59,8 @@ class Offers:
     sql = _offered(answers.sql)
     ask = _offered(answers.ask)
     ask_parts = _offered(answers.ask_parts)
+    bounds = _offered(found_facts.bounds)
+    limits = _offered(found_facts.limits)
     histogram = _offered(count_tables.histogram)
     workload = _offered(count_tables.workload)
     marginals = _offered(count_tables.marginals)

@@ -19,7 +19,7 @@ from dither.publish.queries.partition import plan_partitioned, present_partition
 from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
 from dither.publish.queries.rehearsal import rehearse
-from dither.publish.queries.sql import parse_sql, parse_statement
+from dither.publish.queries.sql import Statement, parse_sql, parse_statement
 
 
 def sql(
@@ -33,6 +33,7 @@ def sql(
     key: str | None = None,
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
+    threshold_share: Number | None = None,
     confidence: Number = "0.95",
 ) -> Offer[QueryResult]:
     """Offer the private answer to a query.
@@ -48,12 +49,24 @@ def sql(
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the aggregates, by output name; by default so that expected errors are
             equal shares of the declared ranges.
+        threshold_share: where groups are discovered, the share of the loss that decides which are shown; by default
+            what keeps threshold and error together least. In SQL: ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
         confidence: the level of the intervals.
 
     """
-    query = parse_sql(parse_statement(text).sql, dataset)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    return ask(dataset, query, stated, key=key, noise=noise, shares=shares, confidence=confidence, description=text)
+    statement = parse_statement(text)
+    return ask(
+        dataset,
+        parse_sql(statement.sql, dataset),
+        stated,
+        key=key,
+        noise=noise,
+        shares=shares,
+        threshold_share=one_share(statement, threshold_share),
+        confidence=confidence,
+        description=text,
+    )
 
 
 def ask(
@@ -67,6 +80,7 @@ def ask(
     key: str | None = None,
     noise: str = "auto",
     shares: Mapping[str, Number] | None = None,
+    threshold_share: Number | None = None,
     confidence: Number = "0.95",
     description: str = "",
 ) -> Offer[QueryResult]:
@@ -82,6 +96,7 @@ def ask(
         key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
         noise: "laplace", "gaussian", or "auto" for whichever errs less.
         shares: how the loss is divided among the aggregates, by output name.
+        threshold_share: where groups are discovered, the share of the loss that decides which are shown.
         confidence: the level of the intervals.
         description: one line for people.
 
@@ -90,14 +105,17 @@ def ask(
     built, level = read_query(dataset, query), probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
-    answer = plan_query(built, stated, noise=noise, shares=shares)
+    answer = plan_query(built, stated, noise=noise, shares=shares, threshold_share=threshold_share)
     rehearse(answer, confidence=level)
-    asked = {
+    asked: dict[str, Any] = {
         "query": wire.encode(built),
         "noise": noise,
         "shares": {name: str(share) for name, share in sorted((shares or {}).items())},
         "confidence": str(level),
     }
+    if answer.threshold_share is not None:
+        # Left out where nothing is said, so that requests of before read as they did.
+        asked["threshold_share"] = str(answer.threshold_share)
 
     def shown(out: Any) -> bytes:
         return present(answer, out, confidence=level).within(LARGEST_ANSWER).to_json().encode()
@@ -160,3 +178,10 @@ def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:
     if isinstance(query, str):
         return parse_sql(parse_statement(query).sql, dataset)
     return query.build(dataset) if isinstance(query, Groups) else query
+
+
+def one_share(statement: Statement, said: Number | None) -> Number | None:
+    """Return the share of the threshold, which the text or the caller says, and not both."""
+    if statement.threshold_share is not None and said is not None:
+        raise InvalidParameter("threshold_share", said, "said once: the text has an OPTION (THRESHOLD_SHARE = ...)")
+    return said if statement.threshold_share is None else statement.threshold_share

@@ -37,6 +37,7 @@ def histogram(
     rho: Number | None = None,
     loss: Loss | None = None,
     method: str = "auto",
+    questions: str | None = None,
     outside: str | None = None,
     where: str | None = None,
     data_dependent: bool = False,
@@ -59,6 +60,8 @@ def histogram(
         loss: what may be lost as a record, in place of these three.
         method: one of ``dither.publish.methods``, or "auto" for the least predicted error. "sparse-histogram" is
             for up to 2^50 cells, of which those are shown that seem not to be empty.
+        questions: for "auto", what will be asked of the table: "cells", as a GROUP BY in SQL, or "ranges" of them;
+            without it ranges along columns that have an order, and cells along others. The result says which.
         outside: whether values beyond the bins count in the end bins ("ends") or not at all ("drop"); needed only
             where bins do not hold all that is declared.
         where: a condition in SQL on the rows.
@@ -75,10 +78,12 @@ def histogram(
     level = probability("confidence", confidence, open_below=True)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     cells = _cells(dataset, table, columns, bins, outside, where)
-    planned = count_tables.plan_histogram(cells, stated, method=method, data_dependent=data_dependent, rows=rows)
+    planned = count_tables.plan_histogram(
+        cells, stated, method=method, questions=questions, data_dependent=data_dependent, rows=rows
+    )
     if method != "sparse-histogram":
         check_length("columns", math.prod(cells.shape), count_tables.longest_row(cells.axes), _HEAD)
-    asked = {
+    asked: dict[str, Any] = {
         "cells": wire.encode(cells),
         "method": method,
         "confidence": str(level),
@@ -86,6 +91,9 @@ def histogram(
         "rows": rows,
         "non_negative": non_negative,
     }
+    if questions is not None:
+        # Left out where nothing is said, so that requests of before read as they did.
+        asked["questions"] = questions
     words = f"histogram of {', '.join(cells.names)}"
 
     def present(out: Any) -> bytes:

@@ -33,7 +33,7 @@ from dither.publish.queries.groups import from_texts, laid_out, persons_by_text,
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_query
-from dither.publish.queries.split import check_shares
+from dither.publish.queries.split import check_shares, check_threshold_share
 from dither.publish.queries.work import planning
 
 Integers = NDArray[np.int64]
@@ -113,6 +113,17 @@ class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str,
         yield from (0, "x", {}, [], ("x",), (("x", 1, 1),), object())
 
 
+class _ThresholdShare(Field["Number | None", "Fraction | None"]):
+    """A share between 0 and 1, or None."""
+
+    def convert(self, name: str, value: Any) -> Fraction | None:
+        return None if value is None else check_threshold_share(value, name)
+
+    def offenders(self) -> Iterator[Any]:
+        """Return what leaves nothing, or is not a number."""
+        yield from (0, 1, -1, 2, "x", float("nan"), object())
+
+
 @register(
     examples=answer_examples,
     source="Differentially Private SQL with Bounded User Contribution (Wilson et al. 2020), sections 2 to 4",
@@ -129,6 +140,8 @@ class Answer(OverData[Answered]):
         target: the loss it may have; the plan stays within it.
         noise: 'laplace' (discrete Laplace, pure) or 'gaussian' (discrete Gaussian, zCDP).
         shares: how much of the loss each aggregate gets; None for equal errors as a share of each column's range.
+        threshold_share: how much of the loss decides which groups are shown, where they are discovered; None for what
+            keeps the threshold and the error of the values together least.
 
     >>> from dither.publish.queries.examples import clinic_query
     >>> Answer(query=clinic_query("count"), target=PureDP(1), noise="laplace").loss(1)
@@ -137,7 +150,7 @@ class Answer(OverData[Answered]):
     """
 
     name: ClassVar[str] = "query"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "every column has its own error: see the quote of the query"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"
@@ -146,11 +159,15 @@ class Answer(OverData[Answered]):
     target: Target = Target()
     noise: Law = Law()
     shares: _Shares = _Shares(None)
+    threshold_share: _ThresholdShare = _ThresholdShare(None)
 
     def __post_init__(self) -> None:
         """Refuse what has no price: it would be found out only once the data is open."""
         if self.shares is not None:
             check_shares(dict(self.shares), [aggregate.name for aggregate in self.query.aggregates])
+        if self.threshold_share is not None and self.design.groups is not None:
+            rule = "left out: the groups are public, and nothing decides which are shown"
+            raise InvalidParameter("threshold_share", str(self.threshold_share), rule)
         if not self.loss(1) <= self.target:
             raise NoGuarantee(f"the query would lose {self.loss(1)}, which is not within {self.target}")
 
@@ -162,7 +179,8 @@ class Answer(OverData[Answered]):
     @cached_property
     def design(self) -> Design:
         """What is measured, and with which noise."""
-        return Design(self.query, self.target, self.noise, None if self.shares is None else dict(self.shares))
+        shares = None if self.shares is None else dict(self.shares)
+        return Design(self.query, self.target, self.noise, shares, self.threshold_share)
 
     def plan(self) -> Plan:
         """Every part, level and choice in turn; for groups that are discovered, a threshold and then a filter."""
@@ -266,35 +284,52 @@ class Answer(OverData[Answered]):
         return chosen
 
 
-def plan_query(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping[str, Number] | None = None) -> Answer:
+def plan_query(
+    query: Query,
+    loss: Loss,
+    *,
+    noise: str = "auto",
+    shares: Mapping[str, Number] | None = None,
+    threshold_share: Number | None = None,
+) -> Answer:
     """Return the mechanism that answers a query within a loss.
 
     Args:
         query: what is asked.
         loss: what it may cost: PureDP, ZCDP or ApproxDP.
-        noise: 'laplace', 'gaussian', or 'auto': what has the smaller error at this loss.
+        noise: 'laplace', 'gaussian', or 'auto': what has the smaller error at this loss, the threshold included.
         shares: how much of the loss each aggregate gets, by name and in any unit; None for equal errors as a share of
             each column's declared range.
+        threshold_share: where groups are discovered, the share of the loss that decides which are shown, between 0 and
+            1: more of it lowers the threshold, and leaves less for the values.
 
     """
     with planning():
-        return _planned(query, loss, noise, shares)
+        return _planned(query, loss, noise, shares, threshold_share)
 
 
-def _planned(query: Query, loss: Loss, noise: str, shares: Mapping[str, Number] | None) -> Answer:
+def _planned(
+    query: Query, loss: Loss, noise: str, shares: Mapping[str, Number] | None, threshold_share: Number | None
+) -> Answer:
     check_query(query, "query")
     given = check_shares(shares, [aggregate.name for aggregate in query.aggregates])
     wanted = None if given is None else tuple(given.items())
+    fixed: dict[str, Any] = {"query": query, "target": loss, "shares": wanted, "threshold_share": threshold_share}
     if noise != "auto":
-        return Answer(query=query, target=loss, noise=noise, shares=wanted)
+        return Answer(noise=noise, **fixed)
     if not isinstance(loss, ApproxDP) or loss.delta == 0:
-        law = LAPLACE if isinstance(loss, PureDP | ApproxDP) else GAUSSIAN
-        return Answer(query=query, target=loss, noise=law, shares=wanted)
-    found = [Answer(query=query, target=loss, noise=LAPLACE, shares=wanted)]
+        return Answer(noise=LAPLACE if isinstance(loss, PureDP | ApproxDP) else GAUSSIAN, **fixed)
+    found = [Answer(noise=LAPLACE, **fixed)]
     # A delta too small for any rho leaves Laplace noise alone.
     with contextlib.suppress(NoGuarantee):
-        found.append(Answer(query=query, target=loss, noise=GAUSSIAN, shares=wanted))
-    return min(found, key=lambda answer: max(answer.design.errors(0.05).values(), default=0.0))
+        found.append(Answer(noise=GAUSSIAN, **fixed))
+    return min(found, key=lambda answer: _badness(answer.design))
+
+
+def _badness(design: Design) -> float:
+    """Return the largest error of a column, with the threshold of groups that are discovered: both in rows."""
+    threshold = 0 if design.discovery is None else design.discovery.threshold
+    return threshold + max(design.errors(0.05).values(), default=0.0)
 
 
 def _children(

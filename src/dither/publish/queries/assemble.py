@@ -39,6 +39,7 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
@@ -253,11 +254,11 @@ def described(expression: Expression) -> str:
 # Aggregates and queries.
 
 
-def unbounded(function: str, value: Expression) -> Unanswerable:
+def unbounded(called: str, value: Expression) -> Unanswerable:
     """Return the refusal of an aggregate whose values may be anything."""
     return Unanswerable(
-        f"{function} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
-        "declare lower and upper for the column, or write CLAMP(x, low, high) around the value",
+        f"{called} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
+        "declare bounds for the column, or write CLAMP(x, low, high) around the value",
     )
 
 
@@ -273,6 +274,7 @@ def make_aggregate(
     many: int | None = None,
     values: Sequence[Value] | None = None,
     granularity: float | None = None,
+    called: str | None = None,
 ) -> Aggregate:
     """Return the record of an aggregate over a relation, bounds and candidates found or refused.
 
@@ -287,6 +289,7 @@ def make_aggregate(
         many: how many of the commonest values.
         values: the candidates for the commonest values; None finds the public ones.
         granularity: the step of the grid.
+        called: what the caller calls the function, for messages.
 
     """
     columns = relation.columns
@@ -319,21 +322,23 @@ def make_aggregate(
     final: list[Expression] = []
     ranges: list[tuple[float, float]] = []
     for index, argument in enumerate(arguments):
-        value, interval = _bounded_argument(function, argument, None if bounds is None else bounds[index], relation)
+        value, interval = _bounded_argument(
+            called or function, argument, None if bounds is None else bounds[index], relation
+        )
         final.append(value if where is None else only_where(where, value, columns))
         ranges.append(interval)
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
 
 
 def _bounded_argument(
-    function: str, argument: Expression, said: tuple[float, float] | None, relation: Relation
+    called: str, argument: Expression, said: tuple[float, float] | None, relation: Relation
 ) -> tuple[Expression, tuple[float, float]]:
     kind = kind_of(argument, relation.columns)
     if kind is Kind.BOOLEAN:
         argument = Cast(argument, Kind.INTEGER)
     elif not kind.is_number:
         raise Unanswerable(
-            f"{function} needs numbers, and {described(argument)[:60]} is a {kind.value}",
+            f"{called} needs numbers, and {described(argument)[:60]} is a {kind.value}",
             "count it, group by it, or turn it into a number (DATEDIFF, EXTRACT, LENGTH, CAST)",
         )
     stripped = unclamped(argument)
@@ -343,7 +348,7 @@ def _bounded_argument(
     known = bounds_of(argument, relation)
     if said is None:
         if known is None:
-            raise unbounded(function.upper(), argument)
+            raise unbounded(called, argument)
         return argument, known
     low, high = (float(end) for end in said)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
@@ -373,8 +378,11 @@ def make_query(
             "nothing is measured, and rows are never shown",
             "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
         )
+    check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])
+    else:
+        _check_groups(keys, relation, key_values)
     query = Query(
         dataset,
         relation,
@@ -396,6 +404,14 @@ def make_query(
         raise InvalidParameter("HAVING", described(having), "true or false")
     _check_shown(query)
     return query
+
+
+def _check_groups(keys: Sequence[Key], relation: Relation, groups: Sequence[Sequence[Value]]) -> None:
+    """Refuse listed groups that cannot occur."""
+    for place, key in enumerate(keys):
+        column = declared_column(key.value, relation)
+        if column is not None:
+            check_values(key.name, column, dict.fromkeys(row[place] for row in groups if place < len(row)))
 
 
 def _check_shown(query: Query) -> None:

@@ -47,11 +47,11 @@ from dither.publish.queries.work import once, planning, step
 
 #: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
 _End = Fraction | float
-_Interval = tuple[_End, _End]
-_Known = Mapping[Expression, _Interval]
+Interval = tuple[_End, _End]
+_Known = Mapping[Expression, Interval]
 
-_ALL: _Interval = (-math.inf, math.inf)
-_TRUTH: _Interval = (Fraction(0), Fraction(1))
+_ALL: Interval = (-math.inf, math.inf)
+_TRUTH: Interval = (Fraction(0), Fraction(1))
 _PARTS = {
     "quarter": (1, 4),
     "month": (1, 12),
@@ -92,7 +92,21 @@ def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime
     return datetime.date.fromordinal(first), datetime.date.fromordinal(last)
 
 
-def _bounds(expression: Expression, relation: Relation, known: _Known) -> _Interval | None:
+def interval_of(expression: Expression, relation: Relation) -> Interval | None:
+    """Return the interval of the values that are not NULL, with infinite ends where nothing is known; None if all are.
+
+    Dates count days, timestamps microseconds; texts have no bounds.
+    """
+    with planning():
+        return _bounds(expression, relation, {})
+
+
+def intervals_when_true(condition: Expression) -> dict[Expression, Interval]:
+    """Return where expressions lie in the rows that meet a condition, as far as it compares them with constants."""
+    return _when_true(condition)
+
+
+def _bounds(expression: Expression, relation: Relation, known: _Known) -> Interval | None:
     """Return the interval of the values that are not NULL, None if there are none."""
     step()
     interval = _interval(expression, relation, known)
@@ -101,7 +115,7 @@ def _bounds(expression: Expression, relation: Relation, known: _Known) -> _Inter
     return None if interval is None else _outward(interval)
 
 
-def _interval(expression: Expression, relation: Relation, known: _Known) -> _Interval | None:
+def _interval(expression: Expression, relation: Relation, known: _Known) -> Interval | None:
     if isinstance(expression, Literal):
         if expression.value is None:
             return None
@@ -123,7 +137,7 @@ def _interval(expression: Expression, relation: Relation, known: _Known) -> _Int
     return _ALL
 
 
-def _of_cast(expression: Cast, below: _Interval, given: Kind) -> _Interval:
+def _of_cast(expression: Cast, below: Interval, given: Kind) -> Interval:
     day = 86_400_000_000
     if given is expression.kind or given in (Kind.BOOLEAN, Kind.INTEGER) or expression.kind is Kind.TEXT:
         return below if expression.kind is not Kind.TEXT else _ALL
@@ -136,9 +150,9 @@ def _of_cast(expression: Cast, below: _Interval, given: Kind) -> _Interval:
     return _ALL
 
 
-def _of_case(expression: Case, relation: Relation, known: _Known) -> _Interval | None:
+def _of_case(expression: Case, relation: Relation, known: _Known) -> Interval | None:
     passed = dict(known)
-    found: list[_Interval | None] = []
+    found: list[Interval | None] = []
     for condition, value in expression.branches:
         here = _when_true(condition)
         if all(_may_hold(part, interval, relation, passed) for part, interval in here.items()):
@@ -148,13 +162,13 @@ def _of_case(expression: Case, relation: Relation, known: _Known) -> _Interval |
     return _join(found)
 
 
-def _may_hold(expression: Expression, wanted: _Interval, relation: Relation, known: _Known) -> bool:
+def _may_hold(expression: Expression, wanted: Interval, relation: Relation, known: _Known) -> bool:
     """Return whether the expression can lie where a condition wants it: a branch that nothing reaches counts not."""
     given = _bounds(expression, relation, known)
     return given is not None and given[0] <= wanted[1] and wanted[0] <= given[1]
 
 
-def _of_call(expression: Call, relation: Relation, known: _Known) -> _Interval | None:
+def _of_call(expression: Call, relation: Relation, known: _Known) -> Interval | None:
     function = expression.function
     if function in _PARTS:
         low, high = _PARTS[function]
@@ -187,7 +201,7 @@ _COMPARISONS = {
 }
 
 
-def _of_function(expression: Call, given: list[_Interval], relation: Relation) -> _Interval:
+def _of_function(expression: Call, given: list[Interval], relation: Relation) -> Interval:
     function, first = expression.function, given[0]
     if function == "multiply":
         same = expression.arguments[0] == expression.arguments[1]
@@ -217,11 +231,11 @@ def _of_function(expression: Call, given: list[_Interval], relation: Relation) -
 # Intervals of columns, through the relations.
 
 
-def _of_column(name: str, relation: Relation) -> _Interval | None:
+def _of_column(name: str, relation: Relation) -> Interval | None:
     return once("bounds", name, relation, lambda: _of_new_column(name, relation))
 
 
-def _of_new_column(name: str, relation: Relation) -> _Interval | None:
+def _of_new_column(name: str, relation: Relation) -> Interval | None:
     step()
     if isinstance(relation, Scan):
         return _of_declared(relation.table.column(name))
@@ -255,7 +269,7 @@ def _of_new_column(name: str, relation: Relation) -> _Interval | None:
     return _of_column(name, getattr(relation, "relation"))  # noqa: B009 - all the others stand over one relation
 
 
-def _of_measure(measure: Measure, relation: Relation) -> _Interval | None:
+def _of_measure(measure: Measure, relation: Relation) -> Interval | None:
     if isinstance(measure, CountRows):
         return Fraction(1), math.inf
     if isinstance(measure, CountOf):
@@ -269,7 +283,7 @@ def _of_measure(measure: Measure, relation: Relation) -> _Interval | None:
     return _ALL
 
 
-def _of_window(window: Window) -> _Interval | None:
+def _of_window(window: Window) -> Interval | None:
     if window.function == "row_number":
         return Fraction(1), math.inf
     if window.function == "count":
@@ -278,12 +292,12 @@ def _of_window(window: Window) -> _Interval | None:
     return _of_sum(value) if window.function == "sum" else value
 
 
-def _of_sum(value: _Interval | None) -> _Interval:
+def _of_sum(value: Interval | None) -> Interval:
     low, high = (Fraction(0), Fraction(0)) if value is None else value
     return (Fraction(0) if low >= 0 else -math.inf), (Fraction(0) if high <= 0 else math.inf)
 
 
-def _of_declared(column: Column) -> _Interval:
+def _of_declared(column: Column) -> Interval:
     if column.kind is Kind.BOOLEAN:
         return _TRUTH
     if column.kind is Kind.TEXT:
@@ -298,7 +312,7 @@ def _of_declared(column: Column) -> _Interval:
 # What a condition says about the expressions in it.
 
 
-def _when_true(condition: Expression) -> dict[Expression, _Interval]:
+def _when_true(condition: Expression) -> dict[Expression, Interval]:
     step()
     if isinstance(condition, OneOf):
         places = [_place(option.value) for option in condition.options]
@@ -307,7 +321,7 @@ def _when_true(condition: Expression) -> dict[Expression, _Interval]:
     if not isinstance(condition, Call):
         return {}
     if condition.function == "and":
-        found: dict[Expression, _Interval] = {}
+        found: dict[Expression, Interval] = {}
         for part in condition.arguments:
             found = _both(found, _when_true(part))
         return found
@@ -317,13 +331,13 @@ def _when_true(condition: Expression) -> dict[Expression, _Interval]:
 _NEGATED = {"less": "at_least", "at_most": "more", "more": "at_most", "at_least": "less", "unequal": "equal"}
 
 
-def _when_not_true(condition: Expression) -> dict[Expression, _Interval]:
+def _when_not_true(condition: Expression) -> dict[Expression, Interval]:
     """Return what holds, or else the expression is NULL, where the condition is false or NULL."""
     step()
     if not isinstance(condition, Call):
         return {}
     if condition.function == "or":
-        found: dict[Expression, _Interval] = {}
+        found: dict[Expression, Interval] = {}
         for part in condition.arguments:
             found = _both(found, _when_not_true(part))
         return found
@@ -332,7 +346,7 @@ def _when_not_true(condition: Expression) -> dict[Expression, _Interval]:
     return _compared(_NEGATED.get(condition.function, ""), condition.arguments)
 
 
-def _compared(function: str, arguments: tuple[Expression, ...]) -> dict[Expression, _Interval]:
+def _compared(function: str, arguments: tuple[Expression, ...]) -> dict[Expression, Interval]:
     if function not in _COMPARISONS or function == "unequal":
         return {}
     left, right = arguments
@@ -346,7 +360,7 @@ def _compared(function: str, arguments: tuple[Expression, ...]) -> dict[Expressi
     return {left: (low, high)}
 
 
-def _both(first: _Known, second: _Known) -> dict[Expression, _Interval]:
+def _both(first: _Known, second: _Known) -> dict[Expression, Interval]:
     step(len(first) + len(second))
     joined = dict(first)
     for expression, interval in second.items():
@@ -372,7 +386,7 @@ def _place(value: Value) -> Fraction | None:
     return Fraction(value)
 
 
-def _outward(interval: _Interval) -> _Interval:
+def _outward(interval: Interval) -> Interval:
     """Round to doubles, outwards: rounding to nearest is monotone, so a computed double stays inside."""
     return _rounded(interval[0], -math.inf), _rounded(interval[1], math.inf)
 
@@ -390,17 +404,17 @@ def _rounded(end: _End, towards: float) -> _End:
     return Fraction(near) if math.isfinite(near) else near
 
 
-def _meet(first: _Interval, second: _Interval) -> _Interval:
+def _meet(first: Interval, second: Interval) -> Interval:
     low, high = max(first[0], second[0]), min(first[1], second[1])
     return (low, high) if low <= high else first  # contradictory conditions: no row is left, any bound is true
 
 
-def _join(intervals: Iterable[_Interval | None]) -> _Interval | None:
+def _join(intervals: Iterable[Interval | None]) -> Interval | None:
     given = [interval for interval in intervals if interval is not None]
     return (min(low for low, _ in given), max(high for _, high in given)) if given else None
 
 
-def _each(interval: _Interval, change: Callable[[Fraction], Fraction | int]) -> _Interval:
+def _each(interval: Interval, change: Callable[[Fraction], Fraction | int]) -> Interval:
     """Apply a function that never decreases."""
     low, high = (Fraction(change(end)) if isinstance(end, Fraction) else end for end in interval)
     return low, high
@@ -410,18 +424,18 @@ def _times(first: _End, second: _End) -> _End:
     return Fraction(0) if first == 0 or second == 0 else first * second
 
 
-def _product(first: _Interval, second: _Interval) -> _Interval:
+def _product(first: Interval, second: Interval) -> Interval:
     corners = [_times(a, b) for a in first for b in second]
     return min(corners), max(corners)
 
 
-def _square(interval: _Interval) -> _Interval:
+def _square(interval: Interval) -> Interval:
     low, high = interval
     ends = (_times(low, low), _times(high, high))
     return (Fraction(0) if low <= 0 <= high else min(ends)), max(ends)
 
 
-def _quotient(first: _Interval, second: _Interval, is_whole: bool) -> _Interval:
+def _quotient(first: Interval, second: Interval, is_whole: bool) -> Interval:
     low, high = second
     if low > 0 or high < 0:
         inverse = _inverse(high), _inverse(low)
@@ -438,13 +452,13 @@ def _inverse(end: _End) -> _End:
     return 1 / end if isinstance(end, Fraction) else Fraction(0)
 
 
-def _remainder(first: _Interval, second: _Interval) -> _Interval:
+def _remainder(first: Interval, second: Interval) -> Interval:
     reach: _End = _absolute(first)[1]
     most: _End = min(max(_absolute(second)[1] - 1, Fraction(0)), reach)
     return (Fraction(0) if first[0] >= 0 else -most), (Fraction(0) if first[1] <= 0 else most)
 
 
-def _power(first: _Interval, second: _Interval) -> _Interval:
+def _power(first: Interval, second: Interval) -> Interval:
     low, high = first
     exponent = second[0]
     if second[0] != second[1] or not isinstance(exponent, Fraction):
@@ -462,7 +476,7 @@ def _power(first: _Interval, second: _Interval) -> _Interval:
     return _ALL
 
 
-def _of_extreme(expression: Call, below: list[_Interval | None]) -> _Interval | None:
+def _of_extreme(expression: Call, below: list[Interval | None]) -> Interval | None:
     """NULL arguments are passed over, so only constants are certain to take part."""
     joined = _join(below)
     if joined is None:
@@ -481,7 +495,7 @@ def _of_extreme(expression: Call, below: list[_Interval | None]) -> _Interval | 
     return low, high
 
 
-def _floats(interval: _Interval, change: Callable[[float], float], *, least: float) -> _Interval:
+def _floats(interval: Interval, change: Callable[[float], float], *, least: float) -> Interval:
     ends: list[_End] = []
     for end in interval:
         try:
@@ -494,7 +508,7 @@ def _floats(interval: _Interval, change: Callable[[float], float], *, least: flo
     return ends[0], ends[1]
 
 
-def _widened(interval: _Interval) -> _Interval:
+def _widened(interval: Interval) -> Interval:
     """Allow for the last digits of an engine's mathematical library."""
     slack = Fraction(1, 2**48)
     low, high = interval
@@ -504,19 +518,19 @@ def _widened(interval: _Interval) -> _Interval:
     )
 
 
-def _absolute(interval: _Interval) -> _Interval:
+def _absolute(interval: Interval) -> Interval:
     low, high = interval
     if low >= 0:
         return low, high
     return (-high, -low) if high <= 0 else (Fraction(0), max(-low, high))
 
 
-def _square_root(interval: _Interval) -> _Interval:
+def _square_root(interval: Interval) -> Interval:
     low, high = _widened(_floats(interval, math.sqrt, least=0.0))
     return max(low, Fraction(0)), high
 
 
-def _exponential(interval: _Interval) -> _Interval:
+def _exponential(interval: Interval) -> Interval:
     low, high = _widened(_floats(interval, math.exp, least=0.0))
     return max(low, Fraction(0)), high
 
@@ -530,7 +544,7 @@ def _day(end: Fraction, kind: Kind) -> datetime.date:
     return datetime.date.fromordinal(min(max(ordinal, 1), datetime.date.max.toordinal()))
 
 
-def _truncated(expression: Call, first: _Interval, kind: Kind) -> _Interval:
+def _truncated(expression: Call, first: Interval, kind: Kind) -> Interval:
     unit = expression.arguments[1]
     part = unit.value if isinstance(unit, Literal) else ""
     return _each(first, lambda end: first_day(_day(end, kind), str(part)).toordinal())
@@ -555,7 +569,7 @@ def first_day(day: datetime.date, part: str) -> datetime.date:
     raise InvalidParameter("part", part, "year, quarter, month, week or day")
 
 
-_ARITHMETIC: Mapping[str, Callable[..., _Interval]] = {
+_ARITHMETIC: Mapping[str, Callable[..., Interval]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "subtract": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "negate": lambda a: (-a[1], -a[0]),

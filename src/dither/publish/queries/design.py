@@ -6,6 +6,7 @@ intervals from it; ``quote`` prints it. Nothing here sees data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,12 +34,11 @@ from dither.publish.queries.groups import kept, key_kinds, public_groups
 from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
-from dither.publish.queries.split import Need, divide
+from dither.publish.queries.split import Need, divide, threshold_share
 from dither.publish.queries.statistics import Statistic, statistic_of
 from dither.publish.queries.work import step
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
-KEYS = "keys"
 Additive = Geometric | DiscreteGaussian
 Choice = PermuteAndFlip | TopK
 
@@ -89,6 +89,8 @@ class Design:
         target: the loss that the answer may have.
         noise: 'laplace' or 'gaussian'.
         shares: how much of the loss each aggregate gets; None for equal errors.
+        threshold_share: how much of the loss decides which groups are shown, where they are discovered; None for what
+            keeps the threshold and the error of the values together least.
 
     """
 
@@ -96,6 +98,7 @@ class Design:
     target: Loss
     noise: str
     shares: Mapping[str, Fraction] | None
+    threshold_share: Fraction | None = None
 
     @property
     def is_gaussian(self) -> bool:
@@ -196,7 +199,7 @@ class Design:
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """What every column needs, parts numbered: measured ones, searches, choices, and last the keys."""
+        """What every column needs, parts numbered: measured ones, searches, choices."""
         moves = [self._norm(sensitivity) for sensitivity in self.sensitivities]
         found = []
         for name, statistic in self.statistics.items():
@@ -210,8 +213,6 @@ class Design:
         first += len(self.searches)
         for number, aggregate in enumerate(self.chosen, first):
             found.append(Need(aggregate.name, (number,), (moves[number],), aggregate.many or 1))
-        if self.groups is None:
-            found.append(Need(KEYS, (first + len(self.chosen),), (moves[-1],)))
         return tuple(found)
 
     @cached_property
@@ -229,12 +230,19 @@ class Design:
 
     @cached_property
     def split(self) -> tuple[Fraction, ...]:
-        """The share of the loss of every part."""
-        shares = self.shares
-        if shares and self.groups is None:
-            # What the user leaves unsaid: the keys get as much as an average column.
-            shares = {**shares, KEYS: sum(shares.values(), Fraction(0)) / len(shares)}
-        return divide(self.needs, len(self.sensitivities), is_gaussian=self.is_gaussian, shares=shares)
+        """The share of the loss of every part, and last that of the threshold, where groups are discovered."""
+        if self.groups is not None:
+            return divide(self.needs, len(self.sensitivities), is_gaussian=self.is_gaussian, shares=self.shares)
+        many = len(self.sensitivities) - 1
+        if not many:
+            return (Fraction(1),)
+        how: dict[str, Any] = {"is_gaussian": self.is_gaussian, "shares": self.shares}
+        kept = self.threshold_share
+        if kept is None:
+            moved = self.contribution.groups * self.contribution.touched
+            size = moved * math.log(max(2.0, moved / (2 * float(self._delta or 1))))
+            kept = threshold_share(size, self.needs, many, **how)
+        return (*((1 - kept) * share for share in divide(self.needs, many, **how)), kept)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -89,7 +89,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
     """
 
     name: ClassVar[str] = "partitioned-query"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "every column of every part has its own error: see the quotes of the queries"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the results of the queries"

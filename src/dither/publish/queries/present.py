@@ -6,14 +6,19 @@ Everything here is a function of released numbers and public facts.
 parts that its expression uses. Where rows are then chosen by what they show (HAVING, LIMIT, or an order by an
 aggregate), a reader looks at the most striking numbers, and each of them would be wrong far more often: the failure
 probability is then divided among all parts of all groups, and all intervals hold at once.
+
+**Which values.** Every measured number is moved to the nearest one that is possible before anything is made of it, and
+its interval with it (``believable``): a count is never below 0. The values of the numbers as they were drawn are kept
+beside, as ``raw``: these are unbiased, and are what sums over groups are to be made of.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +31,24 @@ from dither.data.returned import Group
 from dither.exact import Number, probability
 from dither.mechanisms.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
+from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design
 from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
 from dither.publish.queries.statistics import describe
 
 _LIST = "list"
-#: Values, lower ends and upper ends of one aggregate, a row for each group.
-Enclosed = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
+
+
+class Enclosed(NamedTuple):
+    """Values, lower ends and upper ends of one aggregate or output, and values as drawn, one for each group."""
+
+    shown: Sequence[Any]
+    low: Sequence[Any]
+    high: Sequence[Any]
+    raw: Sequence[Any]
 
 
 def present(answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
@@ -108,11 +122,11 @@ class _Presentation:
         """Return the table."""
         outputs = list(self.query.outputs)
         table = [self._output(expression) for _, expression in outputs]
-        order = self._chosen(dict(zip((name for name, _ in outputs), (values for values, _, _ in table), strict=True)))
+        order = self._chosen({name: part.shown for (name, _), part in zip(outputs, table, strict=True)})
         columns = tuple(self._column(name, expression) for name, expression in outputs)
-        rows = tuple(tuple(values[place] for values, _, _ in table) for place in order)
-        low = tuple(tuple(ends[place] for _, ends, _ in table) for place in order)
-        high = tuple(tuple(ends[place] for _, _, ends in table) for place in order)
+        rows, low, high, raw = (
+            tuple(tuple(part[which][place] for part in table) for place in order) for which in range(4)
+        )
         return QueryResult(
             columns,
             rows,
@@ -123,37 +137,40 @@ class _Presentation:
             self.answer.loss(1),
             str(self.answer.distance),
             self._notes(),
+            raw=raw,
         )
 
-    def _output(self, expression: Expression) -> tuple[list[Cell], list[End], list[End]]:
+    def _output(self, expression: Expression) -> Enclosed:
         """Return values and ends of an output in every group."""
         used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
             values: list[Cell] = [value_of(row) for row in self._keys]
-            return values, [None] * len(values), [None] * len(values)
+            nothing: list[End] = [None] * len(values)
+            return Enclosed(values, nothing, nothing, values)
         failure = self._failure(used)
         parts = {name: self._enclosed(name, failure) for name in used}
         if isinstance(expression, Name):
-            shown, low, high = parts[expression.name]
-            return list(shown), list(low), list(high)
-        values, lows, highs = [], [], []
+            return parts[expression.name]
+        shown, raws, lows, highs = [], [], [], []
         for place, keys in enumerate(self._keys):
-            numbers = {name: shown[place] for name, (shown, _, _) in parts.items()}
-            values.append(value_of({**keys, **numbers}))
+            numbers = {name: part.shown[place] for name, part in parts.items()}
+            drawn = {name: part.raw[place] for name, part in parts.items()}
+            shown.append(value_of({**keys, **numbers}))
+            raws.append(shown[-1] if drawn == numbers else value_of({**keys, **drawn}))
             least, most = self._ends(expression, keys, parts, place)
             lows.append(least)
             highs.append(most)
-        return values, lows, highs
+        return Enclosed(shown, lows, highs, raws)
 
     def _ends(
         self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, Enclosed], place: int
     ) -> tuple[End, End]:
         ranges, known = {}, dict(keys)
-        for name, (shown, low, high) in parts.items():
-            if low[place] is None:
-                known[name] = shown[place]
+        for name, part in parts.items():
+            if part.low[place] is None:
+                known[name] = part.shown[place]
             else:
-                ranges[name] = Range(low[place], high[place])
+                ranges[name] = Range(part.low[place], part.high[place])
         found = enclose(expression, known, ranges)
         if isinstance(found, Range):
             return found.low, found.high
@@ -192,15 +209,19 @@ class _Presentation:
     def _computed(self, name: str, failure: float) -> Enclosed:
         design = self.design
         if not self.groups:
-            return (), (), ()
+            return Enclosed((), (), (), ())
         if name in design.statistics:
             statistic = design.statistics[name]
             numbers = design.numbers[name]
             noisy = [self.released.numbers[number].values for number in numbers]
             reaches = [design.parts[number].drawn().reach(failure) for number in numbers]
-            ends = [_around(values, reach) for values, reach in zip(noisy, reaches, strict=True)]
-            low, high = statistic.enclosed([end[0] for end in ends], [end[1] for end in ends])
-            return statistic.values(noisy).tolist(), low.tolist(), high.tolist()
+            box = [
+                _around(design.measured[number], values, reach)
+                for number, values, reach in zip(numbers, noisy, reaches, strict=True)
+            ]
+            shown = statistic.values([values for values, _, _ in box])
+            ends = statistic.enclosed([low for _, low, _ in box], [high for _, _, high in box])
+            return _listed(shown, *ends, statistic.values(noisy))
         if name in design.searched:
             return self._found(design.searched[name], failure)
         nothing = [None] * len(self.groups)
@@ -208,8 +229,9 @@ class _Presentation:
             if pick.aggregate.name == name:
                 chosen = [tuple(pick.candidates[index] for index in row) for row in winners.values.tolist()]
                 is_list = pick.aggregate.function == "top"
-                return [row if is_list else row[0] for row in chosen], nothing, nothing
-        return nothing, nothing, nothing
+                values = [row if is_list else row[0] for row in chosen]
+                return Enclosed(values, nothing, nothing, values)
+        return Enclosed(nothing, nothing, nothing, nothing)
 
     def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
         """Return the values and ends of a quantile; those of one search are found together."""
@@ -218,7 +240,7 @@ class _Presentation:
             levels = [level.values for level in self.released.levels[number]]
             drawn = self.design.levels[number].drawn()
             found = self.design.searches[number].found(drawn, len(self.groups), levels, failure)
-            self._together[number, failure] = [(a.tolist(), b.tolist(), c.tolist()) for a, b, c in found]
+            self._together[number, failure] = [_listed(*part, part[0]) for part in found]
         return self._together[number, failure][place]
 
     def _used(self, expression: Expression) -> list[str]:
@@ -245,7 +267,7 @@ class _Presentation:
     def _row(self, place: int) -> dict[str, Any]:
         keys = dict(zip((key.name for key in self.query.keys), self.groups[place], strict=True))
         failure = 0.5  # any: only the values are read
-        return {**keys, **{name: self._enclosed(name, failure)[0][place] for name in self.kinds}}
+        return {**keys, **{name: self._enclosed(name, failure).shown[place] for name in self.kinds}}
 
     @cached_property
     def _columns(self) -> dict[str, Kind]:
@@ -290,10 +312,17 @@ def _aggregates_of(answer: Answer, names: set[str]) -> set[str]:
     return names | made
 
 
-def _around(values: NDArray[Any], reach: float) -> tuple[NDArray[Any], NDArray[Any]]:
+def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return a measured number in every group, as it is shown, and its ends: what rows add has a sign, or has none."""
     # A reach beyond every integer that is released would not fit beside them.
     around: Any = int(reach) if reach <= LARGEST_SUM else float(reach)
-    return values - around, values + around
+    least, most = 0 if part.least >= 0 else -math.inf, 0 if part.most <= 0 else math.inf
+    return believable(values, values - around, values + around, least, most)
+
+
+def _listed(shown: NDArray[Any], low: NDArray[Any], high: NDArray[Any], raw: NDArray[Any]) -> Enclosed:
+    """Return values and ends as lists; an end that rounding put beyond the value is moved to it."""
+    return Enclosed(shown.tolist(), np.fmin(low, shown).tolist(), np.fmax(high, shown).tolist(), raw.tolist())
 
 
 def _limits(design: Design) -> tuple[str, str]:

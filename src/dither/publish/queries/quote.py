@@ -1,14 +1,14 @@
 """Quotes: what an answer will cost and how good it will be, with the data absent.
 
 Everything in a quote is a function of the query, the schema and the loss: unit, limits, the mechanism of each column,
-its share of the loss, the scale of its noise, the error to expect, what a person risks.
+its share of the loss, the scale of its noise, the error to expect, what a person risks, and what would sharpen it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
 from dither.mechanisms.notebook import decimals, html
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
+from dither.publish.queries.advice import Advice, advice_for
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Design
 from dither.publish.queries.present import estimand_of, is_selected
@@ -26,6 +27,10 @@ from dither.publish.queries.work import planning, step
 _FAILURE: Final = 0.05
 _MOST: Final = Fraction(2**40)
 _DIGITS: Final = 48
+#: A query that took more steps to price is not priced again for advice.
+_MOST_STEPS_ADVISED: Final = 20_000
+#: Of affordable queries more are not counted.
+_MOST_COUNTED: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,26 @@ class QuotedColumn:
 
 @dataclass(frozen=True)
 class Quote:
-    """The price of a query and what it buys."""
+    """The price of a query and what it buys.
+
+    Args:
+        dataset: whose budget pays.
+        unit: whom it protects, in words.
+        limits: how much of one person counts, in words.
+        loss: what it costs.
+        columns: what is known of every aggregate.
+        keys: how groups come to be shown, in words.
+        rows: how many rows the answer has; None if that is not known.
+        risk: how often whoever knows all else guesses a coin's toss right.
+        numerics: how the guarantee is known.
+        is_simultaneous: whether all intervals hold at once.
+        threshold: how many persons a discovered group needs, noise included; None where groups are public.
+        threshold_share: how much of the loss decides which groups are shown.
+        advice: what would sharpen it.
+        left: what the analyst may still spend, where a session quotes.
+        affordable: about how many such queries that pays for, counted up to 1,024.
+
+    """
 
     dataset: str
     unit: str
@@ -68,6 +92,11 @@ class Quote:
     risk: float
     numerics: str
     is_simultaneous: bool
+    threshold: int | None = None
+    threshold_share: Fraction = Fraction(0)
+    advice: tuple[Advice, ...] = ()
+    left: str | None = None
+    affordable: int | None = None
 
     def column(self, name: str) -> QuotedColumn:
         """Return what is quoted for one aggregate."""
@@ -99,6 +128,11 @@ class Quote:
             "risk": self.risk,
             "numerics": self.numerics,
             "is_simultaneous": self.is_simultaneous,
+            "threshold": self.threshold,
+            "threshold_share": str(self.threshold_share),
+            "advice": [{**vars(one), "text": str(one)} for one in self.advice],
+            "left": self.left,
+            "affordable": self.affordable,
         }
 
     def to_json(self) -> str:
@@ -135,7 +169,7 @@ class Quote:
             f"cost       {self.loss}, from the budget of {self.dataset}",
             f"protects   {self.unit}",
             f"limits     {self.limits}",
-            f"groups     {self.keys}; {rows}",
+            f"groups     {self.keys}{self._for_share}; {rows}",
             f"risk       whoever knows all else and could toss a coin guesses right in at most {risk} % of cases",
             f"numerics   {self.numerics}",
             f"intervals  95 %{together}",
@@ -147,19 +181,45 @@ class Quote:
             lines.append(f"  {column.mechanism}, scale {scale} steps, {share}")
             lines.append(f"  off by at most {column.error:.4g} {column.error_unit} (95 %)")
             lines.append(f"  {column.estimand}{'; ' if column.bias else ''}{column.bias}")
+        if self.left is not None and self.affordable is not None:
+            many = f"more than {self.affordable - 1:,}" if self.affordable >= _MOST_COUNTED else f"{self.affordable:,}"
+            lines.append(f"left       {self.left}: about {many} such {'query' if many == '1' else 'queries'}")
+        lines += [f"{'advice' if number == 0 else '':<11}{one}" for number, one in enumerate(self.advice)]
         return "\n".join(lines)
 
+    @property
+    def _for_share(self) -> str:
+        return "" if self.threshold is None else f", for {100 * float(self.threshold_share):.1f} % of the loss"
 
-def quote(query: Query, loss: Loss, *, noise: str = "auto", shares: Mapping[str, Number] | None = None) -> Quote:
+
+def quote(
+    query: Query,
+    loss: Loss,
+    *,
+    noise: str = "auto",
+    shares: Mapping[str, Number] | None = None,
+    threshold_share: Number | None = None,
+) -> Quote:
     """Return what a query costs and how good its answer will be; the data is not needed."""
     with planning():
-        return quote_of(plan_query(query, loss, noise=noise, shares=shares))
+        answer = plan_query(query, loss, noise=noise, shares=shares, threshold_share=threshold_share)
+        return quote_of(answer)
 
 
 def quote_of(answer: Answer) -> Quote:
-    """Return the quote of a planned answer."""
-    with planning():
-        return _quote_of(answer)
+    """Return the quote of a planned answer, with advice unless it took long to price."""
+    with planning() as work:
+        found = _quote_of(answer)
+        is_short = work.steps <= _MOST_STEPS_ADVISED
+    return replace(found, advice=advice_for(answer, _errors)) if is_short else found
+
+
+def _errors(answer: Answer) -> dict[str, tuple[float, str]]:
+    errors = answer.design.errors(_each_failure(answer))
+    return {
+        aggregate.name: _error(answer.design, aggregate, errors[aggregate.name])
+        for aggregate in answer.query.aggregates
+    }
 
 
 def _quote_of(answer: Answer) -> Quote:
@@ -185,6 +245,8 @@ def _quote_of(answer: Answer) -> Quote:
         float(success(answer.loss(1))),
         answer.numerics.value,
         is_selected(answer),
+        None if design.discovery is None else design.discovery.threshold,
+        Fraction(0) if design.discovery is None else design.split[-1],
     )
 
 
@@ -224,7 +286,8 @@ def loss_for_error(
 
     def does(amount: Fraction) -> bool:
         try:
-            found = quote(query, built(amount), shares=shares).column(column)
+            with planning():
+                found = _quote_of(plan_query(query, built(amount), shares=shares)).column(column)
         except NoGuarantee:
             return False
         error = found.error
@@ -258,36 +321,38 @@ def _each_failure(answer: Answer) -> float:
     return _FAILURE / (groups * numbers) if is_selected(answer) else _FAILURE
 
 
+def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float, str]:
+    """Return how far a column is off, and in which unit."""
+    statistic = design.statistics.get(aggregate.name)
+    units = "persons" if design.has_persons else "rows"
+    if statistic is None:
+        return relative, "rows of rank" if aggregate.name in design.searched else f"{units} fewer than the commonest"
+    size = float(statistic.unit_of_error)
+    if statistic.per_value and aggregate.function.endswith("deviation"):
+        return relative * size * size, "per value in the group, for the variance: divide by their number"
+    if statistic.per_value:
+        return relative * size, "per value in the group: divide by their number"
+    if aggregate.function == "persons":
+        return relative * size, units
+    return relative * size, "rows" if aggregate.function.startswith("count") else "in its own unit"
+
+
 def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColumn:
     step(sum(argument.size for argument in aggregate.arguments) + 1)
     estimand, bias = estimand_of(design, aggregate)
+    name, (error, unit) = aggregate.name, _error(design, aggregate, relative)
     noise = "discrete Gaussian" if design.is_gaussian else "discrete Laplace"
-    statistic = design.statistics.get(aggregate.name)
-    if statistic is not None:
-        parts = [design.parts[number] for number in design.numbers[aggregate.name]]
-        size = float(statistic.unit_of_error)
-        error, unit = relative * size, "rows" if aggregate.function.startswith("count") else "in its own unit"
-        if aggregate.function == "persons":
-            unit = "persons" if design.has_persons else "rows"
-        if statistic.per_value:
-            unit = "per value in the group: divide by their number"
-            if aggregate.function.endswith("deviation"):
-                error, unit = relative * size * size, "per value in the group, for the variance: divide by their number"
+    if name in design.statistics:
+        parts = [design.parts[number] for number in design.numbers[name]]
         share, scales = sum((part.share for part in parts), Fraction(0)), tuple(float(part.scale) for part in parts)
-        return QuotedColumn(aggregate.name, noise, share, scales, error, unit, estimand, bias)
-    if aggregate.name in design.searched:
-        number, _ = design.searched[aggregate.name]
+        return QuotedColumn(name, noise, share, scales, error, unit, estimand, bias)
+    if name in design.searched:
+        number, _ = design.searched[name]
         search, level = design.searches[number], design.levels[number]
-        name = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
-        return QuotedColumn(
-            aggregate.name, name, level.share, (float(level.scale),), relative, "rows of rank", estimand, bias
-        )
-    pick = design.picked[aggregate.name]
-    units = "persons" if design.has_persons else "rows"
-    unit = f"{units} fewer than the commonest"
-    return QuotedColumn(
-        aggregate.name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), relative, unit, estimand, bias
-    )
+        law = f"{noise} on {search.levels} levels of a tree of {search.scaled.grid.most + 1} cells"
+        return QuotedColumn(name, law, level.share, (float(level.scale),), error, unit, estimand, bias)
+    pick = design.picked[name]
+    return QuotedColumn(name, pick.drawn.name, pick.share, (float(pick.drawn.scale),), error, unit, estimand, bias)
 
 
 def _limits(design: Design) -> str:
@@ -296,4 +361,10 @@ def _limits(design: Design) -> str:
     limits = design.limits
     named = {"rows": limits.rows, "groups": limits.groups, "rows in a group": limits.rows_per_group}
     named["rows on each side of a join"] = join_limit(design.query.relation)
-    return "of one person at most " + ", ".join(f"{count} {name}" for name, count in named.items() if count is not None)
+    return "of one person at most " + ", ".join(
+        _many(count, name) for name, count in named.items() if count is not None
+    )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what.replace('rows', 'row', 1).replace('groups', 'group', 1) if count == 1 else what}"

@@ -61,9 +61,9 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
     query, groups = answer.query, answer.design.groups or ()
     rows = len(groups) if query.limit is None else min(len(groups), query.limit)
     widths = _key_widths(query.keys, groups)
-    # In every row a value, and two ends that are numbers or null; brackets and commas.
+    # In every row a value as shown and as drawn, and two ends that are numbers or null; brackets and commas.
     row = sum(
-        3 * (2 + _LONGEST_CELL) + _cell(expression, column.kind, answer, widths)
+        4 * (2 + _LONGEST_CELL) + 2 * _cell(expression, column.kind, answer, widths)
         for column, (_, expression) in zip(shown.columns, query.outputs, strict=True)
     )
     check_length(parameter, rows, row, head)

@@ -66,6 +66,9 @@ class QueryResult:
         unit: whom it protects, in words.
         notes: what else must be known to read it.
         receipt: where the charge is written down: ledger, entry and its hash.
+        raw: the values of the numbers as they were drawn, of the same shape as ``rows``. ``rows`` has the nearest ones
+            that are possible: a count is at least 0 there, and may be below 0 here. Each raw count is right on average,
+            so that sums over groups are made of these.
 
     """
 
@@ -79,45 +82,59 @@ class QueryResult:
     unit: str
     notes: tuple[str, ...] = ()
     receipt: str = UNLEDGERED
+    raw: tuple[tuple[Cell, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take the rows for the values as drawn, where nothing else is said of these."""
+        if not self.raw:
+            object.__setattr__(self, "raw", self.rows)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def column(self, name: str) -> tuple[Cell, ...]:
-        """Return the values of a column."""
+    def column(self, name: str, *, raw: bool = False) -> tuple[Cell, ...]:
+        """Return the values of a column, or its values as they were drawn."""
         place = self._place(name)
-        return tuple(row[place] for row in self.rows)
+        return tuple(row[place] for row in (self.raw if raw else self.rows))
 
     def interval(self, name: str) -> tuple[tuple[End, End], ...]:
         """Return the intervals of a column, one a row."""
         place = self._place(name)
         return tuple((low[place], high[place]) for low, high in zip(self.low, self.high, strict=True))
 
-    def to_rows(self, *, intervals: bool = True) -> list[dict[str, Any]]:
-        """Return a dictionary for each row; numbers are followed by ``name_low`` and ``name_high``."""
+    def to_rows(self, *, intervals: bool = True, raw: bool = False) -> list[dict[str, Any]]:
+        """Return a dictionary for each row; numbers are followed by ``name_low`` and ``name_high``, or by ``name_raw``.
+
+        Args:
+            intervals: whether the ends of intervals are there.
+            raw: whether the values as drawn are there, which sums over groups are to be made of.
+
+        """
         found = []
-        for row, low, high in zip(self.rows, self.low, self.high, strict=True):
+        for row, low, high, drawn in zip(self.rows, self.low, self.high, self.raw, strict=True):
             record: dict[str, Any] = {}
-            for column, value, least, most in zip(self.columns, row, low, high, strict=True):
+            for column, value, least, most, plain in zip(self.columns, row, low, high, drawn, strict=True):
                 record[column.name] = list(value) if isinstance(value, tuple) else value
                 if intervals and self.has_interval(column):
                     record[f"{column.name}_low"], record[f"{column.name}_high"] = least, most
+                if raw and self.has_interval(column):
+                    record[f"{column.name}_raw"] = plain
             found.append(record)
         return found
 
-    def to_pandas(self, *, intervals: bool = True) -> Any:
+    def to_pandas(self, *, intervals: bool = True, raw: bool = False) -> Any:
         """Return a pandas frame; needs the extra 'frames'."""
-        return _extra("pandas", "pandas frames").DataFrame(self._columns(intervals))
+        return _extra("pandas", "pandas frames").DataFrame(self._columns(intervals, raw))
 
-    def to_polars(self, *, intervals: bool = True) -> Any:
+    def to_polars(self, *, intervals: bool = True, raw: bool = False) -> Any:
         """Return a Polars frame; needs the extra 'frames'."""
-        return _extra("polars", "Polars frames").DataFrame(self._columns(intervals), strict=False)
+        return _extra("polars", "Polars frames").DataFrame(self._columns(intervals, raw), strict=False)
 
-    def to_arrow(self, *, intervals: bool = True) -> Any:
+    def to_arrow(self, *, intervals: bool = True, raw: bool = False) -> Any:
         """Return an Arrow table; needs the extra 'frames'."""
-        return _extra("pyarrow", "Arrow tables").table(self._columns(intervals))
+        return _extra("pyarrow", "Arrow tables").table(self._columns(intervals, raw))
 
     def number_named(self, column: str | None = None) -> str:
         """Return the name of a column of numbers, by default of the first; others are refused."""
@@ -150,7 +167,7 @@ class QueryResult:
 
     def to_json(self) -> str:
         """Return the result as JSON, the same text for the same result."""
-        record = {
+        record: dict[str, Any] = {
             "result": VERSION,
             "columns": [
                 {
@@ -171,6 +188,8 @@ class QueryResult:
             "unit": self.unit,
             "notes": list(self.notes),
         }
+        if self.raw != self.rows:
+            record["raw"] = [[to_plain(value) for value in row] for row in self.raw]
         return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def within(self, most: int) -> QueryResult:
@@ -178,16 +197,17 @@ class QueryResult:
         if len(self.to_json()) <= most:
             return self
         note = "the answer is longer than can be stored: only the first rows are shown"
-        head = replace(self, rows=(), low=(), high=(), notes=(*self.notes, note))
-        left, count = most - len(head.to_json()), 0
-        for parts in zip(self.rows, self.low, self.high, strict=True):
+        head = replace(self, rows=(), low=(), high=(), raw=(), notes=(*self.notes, note))
+        left, count = most - len(head.to_json()) - len('"raw":[],'), 0
+        for parts in zip(self.rows, self.low, self.high, self.raw, strict=True):
             left -= sum(
                 len(json.dumps([to_plain(value) for value in part], separators=(",", ":"))) + 1 for part in parts
             )
             if left < 0:
                 break
             count += 1
-        return replace(head, rows=self.rows[:count], low=self.low[:count], high=self.high[:count])
+        first = {name: getattr(self, name)[:count] for name in ("rows", "low", "high", "raw")}
+        return replace(head, **first)
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> QueryResult:
@@ -203,12 +223,12 @@ class QueryResult:
                 raise InvalidParameter("result", record["result"], f"a result of version {VERSION}")
             columns = tuple(ResultColumn(**column) for column in record["columns"])
             kinds = [column.kind for column in columns]
-            rows, low, high = (
+            rows, low, high, raw = (
                 tuple(
                     tuple(_from_plain(value, kind) for value, kind in zip(row, kinds, strict=True))
                     for row in record[part]
                 )
-                for part in ("rows", "low", "high")
+                for part in ("rows", "low", "high", "raw" if "raw" in record else "rows")
             )
             return QueryResult(
                 columns,
@@ -220,6 +240,7 @@ class QueryResult:
                 Loss.from_dict(record["loss"]),
                 str(record["unit"]),
                 tuple(map(str, record["notes"])),
+                raw=raw,
             )
         except (KeyError, TypeError, ValueError) as failure:
             if isinstance(failure, InvalidParameter):
@@ -280,16 +301,13 @@ class QueryResult:
         """Whether a column holds released numbers, which have intervals."""
         return not column.is_key and column.kind in ("integer", "real")
 
-    def _columns(self, intervals: bool) -> dict[str, list[Any]]:
-        records = self.to_rows(intervals=intervals)
+    def _columns(self, intervals: bool, raw: bool) -> dict[str, list[Any]]:
+        records = self.to_rows(intervals=intervals, raw=raw)
+        endings = ("", *(("_low", "_high") if intervals else ()), *(("_raw",) if raw else ()))
         names = [
-            name
+            f"{column.name}{ending}"
             for column in self.columns
-            for name in (
-                (column.name, f"{column.name}_low", f"{column.name}_high")
-                if intervals and self.has_interval(column)
-                else (column.name,)
-            )
+            for ending in (endings if self.has_interval(column) else ("",))
         ]
         return {name: [record[name] for record in records] for name in names}
 

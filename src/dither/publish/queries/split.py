@@ -7,6 +7,11 @@ the sum of these is least for w proportional to sqrt(c Delta). For Gaussian nois
 add up, and w is proportional to c Delta. A part that several columns use is measured once, with the largest share that
 any of them has for it.
 
+Where groups are discovered, part of the loss decides which of them are shown. With the share w of it the threshold is
+about a / w persons, and with what is left the error of the values is about b / (1 - w) rows; their sum is least for
+w / (1 - w) = sqrt(a / b). For Gaussian noise both fall with the square root of their share, and w / (1 - w) is
+(a / b)^(2/3). So a further column raises the threshold by far less than by what it takes of the loss.
+
 Shares are exact rationals that add up to 1: the division is part of the price, the square roots in it are only taste.
 """
 
@@ -18,7 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, positive
+from dither.exact import Number, exact, positive
 from dither.publish.queries.work import step
 
 _STEPS = 2**20
@@ -46,6 +51,14 @@ def check_shares(shares: Mapping[str, Number] | None, columns: Sequence[str]) ->
     return {name: positive(f"share of {name}", share) for name, share in shares.items()}
 
 
+def check_threshold_share(share: Number, name: str = "threshold_share") -> Fraction:
+    """Return the share of the loss that a threshold gets: more than nothing, and less than all of it."""
+    found = exact(name, share, rule="a number between 0 and 1")
+    if not 0 < found < 1:
+        raise InvalidParameter(name, share, "a number between 0 and 1, neither of them")
+    return found
+
+
 def divide(
     needs: Sequence[Need], parts: int, *, is_gaussian: bool, shares: Mapping[str, Fraction] | None = None
 ) -> tuple[Fraction, ...]:
@@ -54,15 +67,7 @@ def divide(
     >>> divide([Need("count", (0,), (Fraction(1),)), Need("sum", (1,), (Fraction(3),))], 2, is_gaussian=False)
     (Fraction(1, 4), Fraction(3, 4))
     """
-    wanted = [Fraction(0)] * parts
-    for need in needs:
-        step(len(need.parts))
-        sizes = [load if is_gaussian else _root(load) for load in need.loads]
-        together = sum(sizes, Fraction(0))
-        # Alone with the whole loss, the column's error (for Gaussian noise its square) would be the square of this.
-        due = together * together * need.repeats if shares is None else shares[need.column]
-        for part, size in zip(need.parts, sizes, strict=True):
-            wanted[part] = max(wanted[part], due * size / together)
+    wanted = _wanted(needs, parts, is_gaussian, shares)
     total = sum(wanted, Fraction(0))
     step(parts)
     steps = [max(1, math.floor(share / total * _STEPS)) for share in wanted]
@@ -70,6 +75,58 @@ def divide(
         # What rounding left over goes where it matters least.
         steps[steps.index(max(steps))] += _STEPS - sum(steps)
     return tuple(Fraction(step, _STEPS) for step in steps)
+
+
+def threshold_share(
+    threshold: float,
+    needs: Sequence[Need],
+    parts: int,
+    *,
+    is_gaussian: bool,
+    shares: Mapping[str, Fraction] | None = None,
+) -> Fraction:
+    """Return the share of the loss that decides which groups are shown: threshold and error together are least.
+
+    Args:
+        threshold: what it would be with the whole loss; for Gaussian noise times the root of 2 rho.
+        needs: of the columns.
+        parts: how many there are.
+        is_gaussian: whether the loss is a rho.
+        shares: of the columns, where the user gives them.
+
+    """
+    wanted = _wanted(needs, parts, is_gaussian, shares)
+    total = sum(wanted, Fraction(0))
+    worst = max(_due(need, is_gaussian) * total / sum(wanted[part] for part in need.parts) for need in needs)
+    # Off by at most this but for 5 %: three scales of Laplace noise, two of Gaussian noise.
+    error = 2 * math.sqrt(worst) if is_gaussian else 3 * float(worst)
+    odds = (threshold / error) ** (2 / 3 if is_gaussian else 1 / 2)
+    return Fraction(min(_STEPS - 1, max(1, round(odds / (1 + odds) * _STEPS))), _STEPS)
+
+
+def _wanted(
+    needs: Sequence[Need], parts: int, is_gaussian: bool, shares: Mapping[str, Fraction] | None
+) -> list[Fraction]:
+    """Return what each part should get, in any unit."""
+    wanted = [Fraction(0)] * parts
+    for need in needs:
+        step(len(need.parts))
+        sizes = _sizes(need, is_gaussian)
+        together = sum(sizes, Fraction(0))
+        due = _due(need, is_gaussian) if shares is None else shares[need.column]
+        for part, size in zip(need.parts, sizes, strict=True):
+            wanted[part] = max(wanted[part], due * size / together)
+    return wanted
+
+
+def _due(need: Need, is_gaussian: bool) -> Fraction:
+    """Return the error of a column that has the whole loss for itself; for Gaussian noise its square."""
+    together = sum(_sizes(need, is_gaussian), Fraction(0))
+    return together * together * need.repeats
+
+
+def _sizes(need: Need, is_gaussian: bool) -> list[Fraction]:
+    return [load if is_gaussian else _root(load) for load in need.loads]
 
 
 def _root(number: Fraction) -> Fraction:

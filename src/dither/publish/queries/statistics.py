@@ -113,7 +113,7 @@ class Counted(Statistic):
         return self.text
 
     def values(self, noisy: Sequence[Integers]) -> NDArray[Any]:
-        """Return the noisy count, which may be below 0: cutting it off would bias sums of counts."""
+        """Return the noisy count."""
         return noisy[0]
 
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:

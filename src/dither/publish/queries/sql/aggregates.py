@@ -90,6 +90,14 @@ def is_aggregate(node: exp.Expression) -> bool:
     )
 
 
+def name_of(node: exp.Expression) -> str:
+    """Return what SQL calls the function of an aggregate, for messages."""
+    while node.key in ("filter", "withingroup"):
+        node = node.this
+    name = node.this if node.key == "anonymous" else node.sql_name() if hasattr(node, "sql_name") else node.key
+    return str(name).upper()
+
+
 def aggregates_in(node: exp.Expression) -> Iterator[exp.Expression]:
     """Yield the outermost aggregates below a node, without entering windows and subqueries."""
     stack = [node]

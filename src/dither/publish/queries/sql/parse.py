@@ -21,34 +21,49 @@ LONGEST_INTERVAL: Final = 40
 _DIALECT: Final = "duckdb"
 _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
+_HIDDEN: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_OPTION: Final = re.compile(r"OPTION\s*\(\s*THRESHOLD_SHARE\s*=\s*([0-9./]+)\s*\)[\s;]*", re.IGNORECASE)
 _OPENING: Final = frozenset(("(", "[", "{"))
 _CLOSING: Final = frozenset((")", "]", "}"))
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement: the query, and whether only its privacy is to be explained."""
+    """A statement: the query, whether only its privacy is to be explained, and the threshold's share if it says one."""
 
     sql: str
     is_explained: bool
+    threshold_share: str | None = None
 
 
 def parse_statement(text: str) -> Statement:
-    """Tell whether a text is ``EXPLAIN PRIVACY <query>``, and return the query itself.
+    """Tell whether a text is ``EXPLAIN PRIVACY <query>``, and return the query itself and what is said after it.
 
-    >>> parse_statement("EXPLAIN PRIVACY SELECT COUNT(*) FROM visits")
-    Statement(sql='SELECT COUNT(*) FROM visits', is_explained=True)
+    >>> parse_statement("EXPLAIN PRIVACY SELECT COUNT(*) FROM visits").is_explained
+    True
+    >>> parse_statement("SELECT city, COUNT(*) FROM visits GROUP BY city OPTION (THRESHOLD_SHARE = 0.4)")
+    Statement(sql='SELECT city, COUNT(*) FROM visits GROUP BY city', is_explained=False, threshold_share='0.4')
     """
     check_text(text)
+    text, share = _without_option(text)
     found = _EXPLAIN.match(text)
     if found is None:
-        return Statement(text.strip(), False)
+        return Statement(text.strip(), False, share)
     if found.group(1) is None:
         raise Unanswerable(
             "EXPLAIN would show how an engine runs a query, which depends on private rows",
             "write EXPLAIN PRIVACY <query>: unit, bounds, mechanisms, cost and expected error",
         )
-    return Statement(text[found.end() :].strip(), True)
+    return Statement(text[found.end() :].strip(), True, share)
+
+
+def _without_option(text: str) -> tuple[str, str | None]:
+    """Return a text without ``OPTION (THRESHOLD_SHARE = ...)`` at its end, and that share."""
+    # Texts in quotes and comments say nothing here.
+    seen = _HIDDEN.sub(lambda hidden: (" " if hidden.group()[0] in "-/" else "?") * len(hidden.group()), text)
+    start = seen.lower().rfind("option")
+    found = None if start < 0 or seen[start - 1 : start].isalnum() else _OPTION.fullmatch(seen, start)
+    return (text, None) if found is None else (text[:start].rstrip(), found.group(1))
 
 
 def check_text(text: object) -> None:

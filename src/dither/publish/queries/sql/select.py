@@ -21,7 +21,7 @@ from dither.publish.queries.assemble import (
 )
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_number, check_query
-from dither.publish.queries.sql.aggregates import is_aggregate, read_aggregate
+from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.numbers import whole_number
@@ -324,6 +324,7 @@ class _Measured:
                 where=asked.where,
                 share=asked.share,
                 many=asked.many,
+                called=name_of(node),
             )
         except Unanswerable as error:
             self.rows.parsed.refuse(node, error.reason, error.instead)

@@ -1,0 +1,93 @@
+"""Facts that a schema should have and nobody knows: bounds of a column, limits of a person, found and paid for."""
+
+from __future__ import annotations
+
+from dither.curator.offers.answers import ask
+from dither.curator.offers.rows import rows_of
+from dither.data import Relation, Scan, wire
+from dither.data.schema import DataSet
+from dither.exact import Number
+from dither.lift.offer import Offer
+from dither.privacy import Loss, stated_loss
+from dither.publish.queries import QueryResult, plan_query
+from dither.publish.queries.builder import Rows
+from dither.publish.queries.finding import FoundBounds, bounds_query, found_bounds, limits_query
+
+
+def bounds(
+    dataset: DataSet,
+    table: str,
+    column: str,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+    where: str | None = None,
+    key: str | None = None,
+) -> Offer[FoundBounds]:
+    """Offer a range of a column of numbers in which nearly all of its values lie, to declare or to clamp to.
+
+    Each person counts with one row, in one of the public cells [2^k, 2^(k+1)), so that an end is right up to a factor
+    of 2. Both ends are magnitudes that occur, 19 times of 20.
+
+    Args:
+        dataset: the schema.
+        table: a private table.
+        column: whose range; declared bounds, if there are any, are narrowed.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    query = bounds_query(dataset, _rows(dataset, table, where), column)
+    answer = plan_query(query, stated)
+    asked = {"query": wire.encode(query), "column": column}
+
+    def present(out: object) -> bytes:
+        return found_bounds(answer, out, column).to_json().encode()  # type: ignore[arg-type]
+
+    return Offer("bounds", f"bounds of {column}", answer, asked, stated, present, FoundBounds.stored, key)
+
+
+def limits(
+    dataset: DataSet,
+    table: str,
+    *,
+    share: Number = "0.95",
+    most: int = 1024,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    loss: Loss | None = None,
+    where: str | None = None,
+    key: str | None = None,
+) -> Offer[QueryResult]:
+    """Offer a limit of rows a person: the smallest within which a share of the persons have all their rows.
+
+    Args:
+        dataset: the schema, whose unit is a person.
+        table: a private table.
+        share: of the persons, 0 to 1.
+        most: the largest limit that is considered; persons with more rows count as having as many.
+        epsilon: what the release may lose, alone or with ``delta``; or ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: a loss in zero-concentrated differential privacy.
+        loss: what may be lost as a record, in place of these three.
+        where: a condition in SQL on the rows.
+        key: the caller's name for this request; with the same key a retry returns the stored answer at no cost.
+
+    """
+    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    query = limits_query(dataset, _rows(dataset, table, where), share, most)
+    return ask(dataset, query, stated, key=key, description=f"rows a person of {table}, for a share of {share}")
+
+
+def _rows(dataset: DataSet, table: str, where: str | None) -> Rows:
+    found = rows_of(dataset, table, where)
+    relation: Relation = Scan(dataset.table(found)) if isinstance(found, str) else found
+    return Rows.of(relation)

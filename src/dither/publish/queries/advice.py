@@ -1,0 +1,202 @@
+"""What would sharpen an answer, said before it is paid for: the same query priced again with other public parameters.
+
+The right clamp cannot be known without looking at data, so what is said is what each change would give: a range of half
+the length, fewer rows a person, one aggregate instead of several, another share of the loss for the threshold. A fixed
+small number of further prices is worked out. Everything is a function of the query, the schema and the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final
+
+from dither.data import Limits, Name
+from dither.errors import DitherError
+from dither.publish.queries.answer import Answer
+from dither.publish.queries.query import Aggregate
+from dither.publish.queries.sense import always_true
+from dither.publish.queries.statistics import describe
+from dither.publish.queries.work import planning
+
+#: The error of every aggregate by its name, and the unit of that.
+Errors = Mapping[str, tuple[float, str]]
+Priced = Callable[[Answer], Errors]
+
+#: How many columns are priced again with half their range.
+_MOST_COLUMNS: Final = 4
+#: An error that falls by less is not worth a sentence.
+_WORTH: Final = 0.95
+_CLAMPED: Final = {
+    "sum": "SUM",
+    "mean": "AVG",
+    "variance": "VAR_POP",
+    "sample_variance": "VAR_SAMP",
+    "deviation": "STDDEV_POP",
+    "sample_deviation": "STDDEV_SAMP",
+}
+_SHARES: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One change and what it would give.
+
+    Args:
+        about: the column whose error changes, "groups" for the threshold, or "rows" for a condition on rows.
+        change: what to change, in words.
+        before: the error or the threshold as quoted.
+        after: the same with the change.
+        unit: of both.
+        price: what the change costs besides, in words.
+
+    """
+
+    about: str
+    change: str
+    before: float
+    after: float
+    unit: str
+    price: str = ""
+
+    def __str__(self) -> str:
+        text = self.change
+        if self.about != "rows":
+            what = "the threshold" if self.about == "groups" else f"the error of {self.about}"
+            way = "lowers" if self.after < self.before else "raises"
+            text += f" {way} {what} from {_short(self.before)} to {_short(self.after)} {self.unit}"
+        return f"{text}{'; ' if self.price else ''}{self.price}"
+
+
+def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
+    """Return what would sharpen an answer.
+
+    Args:
+        answer: as it is quoted.
+        priced: says how far every aggregate of an answer is off, and in which unit.
+
+    """
+    found: list[Advice] = []
+    with planning():
+        errors = priced(answer)
+        for part in (_clamps, _limits, _threshold, _conditions):
+            try:
+                found += part(answer, errors, priced)
+            except DitherError:
+                # What has no price with the change is no advice.
+                continue
+    return tuple(found)
+
+
+def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """Half the range of each column that is added up."""
+    asked = [part for part in answer.query.aggregates if part.function in _CLAMPED]
+    for aggregate in asked[:_MOST_COLUMNS]:
+        low, high = _half(*aggregate.bounds[0])
+        if not low < high:
+            continue
+        narrowed = replace(aggregate, bounds=((low, high),))
+        aggregates = tuple(narrowed if part is aggregate else part for part in answer.query.aggregates)
+        name, (before, unit) = aggregate.name, errors[aggregate.name]
+        after, _ = priced(replace(answer, query=replace(answer.query, aggregates=aggregates)))[name]
+        if after <= _WORTH * before:
+            value = describe(aggregate.arguments[0])
+            change = f"{_CLAMPED[aggregate.function]}(CLAMP({value}, {low:g}, {high:g}))"
+            price = "values beyond count as its nearest end, and a tenth of the range errs a tenth as much"
+            if aggregate.function not in ("sum", "mean"):
+                price = "values beyond count as its nearest end"
+            yield Advice(name, change, before, after, unit, price)
+
+
+def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """Half as many rows and groups of a person, and one."""
+    design = answer.design
+    if not design.has_persons:
+        return
+    tried = {design.limits}
+    for divisor in (2, 2**31):
+        limits = _fewer(design.limits, divisor)
+        if limits in tried:
+            continue
+        tried.add(limits)
+        other = priced(replace(answer, query=replace(answer.query, limits=limits)))
+        falls = {name: other[name][0] / before for name, (before, _) in errors.items() if before > 0}
+        name = min(falls, key=falls.__getitem__, default=None)
+        if name is not None and falls[name] <= _WORTH:
+            before, unit = errors[name]
+            price = "further rows of a person do not count"
+            yield Advice(name, f"a limit of {_said(limits)} a person", before, other[name][0], unit, price)
+
+
+def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """Which groups are shown: what fewer aggregates, or another division of the loss, would do to it."""
+    design = answer.design
+    if design.discovery is None:
+        return
+    units, before = "persons" if design.has_persons else "rows", float(design.discovery.threshold)
+    query = answer.query
+    if len(query.aggregates) > 1:
+        light = _lightest(query.aggregates)
+        outputs = (*((key.name, Name(key.name)) for key in query.keys), (light.name, Name(light.name)))
+        alone = replace(query, aggregates=(light,), outputs=outputs, having=None, order=(), limit=None)
+        after = _threshold_of(replace(answer, query=alone, shares=None))
+        if after < before:
+            yield Advice("groups", f"asking for {light.name} alone", before, after, units)
+    share = design.split[-1]
+    for wanted in _SHARES:
+        if abs(wanted - share) < Fraction(1, 10):
+            continue
+        other = replace(answer, threshold_share=wanted)
+        name = query.aggregates[0].name
+        off, unit = priced(other)[name]
+        price = f"{name} is then off by {_short(off)} instead of {_short(errors[name][0])} {unit}"
+        change = f"threshold_share={float(wanted):g} in place of {float(share):.2g}"
+        yield Advice("groups", change, before, _threshold_of(other), units, price)
+
+
+def _conditions(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """Conditions that every row meets."""
+    for condition in always_true(answer.query.relation):
+        yield Advice("rows", f"{condition} holds for every row as declared", 0.0, 0.0, "", "it takes no row away")
+
+
+def _threshold_of(answer: Answer) -> float:
+    found = answer.design.discovery
+    return 0.0 if found is None else float(found.threshold)
+
+
+def _lightest(aggregates: tuple[Aggregate, ...]) -> Aggregate:
+    """Return the aggregate that needs least: a number of persons, else a count, else the first."""
+    for functions in (("persons",), ("count", "count_of")):
+        for aggregate in aggregates:
+            if aggregate.function in functions:
+                return aggregate
+    return aggregates[0]
+
+
+def _half(low: float, high: float) -> tuple[float, float]:
+    """Return half a range: the half that is nearer to 0, or both ends halved."""
+    if low >= 0:
+        return low, (low + high) / 2
+    return ((low + high) / 2, high) if high <= 0 else (low / 2, high / 2)
+
+
+def _fewer(limits: Limits, divisor: int) -> Limits:
+    return Limits(
+        *(
+            None if most is None else max(1, most // divisor)
+            for most in (limits.rows, limits.groups, limits.rows_per_group)
+        )
+    )
+
+
+def _said(limits: Limits) -> str:
+    named = (("row", limits.rows, ""), ("group", limits.groups, ""), ("row", limits.rows_per_group, " in a group"))
+    return ", ".join(
+        f"{most} {what}{'' if most == 1 else 's'}{where}" for what, most, where in named if most is not None
+    )
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
