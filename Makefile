@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 WORKERS ?= auto
 
 # Hundreds of interpreters are started by the tests: they find compiled modules, even where that was switched off.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick check lint types units audit faults bench docs clean
+.PHONY: help demo test quick lowest check lint types units audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +31,12 @@ quick: $(VENV)/.installed  ## the tests that a change since main can reach
 
 units: $(VENV)/.installed
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+lowest:  ## the tests with the lowest versions of everything that pyproject.toml admits
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[all]" --group test
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: lint types  ## format, lint, types, fresh tables
 
@@ -56,4 +63,4 @@ docs: $(VENV)/.installed  ## build the site into site/
 	@echo "site/index.html"
 
 clean:  ## remove everything that was built
-	rm -rf $(VENV) .venv-rivals build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .venv-rivals build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

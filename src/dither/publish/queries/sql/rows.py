@@ -394,6 +394,10 @@ class Rows:
         for name, value in node.args.items():
             if value not in (None, False, "") and value != [] and name not in arguments:
                 what = name.strip("_").upper()
+                if name in ("rollup", "cube", "grouping_sets"):
+                    # Where releases of sqlglot before 30.1 put what later ones read as expressions.
+                    what = what.replace("_", "")
+                    self.parsed.refuse(node, f"{what} makes groups of groups", "ask a query for each grouping")
                 self.parsed.refuse(node, f"{what} is not understood here", "leave it out")
 
 
