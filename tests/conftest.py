@@ -57,7 +57,7 @@ def pytest_collect_file(file_path: Path) -> Iterator[None]:
 
 def built_while_collecting() -> list[str]:
     """Return the mechanisms whose examples were built: every worker collects, and pays for them before any test."""
-    registry = sys.modules.get("dither.mechanisms.registry")
+    registry = sys.modules.get("dither.mechanisms.core.registry")
     entries = {} if registry is None else registry._entries
     return [name for name, entry in entries.items() if entry.examples.cache_info().currsize]
 

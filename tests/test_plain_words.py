@@ -17,7 +17,7 @@ import pytest
 
 import dither
 from dither.mechanisms import Geometric, release
-from dither.mechanisms.release import Budget
+from dither.mechanisms.core.release import Budget
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, Unit
 
 SOURCE = Path(dither.__file__).parent

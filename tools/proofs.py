@@ -61,10 +61,10 @@ ROOMS = (
 #: Modules that carry no step of a proof and are handed neither data nor releases: how things are declared and written.
 PLUMBING: Mapping[str, str] = MappingProxyType(
     {
-        "dither.mechanisms.core": "abstract classes and records: what a mechanism is, without a line that runs on data",
-        "dither.mechanisms.registry": "a table of names, and the examples that checks run on",
-        "dither.mechanisms.spec": "public parameters as JSON and back",
-        "dither.mechanisms.public": "a read-only array of public parameters",
+        "dither.mechanisms.core.mechanism": "abstract classes and records, without a line that runs on data",
+        "dither.mechanisms.core.registry": "a table of names, and the examples that checks run on",
+        "dither.mechanisms.core.spec": "public parameters as JSON and back",
+        "dither.mechanisms.core.public": "a read-only array of public parameters",
         "dither.lift.over_data": "an abstract class: what a mechanism on a data set is",
         "dither.lift.source": "an abstract class: what a source is, without a line that runs on data",
         "dither.publish.queries.examples": "small queries for checks; no release reads it",

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = ("tests/test_architecture.py", "tests/test_proofs.py")
 _READ = (".py", ".md")
 #: Modules whose texts name rooms above them.
-_ABOVE = ("dither", "dither.mechanisms.registry")
+_ABOVE = ("dither", "dither.mechanisms.core.registry")
 #: Rooms that hold mechanisms; their tests, and the folders of tests that go through all mechanisms there are.
 _ROOMS = tuple(f"dither.{room}" for room in ("learn", "lift", "mechanisms", "publish"))
 _THROUGH_ALL = ("tests/audit/", "tests/checks/")

@@ -12,7 +12,7 @@ import pytest
 from dither.audit import Analyst, Outcome, audit, audit_until, sampler_of
 from dither.errors import InvalidParameter
 from dither.mechanisms import AboveThreshold, Geometric, InteractivePrimitive, Numerics
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.core.values import IntegerArray
 from dither.noise import Noise
 from dither.privacy import L1, LARGEST, Loss, Metric, PureDP
 

@@ -24,7 +24,7 @@ from dither.mechanisms import (
     PermuteAndFlip,
     RandomisedResponse,
 )
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 from dither.noise import Noise
 from dither.privacy import L1, ROW, ROW_REPLACED, InOrder, Loss, Metric, Parallel, Plan, PureDP, Repeat, Unit, Use
 

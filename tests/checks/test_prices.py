@@ -10,7 +10,7 @@ import pytest
 from dither.checks import ContractViolation
 from dither.checks.prices import FAR, check_far_prices, check_law_far, least
 from dither.mechanisms import Example, Gaussian, Geometric, find
-from dither.mechanisms.accounted import Accounted
+from dither.mechanisms.core.accounted import Accounted
 from dither.privacy import ROW, Loss, PureDP
 from dither.privacy.plans import Best, Parallel, Plan, Repeat, Repeats, Sampled, SampledExactly, Use, Within, sequence
 

@@ -17,7 +17,7 @@ import pytest
 
 import dither
 from dither.errors import DitherError
-from dither.mechanisms.values import Category, IntegerArray, RealArray
+from dither.mechanisms.core.values import Category, IntegerArray, RealArray
 from dither.noise import source
 from dither.privacy.distances import Relation
 from dither.privacy.sensitivity.universe import Listed, Universe
@@ -33,9 +33,9 @@ PUBLIC = {
     *(
         "learn/theory/concepts.py",
         "learn/trees/bins.py",
-        "mechanisms/public.py",
-        "mechanisms/registry.py",
-        "mechanisms/spec.py",
+        "mechanisms/core/public.py",
+        "mechanisms/core/registry.py",
+        "mechanisms/core/spec.py",
     ),
     *("privacy/losses.py", "privacy/sensitivity/search.py", "publish/microdata/anonymized.py"),
     *("publish/microdata/hierarchies.py", "publish/queries/result.py", "publish/synthetic/families.py"),

@@ -13,7 +13,7 @@ import pytest
 from dither.checks import ContractViolation
 from dither.checks.sampling import check_many_rows, check_poisson_sample, check_sampled_price
 from dither.mechanisms import Composed, Example, Interactive, find, registered
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 from dither.privacy import L1, L2, ROW, ROW_REPLACED
 from dither.testing.replay import run_watched
 from dither.testing.sizes import crowded_pairs, far_pairs, large_pairs, wide_example, wide_pairs

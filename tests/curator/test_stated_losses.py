@@ -16,7 +16,7 @@ from dither.curator.session import Session
 from dither.data.examples import clinic
 from dither.errors import InvalidParameter
 from dither.lift.offer import Offer
-from dither.mechanisms.release import Budget
+from dither.mechanisms.core.release import Budget
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP, person, stated_loss
 from dither.privacy.distances import Relation
 from dither.publish.choose import choose

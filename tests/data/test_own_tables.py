@@ -50,7 +50,7 @@ from dither.lift.axes import Axis
 from dither.lift.cells import Cells, source_of
 from dither.lift.items import ItemTable
 from dither.lift.rows import Rows
-from dither.mechanisms.spec import from_spec, to_spec
+from dither.mechanisms.core.spec import from_spec, to_spec
 from dither.privacy import ROW, PureDP
 from dither.publish.queries import plan_query
 from dither.publish.queries.partitioned import Part, Partitioned

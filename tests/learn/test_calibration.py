@@ -10,7 +10,7 @@ import pytest
 from dither.errors import DitherError, InvalidParameter, NoGuarantee
 from dither.learn.linear import GradientDescent
 from dither.mechanisms import registered
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import ROW_REPLACED, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 

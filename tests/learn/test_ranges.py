@@ -17,8 +17,8 @@ from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.learn.streams.incremental import IncrementalRegression
 from dither.mechanisms import GammaNorm
-from dither.mechanisms.release import Budget, converse
-from dither.mechanisms.values import LARGEST_VALUE
+from dither.mechanisms.core.release import Budget, converse
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.privacy import EVENT, ZCDP
 
 BOX: dict[str, Any] = {"lower": [0], "upper": [1]}

@@ -22,7 +22,7 @@ from dither.learn.rows import (
     records_of,
     unbounded_products,
 )
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 ODD = st.floats(width=64) | st.sampled_from([0.0, -0.0, 1e308, -1e308, 5e-324, float("nan"), float("inf")])
 

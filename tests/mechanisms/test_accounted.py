@@ -12,8 +12,8 @@ import pytest
 
 from dither.errors import IncompatibleDistance, InvalidParameter, PlanViolation
 from dither.mechanisms import Gaussian, Geometric
-from dither.mechanisms.accounted import Accounted
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.accounted import Accounted
+from dither.mechanisms.core.runner import Runner
 from dither.noise import system_noise
 from dither.privacy import NODE, ROW, ROW_REPLACED, ApproxDP, InOrder, Repeat, Sampled, Use
 

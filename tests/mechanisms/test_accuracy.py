@@ -30,14 +30,14 @@ from dither.mechanisms import (
     RandomisedResponse,
     TopK,
 )
-from dither.mechanisms.accuracy import (
+from dither.mechanisms.core.accuracy import (
     discrete_gaussian_reach,
     discrete_laplace_reach,
     gaussian_reach,
     laplace_reach,
     share_of_failure,
 )
-from dither.mechanisms.candidates import Choice
+from dither.mechanisms.core.candidates import Choice
 from dither.noise import Noise, SystemEntropy, system_noise
 from dither.privacy import PureDP
 

@@ -286,7 +286,7 @@ every_composed = pytest.mark.parametrize(("mechanism", "data"), COMPOSED, ids=[p
 def door(monkeypatch: pytest.MonkeyPatch, noise: Noise) -> None:
     """Let the doors draw from the counting entropy."""
     # By way of sys.modules: in its package the function of that name hides the module.
-    monkeypatch.setattr(sys.modules["dither.mechanisms.release"], "system_noise", lambda: noise)
+    monkeypatch.setattr(sys.modules["dither.mechanisms.core.release"], "system_noise", lambda: noise)
 
 
 # They run, at the price of their plan.

@@ -13,11 +13,11 @@ import pytest
 from dither.checks.foreign import check_foreign_rows
 from dither.checks.violation import ContractViolation
 from dither.mechanisms import Composed, DiscreteGaussian, Example, Geometric, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.values import raw_entries, raw_item, raw_number, raw_set, raw_text
 from dither.mechanisms.function_release import FunctionRelease
-from dither.mechanisms.public import PublicArray
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.mechanisms.stability_selection import StabilitySelection, persons_of
-from dither.mechanisms.values import raw_entries, raw_item, raw_number, raw_set, raw_text
 from dither.privacy import ROW, Plan, Unit, Use
 from dither.publish.histograms.sparse_filter import rows_of
 from dither.publish.histograms.stability_histogram import StabilityHistogram

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from dither.errors import InvalidParameter
 from dither.mechanisms import Gaussian, Laplace
-from dither.mechanisms.grid import Steps, default_grid, on_grid, subdivision
-from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, RealArray
+from dither.mechanisms.core.grid import Steps, default_grid, on_grid, subdivision
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, RealArray
 from dither.noise import Noise, system_noise
 from dither.testing.branching import branch_outcomes
 

@@ -30,7 +30,7 @@ from dither.mechanisms import (
     RandomisedResponse,
     TopK,
 )
-from dither.mechanisms.candidates import Choice
+from dither.mechanisms.core.candidates import Choice
 from dither.privacy import DIFFERENT, L1, L2, LARGEST, NOTHING, ONE_WAY, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.testing.branching import branch_outcomes
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import sqrt_up
 from dither.mechanisms import DiscreteGaussian, Exponential, Geometric
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 
 _SMALL = st.fractions(min_value=Fraction(1, 1000), max_value=50)

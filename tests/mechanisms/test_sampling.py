@@ -17,7 +17,7 @@ from dither.checks.law import check_law_by_branching
 from dither.checks.violation import ContractViolation
 from dither.errors import IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
 from dither.mechanisms import Composed, DiscreteGaussian, Geometric, Numerics, Runner
-from dither.mechanisms.runner import _subset
+from dither.mechanisms.core.runner import _subset
 from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.noise import Noise, SystemEntropy, system_noise

@@ -37,9 +37,9 @@ from dither.mechanisms import (
     from_spec,
     register,
     registered,
-    registry,
     to_spec,
 )
+from dither.mechanisms.core import registry
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Plan, PureDP, Unit, Use, person, w_event
 from dither.privacy.distances import Relation
 

@@ -28,7 +28,7 @@ from dither.mechanisms import (
     RandomisedResponse,
     TopK,
 )
-from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, Category, IntegerArray, RealArray, saturating_sum
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, Category, IntegerArray, RealArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, L2, LARGEST, ONE_WAY, Metric
 

@@ -15,11 +15,11 @@ from scipy.optimize import linprog
 from dither.audit.pairs import pairs_of
 from dither.errors import IncompatibleDistance, InvalidParameter
 from dither.mechanisms import Budget, PublicArray, find, release
+from dither.mechanisms.core.vector_noise import gamma_reach, spherical_reach
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.k_norm import Gauge, KNorm, facets
 from dither.mechanisms.max_norm import MaxNorm
 from dither.mechanisms.planar_laplace import PlanarLaplace
-from dither.mechanisms.vector_noise import gamma_reach, spherical_reach
 from dither.noise import Noise, SystemEntropy
 from dither.privacy import L1, L2, LARGEST, ROW, PureDP, place
 

@@ -12,9 +12,9 @@ import pytest
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.attributes import Attributes
 from dither.mechanisms import PrefixSums, registered
-from dither.mechanisms.core import Mechanism
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.release import perform
+from dither.mechanisms.core.mechanism import Mechanism
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.release import perform
 from dither.privacy import ROW, ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 from dither.publish import histograms, marginals, microdata, synthetic, workloads

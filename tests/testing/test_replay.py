@@ -11,7 +11,7 @@ import pytest
 
 from dither.audit import audit
 from dither.mechanisms import AboveThreshold, Composed, Dialogue, Exponential, Geometric, Interactive, Numerics
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 from dither.noise import system_noise
 from dither.privacy import (
     EVENT,

@@ -28,7 +28,7 @@ from dither.learn.clusters.points import Frame, nearest, spread_starts, weighted
 from dither.learn.clusters.zones import ZONES, zoned
 from dither.learn.rows import STEPS, Floats
 from dither.mechanisms import perform
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.privacy import ApproxDP, Loss, PureDP
 
 EPSILONS: Final = ("0.1", "0.5", "1")

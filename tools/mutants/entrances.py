@@ -19,7 +19,7 @@ from dither.data.reference import ReferenceEngine
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 from dither.mechanisms import Geometric, release
-from dither.mechanisms.release import Budget
+from dither.mechanisms.core.release import Budget
 from dither.privacy import ROW, PureDP
 from dither.publish.queries.answer import plan_query
 from dither.publish.queries.examples import clinic_query

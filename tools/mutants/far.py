@@ -209,7 +209,7 @@ def _underflows(before: Any, self: Any, data: Any, run: Any) -> Any:
 
 @contextmanager
 def _as_the_caller_wishes() -> Iterator[None]:
-    with planted(HISTOGRAM, _underflows)(), replaced("dither.mechanisms.runner:quiet", nullcontext):
+    with planted(HISTOGRAM, _underflows)(), replaced("dither.mechanisms.core.runner:quiet", nullcontext):
         yield
 
 
@@ -250,7 +250,7 @@ FAR = (
         "",
         "twice the epsilon that is charged",
         "contract",
-        lambda: replaced("dither.mechanisms.candidates:Choice.rate", property(_doubled_rate)),
+        lambda: replaced("dither.mechanisms.core.candidates:Choice.rate", property(_doubled_rate)),
         of(check_candidates, "exponential"),
     ),
     Mutant(
@@ -349,7 +349,7 @@ FAR = (
         "",
         "two persons are sampled together or not at all",
         "exact law",
-        lambda: mutated("dither.mechanisms.runner:Runner._sample", _coins_64_apart),
+        lambda: mutated("dither.mechanisms.core.runner:Runner._sample", _coins_64_apart),
         of(check_sampling, "poisson-sample"),
     ),
     Mutant(

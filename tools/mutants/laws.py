@@ -19,7 +19,7 @@ from dither.checks.law import check_law_by_branching, conversed
 from dither.checks.violation import require
 from dither.exact import Number, non_negative
 from dither.mechanisms import AboveThreshold, Geometric, Laplace, PermuteAndFlip, RandomisedResponse, find
-from dither.mechanisms.core import InteractivePrimitive, Primitive
+from dither.mechanisms.core.mechanism import InteractivePrimitive, Primitive
 from dither.noise import Noise, system_noise
 from dither.privacy import Loss, PureDP
 from tools.mutants.record import Mutant, mutated

@@ -16,7 +16,7 @@ from dither.checks.contract import check_refuses_bad_numbers, check_total
 from dither.checks.violation import require
 from dither.errors import DitherError, InvalidParameter
 from dither.mechanisms import Budget, find
-from dither.mechanisms.spec import from_spec
+from dither.mechanisms.core.spec import from_spec
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, PureDP, compose
 from dither.privacy.accountants.crosscheck import Case, closed_form
 from dither.privacy.accountants.optimal import advanced_epsilon
@@ -132,7 +132,7 @@ NUMBERS = (
         "opendp/smartnoise-sdk#580",
         "one odd cell decides whether a release raises",
         "contract",
-        lambda: mutated("dither.mechanisms.values:RealArray.admit", _admit_what_is_no_number),
+        lambda: mutated("dither.mechanisms.core.values:RealArray.admit", _admit_what_is_no_number),
         _odd_numbers,
     ),
     Mutant(
@@ -150,7 +150,7 @@ NUMBERS = (
         "google/differential-privacy, dp_accounting",
         "a request runs code of its choice",
         "requests",
-        lambda: mutated("dither.mechanisms.spec:find", _found_by_import),
+        lambda: mutated("dither.mechanisms.core.spec:find", _found_by_import),
         _names,
     ),
 )

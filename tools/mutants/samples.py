@@ -14,7 +14,7 @@ from dither.privacy import Repeats
 from tools.mutants.record import SAMPLING, Mutant, mutated
 from tools.mutants.targets import of
 
-_RUNNER = "dither.mechanisms.runner:Runner"
+_RUNNER = "dither.mechanisms.core.runner:Runner"
 _SAMPLES, _FALSE_ALARM = 3000, 1e-10
 
 
@@ -108,7 +108,7 @@ SAMPLES = (
         "",
         "in longer tables the first rows are sampled less often",
         SAMPLING,
-        lambda: mutated("dither.mechanisms.runner:_subset", _surplus_from_the_front),
+        lambda: mutated("dither.mechanisms.core.runner:_subset", _surplus_from_the_front),
         _many,
     ),
     Mutant(

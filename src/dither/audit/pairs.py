@@ -18,7 +18,7 @@ import numpy as np
 
 from dither.exact import sqrt_up
 from dither.mechanisms import Example, InteractivePrimitive, Primitive
-from dither.mechanisms.values import Category, IntegerArray, RealArray
+from dither.mechanisms.core.values import Category, IntegerArray, RealArray
 from dither.privacy import L2, LARGEST, ONE_WAY, RECORDS, Distance, Unit
 from dither.testing import hostile
 

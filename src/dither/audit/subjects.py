@@ -27,7 +27,7 @@ from dither.audit.pairs import Pair
 from dither.audit.samplers import Sampler
 from dither.errors import InvalidParameter
 from dither.mechanisms import Example, InteractivePrimitive, Mechanism, Primitive, find
-from dither.mechanisms.values import Category, IntegerArray, RealArray
+from dither.mechanisms.core.values import Category, IntegerArray, RealArray
 from dither.privacy import Loss
 
 _RULE = "a mechanism, a class that is registered, an Example, a list of them, a Subject or a function"

@@ -46,9 +46,9 @@ from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError, InvalidParameter
 from dither.exact import Field
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Numerics, Primitive, find, from_spec, to_spec
-from dither.mechanisms.additive import Additive
-from dither.mechanisms.core import InteractivePrimitive
-from dither.mechanisms.release import Budget, converse, release
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.mechanism import InteractivePrimitive
+from dither.mechanisms.core.release import Budget, converse, release
 from dither.noise import system_noise
 from dither.privacy import NOTHING, ROW, Loss, Metric, Unit
 from dither.testing import hostile

@@ -20,10 +20,10 @@ from dither.checks.law import check_law_by_counting
 from dither.checks.violation import require
 from dither.errors import DitherError, NoGuarantee
 from dither.mechanisms import BoundedGeometric, Example, Primitive
-from dither.mechanisms.additive import Additive
-from dither.mechanisms.candidates import Choice
-from dither.mechanisms.core import InteractivePrimitive
-from dither.mechanisms.values import IntegerArray, RealArray
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.candidates import Choice
+from dither.mechanisms.core.mechanism import InteractivePrimitive
+from dither.mechanisms.core.values import IntegerArray, RealArray
 from dither.noise import Noise, system_noise
 from dither.testing.asked import AskedNoise, Request
 from dither.testing.entropy import SeededEntropy

@@ -15,7 +15,7 @@ import numpy as np
 from dither.checks.violation import ContractViolation, require
 from dither.errors import DitherError
 from dither.mechanisms import Composed, Example, Interactive
-from dither.mechanisms.registry import Dialogue
+from dither.mechanisms.core.registry import Dialogue
 from dither.noise import system_noise
 from dither.privacy import Relation, Unit
 from dither.testing.effects import Effects

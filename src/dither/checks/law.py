@@ -11,7 +11,7 @@ import numpy as np
 
 from dither.checks.violation import require
 from dither.exact import exp_up
-from dither.mechanisms.core import InteractivePrimitive
+from dither.mechanisms.core.mechanism import InteractivePrimitive
 from dither.noise import Noise
 from dither.privacy import Loss
 from dither.testing.branching import Branches

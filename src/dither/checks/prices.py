@@ -19,8 +19,8 @@ from dither.checks.law import check_law_by_branching
 from dither.checks.violation import require
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.mechanisms import Composed, Example, Interactive, Mechanism, Primitive
-from dither.mechanisms.accounted import Accounted
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.core.accounted import Accounted
+from dither.mechanisms.core.values import IntegerArray
 from dither.privacy import Loss
 from dither.privacy.plans import Best, InOrder, Parallel, Plan, Repeat, Sampled, SampledExactly, Use, Within
 from dither.testing import hostile

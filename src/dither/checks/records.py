@@ -21,8 +21,8 @@ from dither.checks.violation import ContractViolation, require
 from dither.data import Relation, Table
 from dither.errors import DitherError
 from dither.mechanisms import Composed, Example, Interactive, Mechanism
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.registry import Dialogue
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.registry import Dialogue
 from dither.privacy import Metric
 from dither.testing import hostile
 from dither.testing.replay import replay

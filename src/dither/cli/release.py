@@ -17,7 +17,7 @@ from dither.cli.synthesize import say_price
 from dither.errors import InvalidParameter
 from dither.lift.lifted import Lifted
 from dither.lift.stored import write_value
-from dither.mechanisms.spec import from_spec
+from dither.mechanisms.core.spec import from_spec
 
 
 def release(

@@ -43,7 +43,7 @@ from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
-from dither.mechanisms.release import before_first_draw
+from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
@@ -53,7 +53,7 @@ from dither.publish.queries.sql import parse_statement
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.lift.source import Source
-    from dither.mechanisms.core import Mechanism
+    from dither.mechanisms.core.mechanism import Mechanism
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 

@@ -27,9 +27,9 @@ from dither.learn.containers import cells_in, column_as_numbers, is_named, one_c
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
 from dither.learn.saved import Privacy, Savable, parameters_of, read
-from dither.mechanisms.core import Composed
-from dither.mechanisms.release import Budget, release
-from dither.mechanisms.spec import digest
+from dither.mechanisms.core.mechanism import Composed
+from dither.mechanisms.core.release import Budget, release
+from dither.mechanisms.core.spec import digest
 from dither.privacy import ApproxDP, Loss, PureDP, Unit, stated_loss, unit_of
 from dither.privacy.fields import RowUnit
 

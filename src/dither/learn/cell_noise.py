@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import round_up, sqrt_up
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.runner import Runner
 
 
 @dataclass(frozen=True)

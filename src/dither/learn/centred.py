@@ -16,8 +16,8 @@ from dither.learn.models import LinearModel
 from dither.learn.noise_parts import AnyNoise
 from dither.learn.rows import STEPS, Box, Floats, into_ball
 from dither.learn.survey import survey
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.runner import Runner
 
 #: The length of the longest record, in whole steps, its constant part included.
 LENGTH: Final = 2**14

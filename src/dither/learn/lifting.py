@@ -23,7 +23,7 @@ from dither.learn.trusted import trusted_estimator
 from dither.lift.cells import source_of
 from dither.lift.lifted import Lifted, example_of
 from dither.lift.rows import NUMBERS, Rows
-from dither.mechanisms.registry import Example, add_examples
+from dither.mechanisms.core.registry import Example, add_examples
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, PureDP
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.learn.rows import Box, Floats
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 VERSION: Final = 1
 M = TypeVar("M", bound="type[Model]")

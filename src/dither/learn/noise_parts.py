@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Of
-from dither.mechanisms.additive import Additive
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.runner import Runner
 
 AnyNoise: TypeAlias = DiscreteGaussian | Gaussian | GammaNorm
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
-from dither.mechanisms.public import Array, PublicArray
-from dither.mechanisms.values import integers
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.values import integers
 
 Floats = NDArray[np.float64]
 

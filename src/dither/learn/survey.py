@@ -15,7 +15,7 @@ import numpy as np
 from dither.exact import round_up, sqrt_up
 from dither.learn.noise_parts import AnyNoise, noisy, spread_of
 from dither.learn.rows import STEPS, Floats, ball_radius, exact_sums, into_ball, squared_lengths
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 
 #: Fewer records than these are never assumed, so that nothing is divided by next to nothing.
 _FEWEST = 16.0

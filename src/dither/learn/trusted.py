@@ -16,7 +16,7 @@ import numpy as np
 
 from dither import learn
 from dither.errors import InvalidParameter
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, Unit, unit_of, word_of
 
 _PLAIN: Final = frozenset(

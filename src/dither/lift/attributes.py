@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.spec import Codec, register_codec
 
 #: The numbers of attributes, in increasing order.
 Axes = tuple[int, ...]

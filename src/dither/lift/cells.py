@@ -51,7 +51,7 @@ from dither.exact import typed
 from dither.lift.attributes import Attributes
 from dither.lift.axes import DROP, ENDS, MOST_CELLS, TOO_MANY, Axis, axis_of
 from dither.lift.source import Source
-from dither.mechanisms.core import Mechanism
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import L1, L2, RECORDS, ROW, Distance
 
 #: Lists of values that one statement joins to; engines keep few of them at hand.

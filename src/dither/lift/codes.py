@@ -16,7 +16,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.lift.cells import Cells
 from dither.lift.source import Source
-from dither.mechanisms.core import Mechanism
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, Distance
 
 

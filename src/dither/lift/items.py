@@ -41,7 +41,7 @@ from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.lift.axes import Axis
 from dither.lift.source import Source
-from dither.mechanisms.core import Mechanism
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, Distance
 
 #: Items of one whole number.

@@ -23,9 +23,9 @@ from dither.lift.cells import cells_of
 from dither.lift.over_data import OverData
 from dither.lift.source import Source
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, Runner, register
-from dither.mechanisms.core import Bound, Composed, Interval, NumericsOf, Primitive
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, NumericsOf, Primitive
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example
 from dither.privacy import ROW_REPLACED, Derived, Loss, Plan, Unit
 
 AnySource = Source[Any]

@@ -54,7 +54,7 @@ from dither.lift.blocks import merged
 from dither.lift.cells import Cells, listed_rows
 from dither.lift.records import Records
 from dither.lift.source import Source
-from dither.mechanisms.core import Mechanism
+from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, ROW, ROW_EXCHANGED, Distance
 
 Codes = NDArray[np.int64]

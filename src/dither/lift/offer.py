@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from dither.lift.over_data import OverData
-from dither.mechanisms.core import Numerics
+from dither.mechanisms.core.mechanism import Numerics
 from dither.privacy import Loss
 
 T = TypeVar("T")

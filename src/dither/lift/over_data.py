@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from dither.data import Aggregation
 from dither.data.engines.protocol import Engine
-from dither.mechanisms.core import Composed
+from dither.mechanisms.core.mechanism import Composed
 
 O = TypeVar("O")  # noqa: E741
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidValue
 from dither.lift.attributes import Attributes, Axes
-from dither.mechanisms.values import LARGEST_VALUE
+from dither.mechanisms.core.values import LARGEST_VALUE
 
 
 @runtime_checkable

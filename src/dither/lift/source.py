@@ -10,8 +10,8 @@ from dither.data import Aggregation, DataSet
 from dither.data.engines.protocol import Engine
 from dither.data.wire import decode, encode
 from dither.errors import InvalidParameter
-from dither.mechanisms.core import Mechanism
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.mechanism import Mechanism
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.privacy import Distance
 
 V = TypeVar("V")

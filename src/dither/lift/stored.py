@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dither.errors import InvalidParameter, NotSerialisable
-from dither.mechanisms.spec import Codec
+from dither.mechanisms.core.spec import Codec
 
 #: What a ledger keeps of one answer, in bytes.
 LARGEST_ANSWER = 2**28

@@ -17,8 +17,8 @@ from typing import Any
 from dither.data.wire import encode
 from dither.errors import InvalidParameter, UnknownMechanism
 from dither.lift.lifted import Lifted
-from dither.mechanisms.core import Mechanism
-from dither.mechanisms.registry import find
+from dither.mechanisms.core.mechanism import Mechanism
+from dither.mechanisms.core.registry import find
 
 
 def checked_class(parameter: str, given: Any, known: type) -> None:

@@ -7,7 +7,7 @@ these: a docstring, the frozen class, ``@register``; then its page ``docs/algori
 
 from dither.mechanisms.above_threshold import AboveThreshold
 from dither.mechanisms.bounded_geometric import BoundedGeometric
-from dither.mechanisms.core import (
+from dither.mechanisms.core.mechanism import (
     Bound,
     Composed,
     Interactive,
@@ -17,6 +17,11 @@ from dither.mechanisms.core import (
     Numerics,
     Primitive,
 )
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.registry import Dialogue, Entry, Example, find, register, registered
+from dither.mechanisms.core.release import Budget, Release, converse, perform, release
+from dither.mechanisms.core.runner import Handle, Runner
+from dither.mechanisms.core.spec import digest, from_spec, to_spec
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.function_release import FunctionRelease
@@ -39,19 +44,14 @@ from dither.mechanisms.permute_and_flip import PermuteAndFlip
 from dither.mechanisms.planar_laplace import PlanarLaplace
 from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums, RunningSum
 from dither.mechanisms.propose_test_release import ProposeTestRelease
-from dither.mechanisms.public import PublicArray
 from dither.mechanisms.random_projection import RandomProjection, sign_matrix
 from dither.mechanisms.randomised_response import RandomisedResponse
-from dither.mechanisms.registry import Dialogue, Entry, Example, find, register, registered
-from dither.mechanisms.release import Budget, Release, converse, perform, release
 from dither.mechanisms.repeat_and_select import RepeatAndSelect
-from dither.mechanisms.runner import Handle, Runner
 from dither.mechanisms.sample_and_aggregate import SampleAndAggregate, block_statistic
 from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
-from dither.mechanisms.spec import digest, from_spec, to_spec
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.mechanisms.stable_mode import StableMode
 from dither.mechanisms.staircase import Staircase

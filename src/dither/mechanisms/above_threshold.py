@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from dither.exact import Flag, Number, Whole, non_negative, positive, probability, whole
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, InteractivePrimitive, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import ONE_INTEGER, IntegerArray
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import ONE_INTEGER, IntegerArray
 from dither.noise import Noise
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP, laplace_scale
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Whole, non_negative, positive
-from dither.mechanisms.accuracy import discrete_laplace_reach
-from dither.mechanisms.additive import Additive, DiscreteScale
-from dither.mechanisms.core import Interval, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
+from dither.mechanisms.core.accuracy import discrete_laplace_reach
+from dither.mechanisms.core.additive import Additive, DiscreteScale
+from dither.mechanisms.core.mechanism import Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
 

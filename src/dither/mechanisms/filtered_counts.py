@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Flag, Number, Whole, non_negative
 from dither.exact.enclosure import exp_decimals, round_up
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, Domain, saturating_sum
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.noise.chances import Chance, IrrationalChance
 from dither.privacy import Loss, Metric, PureDP

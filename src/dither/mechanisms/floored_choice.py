@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Number, Positive, Whole, non_negative
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.values import LARGEST_VALUE, Domain
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.values import LARGEST_VALUE, Domain
 from dither.noise import Noise
 from dither.noise.blocks import LARGEST_MULTIPLICITY
 from dither.privacy import Loss, Metric, PureDP

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Of, Positive, Whole, sqrt_up
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import raw_entries, raw_number, raw_text
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.public import Array, PublicArray
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import raw_entries, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.norm_noise import NormNoise
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.vector_noise import rounded_vectors, spherical_reach
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.norm_noise import NormNoise
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.vector_noise import rounded_vectors, spherical_reach
 from dither.noise import Noise
 from dither.privacy import L2, Metric
 

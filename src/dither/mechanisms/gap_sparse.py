@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Maybe, Number, Whole, non_negative, probability
 from dither.mechanisms.above_threshold import AboveThreshold
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import ONE_INTEGER, IntegerArray
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import ONE_INTEGER, IntegerArray
 from dither.noise import Noise
 from dither.noise.source import LARGEST_SCALE
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, PureDP

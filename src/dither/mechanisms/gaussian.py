@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Positive, non_negative
-from dither.mechanisms.accuracy import gaussian_reach
-from dither.mechanisms.additive import Additive
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.grid import Grid, Steps, on_grid, subdivision
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
+from dither.mechanisms.core.accuracy import gaussian_reach
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.grid import Grid, Steps, on_grid, subdivision
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import RealArray
 from dither.noise import Noise
 from dither.privacy import L2, ApproxDP, GaussianDP, Loss, Metric, gaussian_sigma
 from dither.privacy.gaussian_curve import analytic_sigma

@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, OneOf, Positive, non_negative, probability, sqrt_up
 from dither.exact.enclosure import exp_decimals
-from dither.mechanisms.accuracy import gaussian_reach, share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import gaussian_reach, share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import RealArray
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.public import Array, PublicArray
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import RealArray
 from dither.privacy import Metric, Plan, Use
 
 Matrix: TypeAlias = list[list[int]]

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import NonNegative, Number, Positive, TupleOf, Whole, non_negative, probability, to_float
-from dither.mechanisms.accuracy import laplace_reach, share_of_failure
-from dither.mechanisms.core import Bound, Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
+from dither.mechanisms.core.accuracy import laplace_reach, share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.noise import Noise
 from dither.privacy import Loss, Metric, PureDP, calibrate
 from dither.privacy.calibration import check_loss

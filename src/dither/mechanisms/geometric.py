@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, non_negative
-from dither.mechanisms.accuracy import discrete_laplace_reach
-from dither.mechanisms.additive import Additive, DiscreteScale
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import IntegerArray, saturating_sum
+from dither.mechanisms.core.accuracy import discrete_laplace_reach
+from dither.mechanisms.core.additive import Additive, DiscreteScale
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
 

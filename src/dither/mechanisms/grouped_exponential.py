@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, TupleOf, Whole, probability
-from dither.mechanisms.candidates import Choice
-from dither.mechanisms.core import Bound, Numerics
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.candidates import Choice
+from dither.mechanisms.core.mechanism import Bound, Numerics
+from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.noise.blocks import LARGEST_MULTIPLICITY
 from dither.privacy import Loss, PureDP

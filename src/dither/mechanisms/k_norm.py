@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Positive, non_negative, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Interval, Numerics, Primitive
-from dither.mechanisms.grid import Grid
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
-from dither.mechanisms.vector_noise import gamma_reach, rounded_vectors
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.grid import Grid
+from dither.mechanisms.core.mechanism import Bound, Interval, Numerics, Primitive
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import RealArray
+from dither.mechanisms.core.vector_noise import gamma_reach, rounded_vectors
 from dither.noise import Noise
 from dither.noise.laplace import Integers
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale

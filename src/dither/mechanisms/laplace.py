@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.mechanisms.accuracy import laplace_reach
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.grid import Steps, on_grid, subdivision
-from dither.mechanisms.norm_noise import NormNoise
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.accuracy import laplace_reach
+from dither.mechanisms.core.grid import Steps, on_grid, subdivision
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.norm_noise import NormNoise
+from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import L1, Metric
 

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, non_negative, positive, probability, whole
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import FallingScales
-from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_SUM, IntegerArray
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import FallingScales
+from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_SUM, IntegerArray
 from dither.noise import Noise
 from dither.privacy import LARGEST, Loss, Metric, PureDP, laplace_scale
 

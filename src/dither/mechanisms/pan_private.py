@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.exact import Number, Whole, non_negative, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_SUM, IntegerArray
 from dither.mechanisms.prefix_sums import _laplace_sum_reach
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_SUM, IntegerArray
 from dither.noise import Noise
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse
 from dither.exact import Number, Positive, Whole, non_negative, probability
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import Category
 from dither.mechanisms.pan_private import Intrusion
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import Category
 from dither.noise import Noise
 from dither.noise.chances import Chance, exponential
 from dither.privacy import Loss, Metric, PureDP

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number
-from dither.mechanisms.candidates import Choice
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.candidates import Choice
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.registry import Example, register
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP
 

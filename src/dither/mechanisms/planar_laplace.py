@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Positive, non_negative, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Interval, Numerics, Primitive
-from dither.mechanisms.grid import Grid
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import RealArray
-from dither.mechanisms.vector_noise import gamma_reach, rounded_vectors, spherical_reach
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.grid import Grid
+from dither.mechanisms.core.mechanism import Bound, Interval, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import RealArray
+from dither.mechanisms.core.vector_noise import gamma_reach, rounded_vectors, spherical_reach
 from dither.noise import Noise
 from dither.privacy import Loss, PureDP, Unit, laplace_scale, place
 

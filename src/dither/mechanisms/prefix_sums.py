@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse
 from dither.exact import Flag, Number, Whole, positive, probability, sqrt_up, whole
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interactive, Interval, Numerics
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interactive, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Dialogue, Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Dialogue, Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray
 from dither.privacy import EVENT, L1, InOrder, Loss, Metric, Parallel, Plan, Unit, Use
 
 _MOST_STEPS = 2**24

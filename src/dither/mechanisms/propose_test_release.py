@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Whole, exp_down, exp_up, non_negative, positive, probability, round_up, whole
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, Interval, Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_SUM, IntegerArray, saturating_sum
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, Interval, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_SUM, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ApproxDP, Loss, Metric, PureDP
 from dither.privacy.calibration import plain_approx

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Whole, shape_of
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.purse import CountNoise, OneCount
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import RealArray
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import Array, PublicArray
-from dither.mechanisms.purse import CountNoise, OneCount
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import RealArray
 from dither.privacy import Metric, Plan, Relation, Unit, Use
 
 # So that squares of projected coordinates, and their sums, fit an int64.

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, Positive, Whole, non_negative
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import Category
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import Category
 from dither.noise import Noise
 from dither.privacy import DIFFERENT, NOTHING, Loss, Metric, PureDP, laplace_scale
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, Whole, non_negative
-from dither.mechanisms.core import Composed, Mechanism, Numerics, NumericsOf, Primitive
+from dither.mechanisms.core.mechanism import Composed, Mechanism, Numerics, NumericsOf, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import Category
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import Category
 from dither.noise import Noise
 from dither.privacy import DIFFERENT, Best, Distance, InOrder, Loss, Metric, Plan, PureDP, Repeats, Unit, Use, Within
 

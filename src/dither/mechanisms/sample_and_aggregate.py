@@ -27,17 +27,17 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Of, Positive, Real, Text, Whole, probability
 from dither.mechanisms.centre_of_attention import centre_of_attention
-from dither.mechanisms.core import Bound, Composed, Numerics
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import raw_entries, raw_item, raw_number, raw_text
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
 from dither.mechanisms.permute_and_flip import PermuteAndFlip
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
-from dither.mechanisms.values import raw_entries, raw_item, raw_number, raw_text
 from dither.privacy import ROW, ROW_REPLACED, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

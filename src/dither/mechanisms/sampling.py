@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dither.exact import Of, Positive, Whole
-from dither.mechanisms.core import Composed, Numerics, NumericsOf
+from dither.mechanisms.core.mechanism import Composed, Numerics, NumericsOf
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.sample_and_aggregate import SampleAndAggregate
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.privacy import ROW, ROW_REPLACED, Distance, Plan, Sampled, Use

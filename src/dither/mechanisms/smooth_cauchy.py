@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Whole, exp_up, log_up, round_up, whole
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.smooth_sensitivity import ROUNDING, SmoothNoise, examples_of
 from dither.noise import Noise
 from dither.noise.cauchy import LARGEST_POWER

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from dither.exact import exp_up, round_up, sqrt_up
+from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.gamma_edge import gamma_edge
-from dither.mechanisms.registry import Example, register
 from dither.mechanisms.smooth_sensitivity import LightTailed, examples_of
 from dither.noise import Noise
 from dither.noise.coins import Floats

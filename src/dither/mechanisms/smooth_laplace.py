@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from dither.exact import exp_down, exp_up, round_up
 from dither.exact.enclosure import round_down
+from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.gamma_edge import gamma_edge
-from dither.mechanisms.registry import Example, register
 from dither.mechanisms.smooth_sensitivity import LightTailed, examples_of
 from dither.noise import Noise
 from dither.noise.coins import Floats

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, Positive, Probability, Whole, exp_down, exp_up, non_negative, round_up, whole
 from dither.exact.enclosure import round_down
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.grid import Grid, Steps, on_grid, subdivision
-from dither.mechanisms.registry import Example
-from dither.mechanisms.values import RealArray
+from dither.mechanisms.core.grid import Grid, Steps, on_grid, subdivision
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.registry import Example
+from dither.mechanisms.core.values import RealArray
 from dither.noise import Noise
 from dither.noise.coins import Floats
 from dither.privacy import L1, NOTHING, ApproxDP, Loss, Metric

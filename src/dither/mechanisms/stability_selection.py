@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from dither.errors import InvalidValue, NoGuarantee
 from dither.exact import Maybe, Number, Of, Whole, non_negative, probability
 from dither.exact.enclosure import round_down
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, Domain, raw_set, raw_text, saturating_sum
 from dither.mechanisms.propose_test_release import discrete_laplace_tail, threshold_for
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, Domain, raw_set, raw_text, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
 from dither.privacy.calibration import plain_approx

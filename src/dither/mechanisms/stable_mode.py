@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidValue
 from dither.exact import Number, Whole, non_negative, probability
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.mechanisms.propose_test_release import passing_delta
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.stability_selection import ALL_KEYS, persons_of
-from dither.mechanisms.values import LARGEST_VALUE, Domain, saturating_sum
 from dither.noise import Noise
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Metric, Plan, PureDP, Unit, Use
 from dither.privacy.fields import RowUnit

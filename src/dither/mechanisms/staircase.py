@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Whole, non_negative, positive
-from dither.mechanisms.additive import Additive
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import IntegerArray, saturating_sum
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.noise.source import LARGEST_SCALE, SMALLEST_SCALE
 from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale

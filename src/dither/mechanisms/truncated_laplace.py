@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dither.errors import NoGuarantee
 from dither.exact import Number, Whole, exp_down, exp_up, non_negative, positive, round_up
-from dither.mechanisms.additive import Additive, DiscreteScale
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_SUM, IntegerArray, saturating_sum
+from dither.mechanisms.core.additive import Additive, DiscreteScale
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_SUM, IntegerArray, saturating_sum
 from dither.noise import Noise
 from dither.privacy import L1, NOTHING, ApproxDP, Loss, Metric
 from dither.privacy.calibration import check_loss

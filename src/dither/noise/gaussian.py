@@ -22,7 +22,7 @@ from dither.noise.entropy import Entropy
 from dither.noise.laplace import BLOCK, LARGEST_INT64_SCALE, Integers, blockwise, discrete_laplace, geometric
 
 _HALF = RationalChance(Fraction(1, 2))
-# Whole parts beyond this saturate: what is added to them saturates before (``dither.mechanisms.values``).
+# Whole parts beyond this saturate: what is added to them saturates before (``dither.mechanisms.core.values``).
 _LARGEST = 2**63 - 2
 # How many words of the fractional part of a continuous variable are drawn at first.
 FRACTION_WORDS = 3

@@ -35,7 +35,7 @@ _PLACES = 40
 OFFSET_ERROR = 2.0**-40
 #: One rounding of a float is at most this share of it.
 ROUNDING = 2.0**-53
-# Points saturate here: what is added to them saturates before (``dither.mechanisms.values``).
+# Points saturate here: what is added to them saturates before (``dither.mechanisms.core.values``).
 _LARGEST = 3 * 2**61
 
 

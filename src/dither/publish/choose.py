@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, whole
 from dither.lift.axes import MOST_CELLS
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.release import perform
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.release import perform
 from dither.privacy import Loss, PureDP, stated_loss
 from dither.publish.histograms import HierarchicalHistogram, PrunedHistogram
 from dither.publish.histograms.common import mean_prefix_variance, variance_of

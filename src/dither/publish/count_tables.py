@@ -22,7 +22,7 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.lift.axes import Axis
 from dither.lift.cells import Cells, SparseCells, cells_of
 from dither.lift.lifted import Lifted
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import ApproxDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 from dither.publish.choose import Choice, choose

@@ -15,7 +15,7 @@ from dither.lift.codes import Codes
 from dither.lift.items import ItemTable
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
-from dither.mechanisms.registry import Example, add_examples
+from dither.mechanisms.core.registry import Example, add_examples
 from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, ZCDP, Loss, PureDP
 from dither.publish.histograms.hierarchical import HierarchicalHistogram
 from dither.publish.histograms.sparse_filter import SparseHistogram

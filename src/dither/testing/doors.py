@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dither.exact import Number, positive
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 from dither.testing.effects import watched
 from dither.testing.replay import Course, RecordingRunner, ReplayRunner, Tape, Violation, compared
 
@@ -86,7 +86,7 @@ def _course(
 def _through(make: Callable[[int, Any, Any], RecordingRunner]) -> Iterator[None]:
     """Have the door's runners made by ``make`` from their number, plan and noise."""
     # The name of the module is also that of the function that the room hands out.
-    door: Any = importlib.import_module("dither.mechanisms.release")
+    door: Any = importlib.import_module("dither.mechanisms.core.release")
     before, number = door._runner, 0
 
     def made(*given: Any, **named: Any) -> Runner:

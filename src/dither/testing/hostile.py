@@ -15,8 +15,8 @@ import numpy as np
 
 from dither.data import Column, Kind
 from dither.data.reference import ReferenceEngine
-from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
-from dither.mechanisms.values import Category, Domain, IntegerArray, RealArray
+from dither.mechanisms.core.mechanism import InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core.values import Category, Domain, IntegerArray, RealArray
 from dither.privacy import LARGEST, RECORDS, ROW, Distance, Metric, Relation, Unit
 
 INTEGERS = (0, 1, -1, 7, 2**31 - 1, -(2**31), 2**53 + 1, 2**60, -(2**60), 2**62, 2**63 - 1, -(2**63))

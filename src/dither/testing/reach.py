@@ -34,10 +34,10 @@ BUILT_IN: Final = frozenset({"id", "hash", "input", "open", "eval", "exec", "pri
 #: Where these are what a module is for.
 ALLOWED: Final = {
     "dither.noise.entropy": "keys belong to a process and a thread",
-    "dither.mechanisms.runner": "a runner belongs to a process and a thread",
+    "dither.mechanisms.core.runner": "a runner belongs to a process and a thread",
     "dither.estimate.public_randomness": "its seed is public, and a part of what is released",
     "dither.publish.workloads.grouped": "groups that are alike are computed once within a call",
-    "dither.mechanisms.registry": "rooms are loaded when they are asked for",
+    "dither.mechanisms.core.registry": "rooms are loaded when they are asked for",
 }
 
 

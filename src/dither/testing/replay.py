@@ -22,8 +22,8 @@ import numpy as np
 
 from dither.errors import DitherError
 from dither.exact import Number, positive
-from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.sample_and_aggregate import plain
 from dither.noise import Noise, system_noise
 from dither.privacy import L1, L2, LARGEST, NOTHING, ONE_WAY, Loss, Metric, Plan, Repeats

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from dither.mechanisms.core import InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core.mechanism import InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import Category, IntegerArray, RealArray
 from dither.mechanisms.floored_choice import Floored
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import Category, IntegerArray, RealArray
 from dither.noise import Noise
 from dither.privacy import Plan, Repeats
 from dither.testing.entropy import SeededEntropy

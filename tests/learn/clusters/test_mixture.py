@@ -16,7 +16,7 @@ from dither.learn.clusters.moment_tree import COUNTED
 from dither.learn.clusters.points import LENGTH
 from dither.learn.clusters.shares import WHOLE_SHARE, Components, shares_of
 from dither.learn.models import Model
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 PUBLIC = {"lower": [-1.0, 0.0], "upper": [1.0, 3.0], "clusters": 3}
 

@@ -13,7 +13,7 @@ import pytest
 from dither import ROW, ROW_REPLACED, ApproxDP, PureDP
 from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.preparing import ColumnCounts, ColumnCountsModel
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 pytest.importorskip("sklearn", reason="estimators need the extra 'ml'")
 

@@ -15,7 +15,7 @@ from dither.learn.streams import IncrementalRegression
 from dither.learn.streams import incremental as incremental_module
 from dither.learn.streams.estimators import IncrementalLinearRegression
 from dither.mechanisms import Budget, converse
-from dither.mechanisms.registry import Dialogue
+from dither.mechanisms.core.registry import Dialogue
 from dither.privacy import EVENT, ZCDP, ApproxDP, Loss, PureDP
 from dither.testing.replay import record, replay
 

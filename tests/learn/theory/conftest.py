@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dither.exact import exp_up
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 from dither.testing.branching import branch_outcomes
 from dither.testing.enumeration import Enumeration
 

@@ -23,7 +23,7 @@ from dither.learn.theory import (
 )
 from dither.learn.theory.labelled import counts_of, errors_of, known_of
 from dither.mechanisms import from_spec, to_spec
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 SMALL = [
     *(Concepts.points(size) for size in (1, 2, 5)),

@@ -29,10 +29,10 @@ from dither.learn.theory import (
 from dither.learn.theory.counting import adverse_reach
 from dither.learn.theory.labelled import known_of
 from dither.learn.theory.thresholds import error_blocks
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.release import converse
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.release import converse
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.privacy import ZCDP
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dither.mechanisms.candidates import Choice
+from dither.mechanisms.core.candidates import Choice
 
 
 class Silent:

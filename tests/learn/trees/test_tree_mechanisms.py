@@ -16,8 +16,8 @@ from dither.learn.trees.bins import Bins, public_order, public_parts
 from dither.learn.trees.models import NO_COLUMN, leaf_of
 from dither.learn.trees.random_forest import tree_of
 from dither.learn.trees.splits import Splits, score_moves, score_of
+from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
 
 PUBLIC = {"lower": [-1.0, 0.0, 0.0], "upper": [1.0, 3.0, 10.0], "bins": [8, 4, 5], "unordered": [0, 1, 0]}
 

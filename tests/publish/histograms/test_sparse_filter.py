@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter
 from dither.mechanisms import perform
+from dither.mechanisms.core.values import LARGEST_SUM
 from dither.mechanisms.filtered_counts import FilteredCounts, _skipping, chance_of_passing
-from dither.mechanisms.values import LARGEST_SUM
 from dither.noise import Noise
 from dither.privacy import ROW_REPLACED, ZCDP, PureDP
 from dither.publish.histograms.sparse_filter import SparseHistogram, rows_of

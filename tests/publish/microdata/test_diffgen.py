@@ -14,7 +14,7 @@ from dither import Budget, release
 from dither.errors import InvalidParameter
 from dither.lift.attributes import Attributes
 from dither.mechanisms import from_spec, to_spec
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import ROW, ZCDP, ApproxDP, PureDP
 from dither.publish.microdata import DiffGen, GeneralisedTable, OrderedCells, Taxonomy
 from dither.publish.microdata.cuts import BIT, Gain, majority

@@ -35,7 +35,7 @@ from dither.data.returned import canonical
 from dither.data.schema import person_unit
 from dither.errors import DitherError, EngineFailure, InvalidParameter, NoGuarantee, Unanswerable
 from dither.mechanisms import Runner, from_spec, to_spec
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.noise import system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Use
 from dither.publish.queries import Aggregate, Answer, Answered, Key, Query, QueryResult, plan_query, present

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dither.errors import InvalidParameter
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.privacy import L1, L2, Relation
 from dither.privacy.sensitivity import all_ranges, linear_sensitivity
 from dither.publish.workloads import (

@@ -16,7 +16,7 @@ from dither.checks.law import check_law_by_branching, coverage_is_refuted
 from dither.checks.violation import ContractViolation
 from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.mechanisms import DiscreteGaussian, Geometric, Runner, from_spec, to_spec
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.noise import Noise, system_noise
 from dither.privacy import L1, L2, ZCDP, ApproxDP, PureDP
 from dither.publish.workloads import (

@@ -16,7 +16,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number
 from dither.lift.offer import Offer
 from dither.lift.stored import check_length
-from dither.mechanisms.spec import to_spec
+from dither.mechanisms.core.spec import to_spec
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult
 

@@ -9,8 +9,8 @@ from dither.data.schema import DataSet
 from dither.errors import InvalidParameter, NotSerialisable
 from dither.lift.offer import Offer
 from dither.mechanisms import perform
-from dither.mechanisms.core import Composed, Mechanism, Primitive
-from dither.mechanisms.spec import digest, from_spec, to_spec
+from dither.mechanisms.core.mechanism import Composed, Mechanism, Primitive
+from dither.mechanisms.core.spec import digest, from_spec, to_spec
 
 if TYPE_CHECKING:
     from dither.lift.source import Source

@@ -10,7 +10,7 @@ from dither.curator.offers.rows import rows_of
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.lift.offer import Offer
-from dither.mechanisms.spec import digest
+from dither.mechanisms.core.spec import digest
 
 
 def fit(

@@ -25,12 +25,12 @@ from dither.learn.clusters.coreset import moved, step_moves, step_sums
 from dither.learn.clusters.points import MOST_CLUSTERS, MOST_COLUMNS, ClustersModel, Frame, from_steps, points_of
 from dither.learn.clusters.where import ball_radius
 from dither.learn.rows import BoundField
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import Array
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import Array
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Repeat, Sampled, Unit, Use
 
 #: From this epsilon on nothing is gained from a sample.

@@ -23,7 +23,7 @@ from dither.learn.clusters.mixture import SHAPES, NoisyMixture
 from dither.learn.clusters.priv_gene import PrivGene
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.rows import Floats
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss
 
 ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")

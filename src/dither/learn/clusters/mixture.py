@@ -29,13 +29,13 @@ from dither.learn.clusters.points import LENGTH, MOST_CLUSTERS, DeclaredFrame, p
 from dither.learn.clusters.settled import settle
 from dither.learn.clusters.shares import WHOLE_SHARE, Components, shares_of
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

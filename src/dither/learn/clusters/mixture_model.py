@@ -13,7 +13,7 @@ from dither.errors import InvalidParameter
 from dither.learn.clusters.points import Frame
 from dither.learn.models import Model, model, softmax
 from dither.learn.rows import Floats
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 
 @model

@@ -21,9 +21,9 @@ from dither.learn.cell_noise import Moves, deviation, noisy_cells, of_shape
 from dither.learn.clusters.points import LENGTH
 from dither.learn.clusters.where import ball_radius
 from dither.learn.rows import STEPS, Floats, blocks, squared_lengths
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.runner import Runner
 
 #: What a point adds to the count of its node.
 COUNTED: Final = LENGTH // 2

@@ -19,7 +19,7 @@ from dither.errors import InvalidParameter, InvalidValue
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 #: The longest point, in whole steps.
 LENGTH: Final = 2**14

@@ -30,12 +30,12 @@ from dither.learn.clusters.points import (
 )
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
 from dither.learn.trees.bins import public_numbers
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 

@@ -24,13 +24,13 @@ from dither.exact import Whole
 from dither.learn.clusters.points import DeclaredFrame, Frame, points_of
 from dither.learn.models import Model, model
 from dither.learn.rows import STEPS, BoundField, Floats, blocks
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

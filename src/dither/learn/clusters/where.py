@@ -16,7 +16,7 @@ import numpy as np
 from dither.exact import round_up, sqrt_up
 from dither.learn.noise_parts import AnyNoise, noisy, spread_of
 from dither.learn.rows import STEPS, Floats, exact_sums, into_ball, squared_lengths
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.runner import Runner
 
 #: The radius of the ball, as a share of the distance of a corner from the middle.
 _BALL: Final = 0.7

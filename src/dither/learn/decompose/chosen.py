@@ -28,16 +28,16 @@ from dither.learn.decompose.moments import LENGTH, MomentsModel
 from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Floats, exact_products, into_ball
 from dither.learn.trees.bins import public_numbers
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneCount, OneEntry, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneCount, OneEntry, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 

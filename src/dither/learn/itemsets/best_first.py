@@ -23,10 +23,10 @@ from dither.exact import Positive
 from dither.learn.itemsets.common import ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.universe import Itemset, Universe
+from dither.mechanisms.core.purse import CountNoise
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.purse import CountNoise
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use, Within
 
 

@@ -17,9 +17,9 @@ from dither.learn.cell_noise import Moves, noisy_cells
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.transactions import MOST_ITEMS, Integers, Transactions
 from dither.learn.itemsets.universe import Itemset
-from dither.mechanisms.core import Composed, Numerics
-from dither.mechanisms.purse import Purse, Spending
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse, Spending
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import ROW, Loss, Unit
 

@@ -25,12 +25,12 @@ from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.patterns import superset_sums
 from dither.learn.itemsets.universe import Itemset, Universe
 from dither.mechanisms.above_threshold import AboveThreshold
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.floored_choice import FlooredTopK
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Plan, PureDP, Use, Within
 from dither.privacy.losses import states_rho
 

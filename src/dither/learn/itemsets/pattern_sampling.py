@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final
 from dither.errors import InvalidParameter
 from dither.learn.itemsets.common import ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.universe import Universe
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use
 

@@ -22,12 +22,12 @@ from dither.learn.itemsets.common import ItemsetMethod, Itemsets, best_of, count
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.patterns import supports_of
 from dither.learn.itemsets.universe import Itemset
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import ZCDP, Plan, PureDP, Within
 

@@ -23,11 +23,11 @@ from dither.learn.itemsets.common import ItemsetMethod, Itemsets, counted
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.transactions import Integers, Transactions
 from dither.learn.itemsets.universe import Itemset
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, Plan, PureDP, Within
 
 #: The share for finding the limit, where it is paid for, and the share of transactions that it should leave whole.

@@ -18,10 +18,10 @@ from dither.exact import Whole
 from dither.learn.itemsets.common import MOST_CHOSEN, ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.floored import floored, margin_of
 from dither.learn.itemsets.universe import Universe
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.floored_choice import FlooredTopK
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use
 
 

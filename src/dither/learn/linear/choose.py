@@ -24,8 +24,8 @@ from dither.learn.linear.parameter_grid import ParameterGrid
 from dither.learn.linear.penalised import LEAST_PENALTY, MOST_PENALTY
 from dither.learn.linear.perturbed_minimum import MOST_PENALTY as MOST_PERTURBED_PENALTY
 from dither.learn.linear.perturbed_minimum import MOST_WEIGHTS
-from dither.mechanisms.core import Composed
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.mechanism import Composed
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss, Unit
 
 AUTO: Final = "auto"

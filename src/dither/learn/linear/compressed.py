@@ -24,13 +24,13 @@ from dither.learn.linear.kernels import LearnerField, usual_learner
 from dither.learn.linear.output import OutputPerturbation
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, Box, Floats, records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.public import Array, PublicArray
 from dither.mechanisms.random_projection import sign_matrix
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Plan, Unit, Use
 
 #: Projected numbers are clipped to this, a record whose columns are all at their bounds projecting to about 1.

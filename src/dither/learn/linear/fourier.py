@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, positive, whole
 from dither.learn.rows import STEPS, Floats
-from dither.mechanisms.public import Array, PublicArray
+from dither.mechanisms.core.public import Array, PublicArray
 
 #: A whole turn of a feature.
 TURN: Final = 2**30

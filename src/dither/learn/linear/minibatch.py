@@ -28,12 +28,12 @@ from dither.learn.models import LinearModel
 from dither.learn.noise_parts import OneReal, noisy, shaped, spread_of
 from dither.learn.rows import BoundField, Floats, exact_products, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.mechanisms.accounted import Accounted
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.accounted import Accounted
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, InOrder, Loss, Plan, PureDP, Repeat, Sampled, Unit, Use
 from dither.privacy.calibration import check_loss
 from dither.privacy.conversions import zcdp_rho

@@ -27,13 +27,13 @@ from dither.learn.models import LinearModel
 from dither.learn.noise_parts import OneReal, real_noise, shaped
 from dither.learn.rows import BoundField, labelled, records_of
 from dither.learn.survey import survey_entries, survey_stability
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import OneEntry, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.purse import OneEntry, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, InOrder, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

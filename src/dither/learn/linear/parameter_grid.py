@@ -24,11 +24,11 @@ from dither.exact import NonNegative, Number, OneOf, Positive, Real, TupleOf
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of, target_box
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

@@ -36,10 +36,10 @@ from dither.learn.linear.gradients import LOSSES
 from dither.learn.linear.penalised import BENDS, LEAST_PENALTY, TOLERANCE, PenalisedLoss
 from dither.learn.noise_parts import OneReal, shaped
 from dither.learn.rows import Floats, into_ball
-from dither.mechanisms.core import Numerics, Primitive
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.values import Domain
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.gaussian import Gaussian
-from dither.mechanisms.values import Domain
 from dither.privacy import RECORDS, ApproxDP, Loss, Metric, PureDP
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ from dither.learn.clusters.points import Frame, points_of
 from dither.learn.declared import DeclaredUnit
 from dither.learn.models import Model, model
 from dither.learn.rows import BoundField, Floats
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

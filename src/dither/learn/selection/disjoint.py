@@ -21,12 +21,12 @@ from dither.learn.linear.moments import MomentRegression
 from dither.learn.selection.errors_of import STEPS_OF_ERROR, Judged
 from dither.learn.selection.model import TunedModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Parallel, Plan, Unit, Within
 from dither.privacy.losses import largest
 

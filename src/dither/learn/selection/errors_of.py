@@ -18,7 +18,7 @@ from dither.learn.models import LinearModel
 from dither.learn.rows import Box, Floats, target_box
 from dither.learn.sparse.model import SparseModel
 from dither.learn.trees.random_forest import tree_of
-from dither.mechanisms.core import Composed
+from dither.mechanisms.core.mechanism import Composed
 from dither.privacy import ROW, Loss
 from dither.privacy.losses import largest
 

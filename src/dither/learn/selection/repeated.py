@@ -21,12 +21,12 @@ from dither.exact import Positive, Whole
 from dither.learn.selection.errors_of import STEPS_OF_ERROR, Judged
 from dither.learn.selection.model import TunedModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
 from dither.mechanisms.repeat_and_select import RepeatAndSelect
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.privacy.losses import largest
 

@@ -14,8 +14,8 @@ from dither.learn.sparse.entropy_descent import EntropyDescent
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.learn.sparse.selected import SelectedColumns
 from dither.learn.sparse.support import USUAL_BLOCKS, SupportSelection
-from dither.mechanisms.core import Composed
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.mechanism import Composed
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss, Unit
 
 #: One stage: frank-wolfe, entropy. Two: columns by Frank-Wolfe or by votes, then a fit.

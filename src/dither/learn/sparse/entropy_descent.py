@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from dither.exact import Number, sqrt_up, whole
 from dither.learn.sparse.l1_ball import REACH, VertexLearner, usual_radius
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.plans import sequence
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from dither.exact import Flag, Number, whole
 from dither.learn.rows import Floats
 from dither.learn.sparse.l1_ball import REACH, VertexLearner, usual_radius
-from dither.mechanisms.core import Numerics
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
 
 #: Steps that suit some thousand rows at epsilon 1, where noise may be concentrated and where it is pure.

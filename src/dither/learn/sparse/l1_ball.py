@@ -23,9 +23,9 @@ from dither.learn.linear.gradients import PULL, WEIGHT_STEPS, pulls
 from dither.learn.rows import STEPS, Floats, exact_products
 from dither.learn.sparse.framed import Framed
 from dither.learn.sparse.model import SparseModel
-from dither.mechanisms.core import Composed
+from dither.mechanisms.core.mechanism import Composed
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.runner import Runner
 
 #: How far one row moves the gradient in one column at most.
 REACH: Final = PULL * STEPS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.learn.models import LinearModel, Model, model
 from dither.learn.rows import Box, Floats
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 
 @model

@@ -24,10 +24,10 @@ from dither.learn.sparse.entropy_descent import EntropyDescent
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.learn.sparse.model import SparseModel
 from dither.learn.sparse.support import SupportSelection
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import InOrder, Plan, Unit, Use
 
 Selector = FrankWolfe | EntropyDescent | SupportSelection

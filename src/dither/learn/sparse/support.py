@@ -24,11 +24,11 @@ from dither.learn.linear.gradients import PULL
 from dither.learn.rows import Floats, exact_products
 from dither.learn.sparse.framed import Framed
 from dither.learn.trees.random_forest import tree_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.propose_test_release import threshold_for
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.stable_mode import StableLabel
 from dither.mechanisms.top_k import TopK
 from dither.privacy import ROW, ROW_REPLACED, ApproxDP, Loss, Plan, Unit, Use

@@ -11,7 +11,7 @@ from dither.errors import HandleMisuse, InvalidParameter
 from dither.learn.base import PrivateRegressor, bounds_of
 from dither.learn.conventions import in_words
 from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
-from dither.mechanisms.release import Budget, converse
+from dither.mechanisms.core.release import Budget, converse
 from dither.privacy import PureDP
 
 

@@ -26,14 +26,14 @@ from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, FromMoments, co
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of, target_box
-from dither.mechanisms.core import Interactive
+from dither.mechanisms.core.mechanism import Interactive
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneEntry, Purse, VectorNoise
+from dither.mechanisms.core.registry import Dialogue, Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneEntry, Purse, VectorNoise
-from dither.mechanisms.registry import Dialogue, Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import EVENT, Loss, Parallel, Plan, Unit, Use
 from dither.privacy.plans import sequence
 

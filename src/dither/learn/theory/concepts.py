@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Of, typed, whole
 from dither.learn.models import Model, model
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.spec import Codec, register_codec
 
 Whole64 = NDArray[np.int64]
 

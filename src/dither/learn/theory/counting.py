@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dither.mechanisms.accuracy import discrete_gaussian_reach, discrete_laplace_reach
+from dither.mechanisms.core.accuracy import discrete_gaussian_reach, discrete_laplace_reach
+from dither.mechanisms.core.purse import CountNoise
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise
 
 
 def count_reach(noise: CountNoise, failure: float) -> int:

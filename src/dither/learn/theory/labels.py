@@ -24,13 +24,13 @@ from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Number, Positive, Whole, non_negative
 from dither.learn.theory.concepts import MOST_PREDICTIONS, Concept, Concepts, ConceptsField, Restricted, most_labellings
 from dither.learn.theory.labelled import pairs_of
-from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.public import Array, PublicArray
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import IntegerArray
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.public import Array, PublicArray
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import IntegerArray
 from dither.privacy import LABEL, Loss, Metric, Plan, PureDP, Unit, Use
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from dither.exact import Number, Positive
 from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import Concept, Concepts, ListedField
 from dither.learn.theory.labelled import counts_of, errors_of, known_of
-from dither.mechanisms.core import Bound, Composed, Numerics
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

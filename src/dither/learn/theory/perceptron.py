@@ -22,13 +22,13 @@ from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.noise_parts import noisy, shaped
 from dither.learn.rows import STEPS, BoundField, ball_radius, into_ball, labelled, records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneEntry, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneEntry, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 

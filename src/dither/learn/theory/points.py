@@ -17,9 +17,9 @@ import numpy as np
 from dither.exact import Of
 from dither.learn.theory.concepts import NEVER, Concept, IntervalConcept
 from dither.learn.theory.labelled import pairs_of
-from dither.mechanisms.core import Composed, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.stability_selection import OneSelection, StabilitySelection
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 

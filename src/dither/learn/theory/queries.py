@@ -21,14 +21,14 @@ from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_BITS, Conjunction
 from dither.learn.theory.counting import count_reach
 from dither.learn.theory.labelled import counts_of, known_of
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Interactive, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Interactive, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Dialogue, Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Dialogue, Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 

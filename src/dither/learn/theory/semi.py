@@ -23,12 +23,12 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, probability
 from dither.learn.theory.concepts import Concept, Concepts, ListedField
 from dither.learn.theory.labelled import UNLABELLED, counts_of, errors_of, known_of
-from dither.mechanisms.core import Bound, Composed, Numerics
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Within
 
 

@@ -22,7 +22,7 @@ from dither.learn.theory.counting import adverse_reach
 from dither.learn.theory.figures import Figure, above_zero, asked, share, touched_by
 from dither.learn.theory.points import PointLearner
 from dither.learn.theory.thresholds import ThresholdDescent
-from dither.mechanisms.accuracy import discrete_gaussian_reach, discrete_laplace_reach
+from dither.mechanisms.core.accuracy import discrete_gaussian_reach, discrete_laplace_reach
 from dither.privacy import ROW, ApproxDP, Loss, PureDP, Unit, gaussian_sigma
 
 _DRAWN: Final = "rows are drawn independently from one distribution"

@@ -21,14 +21,14 @@ from dither.learn.declared import DeclaredUnit
 from dither.learn.theory.concepts import MOST_POINTS, IntervalConcept
 from dither.learn.theory.counting import adverse_reach
 from dither.learn.theory.labelled import known_of, pairs_of
-from dither.mechanisms.accuracy import laplace_reach, share_of_failure
-from dither.mechanisms.core import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.accuracy import laplace_reach, share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Numerics, Primitive
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import Domain
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import Domain
 from dither.privacy import RECORDS, ROW, ROW_REPLACED, Loss, Metric, Plan, PureDP, Repeat, Unit, Use
 from dither.privacy.calibration import calibrate, check_loss
 from dither.privacy.fields import RowUnit

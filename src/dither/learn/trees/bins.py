@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.learn.rows import Box, Floats
-from dither.mechanisms.public import Array, PublicArray
+from dither.mechanisms.core.public import Array, PublicArray
 
 Whole64 = NDArray[np.int64]
 MOST_BINS: Final = 2**10

@@ -26,13 +26,13 @@ from dither.learn.linear.gradients import LENGTH, PULL, WEIGHT_STEPS, pulls
 from dither.learn.rows import BoundField, Floats, labelled, records_of
 from dither.learn.trees.bins import Bins, CellCounts, Unordered, Whole64, public_order, public_parts
 from dither.learn.trees.models import BoostedModel, combined
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 

@@ -26,15 +26,15 @@ from dither.learn.rows import BoundField, Floats, labelled, records_of
 from dither.learn.trees.bins import Bins, CellCounts, Unordered, Whole64
 from dither.learn.trees.models import NO_COLUMN, ForestModel, leaf_of
 from dither.learn.trees.splits import ScoreField, Splits, score_moves, score_of
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Parallel, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 

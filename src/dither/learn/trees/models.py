@@ -12,7 +12,7 @@ from dither.errors import InvalidParameter
 from dither.learn.models import Model, model, softmax
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import Bins, Whole64
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 #: A column number that stands for no column: such a node splits nothing, and everything goes left.
 NO_COLUMN = -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dither.learn.trees.models import NO_COLUMN, ForestModel
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 
 
 def pruned(tree: ForestModel, margin: float = 1.0) -> ForestModel:

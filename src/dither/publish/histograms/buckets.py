@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Number, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Interval
-from dither.mechanisms.purse import CountNoise
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Interval
+from dither.mechanisms.core.purse import CountNoise
 from dither.publish.histograms.common import Floats, combination_reach, variance_of
 
 Sizes = NDArray[np.int64]

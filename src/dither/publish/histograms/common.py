@@ -16,11 +16,11 @@ from dither.estimate.tails import gaussian_combination_reach, laplace_combinatio
 from dither.estimate.trees import TreeVariances
 from dither.exact import Positive, TupleOf
 from dither.lift.axes import MOST_CELLS
+from dither.mechanisms.core.purse import CountNoise, OneCount
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import Loss, PureDP
 from dither.privacy.calibration import calibrate, laplace_scale
 from dither.privacy.plans import Part

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import Positive, Whole
-from dither.mechanisms.core import Composed, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.histograms.common import Share, bucket_sums, counts_of, neighbours, with_largest_epsilon
 from dither.publish.histograms.hierarchical import HierarchicalHistogram

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, level_shapes, spread
 from dither.exact import Number, Shape
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import check_cells, counts_of, neighbours

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.trees import fit_groups
 from dither.exact import Number, Of, Shape, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_buckets, interval_within
 from dither.publish.histograms.common import (

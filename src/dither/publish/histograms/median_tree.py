@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Shape, TupleOf, Whole, non_negative
-from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import IntegerArray
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import Share, check_cells, counts_of, neighbours, with_largest_epsilon

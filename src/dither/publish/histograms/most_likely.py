@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from dither.estimate.fitting import most_likely
 from dither.estimate.trees import block_sums
 from dither.exact import Flag, Of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import CountNoise
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, Loss, Metric, Plan, PureDP
 from dither.publish.histograms.common import counts_of, neighbours, with_largest_epsilon
 from dither.publish.histograms.hierarchical import HierarchicalHistogram

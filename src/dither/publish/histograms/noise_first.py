@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from dither.estimate.merging import merge_runs
 from dither.exact import Number, Whole
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_of_merged
 from dither.publish.histograms.common import (

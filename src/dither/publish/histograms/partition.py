@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import NonNegative, Number, Whole, non_negative
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, PureDP
 from dither.publish.histograms.common import neighbours
 

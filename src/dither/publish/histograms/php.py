@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from dither.estimate.merging import merge_runs
 from dither.exact import Number, Positive, Whole
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.histograms.bisection import Bisection
 from dither.publish.histograms.buckets import interval_of_merged

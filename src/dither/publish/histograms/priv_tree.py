@@ -21,12 +21,12 @@ from dither.errors import InvalidParameter
 from dither.estimate.trees import block_sums, spread
 from dither.exact import Number, Of, Whole, exp_up, non_negative, round_up
 from dither.lift.axes import MOST_CELLS
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import Share, counts_of, measured, neighbours, with_largest_epsilon

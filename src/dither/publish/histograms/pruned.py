@@ -21,13 +21,13 @@ from dither.estimate.isotonic import isotonic
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, mean_range_variance, spread
 from dither.exact import NonNegative, Number, Whole, probability, whole
 from dither.lift.axes import MOST_CELLS
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import (
     LevelNoise,

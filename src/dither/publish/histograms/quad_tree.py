@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, level_shapes, spread
 from dither.exact import Number, Shape, Whole, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.buckets import interval_within
 from dither.publish.histograms.common import (

@@ -19,11 +19,11 @@ from dither.estimate.isotonic import isotonic
 from dither.estimate.ordered import posterior_of_sorted
 from dither.exact import Maybe, Whole
 from dither.lift.axes import MOST_CELLS
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, L2, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import counts_of, neighbours, variance_of
 

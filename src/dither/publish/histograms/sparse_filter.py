@@ -25,9 +25,12 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Number, Whole, positive, probability, whole
 from dither.exact.search import least_where
-from dither.mechanisms.accuracy import discrete_laplace_reach, share_of_failure
-from dither.mechanisms.additive import DiscreteScale
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
+from dither.mechanisms.core.additive import DiscreteScale
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import raw_number
 from dither.mechanisms.filtered_counts import (
     LARGEST_CHANCE,
     MOST_CELLS,
@@ -35,10 +38,7 @@ from dither.mechanisms.filtered_counts import (
     FilteredCounts,
     chance_of_passing,
 )
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.stability_selection import ALL_KEYS
-from dither.mechanisms.values import raw_number
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use, laplace_scale
 from dither.privacy.fields import RowUnit
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dither.exact import Number, Of, Positive
-from dither.mechanisms.core import Composed, Interval, Numerics
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import raw_number
 from dither.mechanisms.stability_selection import OneSelection, StabilitySelection
-from dither.mechanisms.values import raw_number
 from dither.privacy import ROW, Loss, Unit
 
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Positive, Whole, whole
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Repeat, Use
 from dither.publish.histograms.buckets import interval_of_buckets
 from dither.publish.histograms.common import (

@@ -17,11 +17,11 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Of, OneOf, Text, TupleOf, Whole, probability, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.lift.records import records_of
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval
+from dither.mechanisms.core.purse import CountNoise, OneCount
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, Plan, Unit, Use
 from dither.privacy.fields import RowUnit
 from dither.publish.histograms.common import Floats, combination_reach

@@ -16,12 +16,12 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
-from dither.mechanisms.core import Numerics
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import MarginalRelease

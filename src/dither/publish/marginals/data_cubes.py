@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
-from dither.mechanisms.core import Numerics
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of

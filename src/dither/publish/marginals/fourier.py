@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Flag, Number, probability, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
-from dither.mechanisms.core import Bound, Interval, Numerics
+from dither.mechanisms.core.mechanism import Bound, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import MarginalRelease

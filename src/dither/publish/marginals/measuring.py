@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.lift.attributes import Attributes, Axes
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.privacy import Loss, Plan, Unit, Use
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import Counter, stability_of

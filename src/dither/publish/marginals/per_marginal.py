@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from dither.exact import Flag
 from dither.lift.attributes import Attributes, checked_sets
-from dither.mechanisms.core import Numerics
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.registry import Example, register
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights, rounded_weights, stability_of

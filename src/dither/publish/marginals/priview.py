@@ -22,12 +22,12 @@ from dither.estimate.fitting import proportional_fit
 from dither.estimate.projections import non_negative_with_total
 from dither.exact import Number
 from dither.lift.attributes import Attributes, Axes, checked_sets
-from dither.mechanisms.core import Interval, Numerics
+from dither.mechanisms.core.mechanism import Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import MarginalRelease

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, positive, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
-from dither.mechanisms.core import Numerics
+from dither.mechanisms.core.mechanism import Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import ROW, ROW_EXCHANGED, ROW_REPLACED, ZCDP, Loss, Unit
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import Counter, DrawnMarginals, Weights

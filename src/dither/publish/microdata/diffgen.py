@@ -21,14 +21,14 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, OneOf, Text, TupleOf, Whole, probability
 from dither.lift.attributes import Attributes, Codes
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import Purse, Spending
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse, Spending
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share
 from dither.publish.microdata.cuts import Counts, Cut, Gain, cut_of, majority, members_of

@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 from dither.errors import InvalidValue
 from dither.exact import Of, Positive, Whole
 from dither.exact.search import least_where
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import PureSpending, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.filtered_counts import LARGEST_CHANCE, FilteredCounts, chance_of_passing
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import PureSpending, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share, with_largest_epsilon
 from dither.publish.microdata.taxonomy import Taxonomy

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, positive, typed, whole
 from dither.lift.attributes import Attributes
-from dither.mechanisms.core import Interactive, Numerics
+from dither.mechanisms.core.mechanism import Interactive, Numerics
+from dither.mechanisms.core.purse import PureSpending
+from dither.mechanisms.core.registry import Dialogue, Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import PureSpending
-from dither.mechanisms.registry import Dialogue, Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
 from dither.publish.microdata.merged import MergedAttributes, merged_of
 from dither.publish.microdata.priv_fuzzy import GroupNames

@@ -23,14 +23,14 @@ from dither.errors import InvalidParameter
 from dither.exact import Of, OneOf, Probability, Whole, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes
 from dither.lift.records import Records, counts_of, records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import variance_of
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped

@@ -23,7 +23,7 @@ from dither.exact import Of, Positive, Whole
 from dither.lift.cells import Cells
 from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
-from dither.mechanisms.registry import Example
+from dither.mechanisms.core.registry import Example
 from dither.privacy import ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.privacy.calibration import check_loss, laplace_scale
 from dither.publish.microdata.merged import MergedAttributes, merged_of

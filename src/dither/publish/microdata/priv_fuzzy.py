@@ -22,12 +22,12 @@ from dither.exact import Maybe, Of, OneOf, Probability, Text, TupleOf, Whole, sq
 from dither.exact.parameters import REQUIRED
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import Records, counts_of, records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse, Spending
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse, Spending
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats, Share
 from dither.publish.microdata.grouping import RULES, Groups

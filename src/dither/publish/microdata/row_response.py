@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from dither.errors import InvalidValue
 from dither.exact import Number, Of, Positive, TupleOf, Whole, non_negative, whole
 from dither.lift.attributes import Attributes
-from dither.mechanisms.core import Composed, Numerics, Primitive
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import IntegerArray
+from dither.mechanisms.core.mechanism import Composed, Numerics, Primitive
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import IntegerArray
 from dither.privacy import ROW_REPLACED, Loss, Metric, Plan, PureDP, Relation, Unit, Use
 from dither.privacy.calibration import check_loss, laplace_scale
 from dither.publish.microdata.merged import MergedAttributes, merged_of

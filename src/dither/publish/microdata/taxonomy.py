@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dither.errors import InvalidParameter
 from dither.exact import Real, TupleOf, exact, whole
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.spec import Codec, register_codec
 
 _MOST_NODES: Final = 2**16
 #: Of a nested description, so that reading one ends.

@@ -25,7 +25,7 @@ from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Field, Number, Of, OneOf
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray, Runner, register
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
 from dither.publish.queries.examples import answer_examples

@@ -26,7 +26,7 @@ from dither.errors import InvalidParameter, NoGuarantee, Unanswerable
 from dither.exact import Number, Of
 from dither.lift.over_data import OverData
 from dither.mechanisms import DiscreteGaussian, Example, Geometric, Numerics, Runner, register
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ROW, ZCDP, ApproxDP, Loss, Parallel, Plan, PureDP, Unit, Within
 from dither.privacy.losses import largest

@@ -29,7 +29,7 @@ from dither.data.expressions import Value, kind_of, names_in
 from dither.data.joins import join_limit
 from dither.data.returned import Group
 from dither.exact import Number, probability
-from dither.mechanisms.values import LARGEST_SUM
+from dither.mechanisms.core.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design

@@ -29,12 +29,12 @@ from dither.estimate.value_groups import group_values
 from dither.exact import Of, Whole, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import rounded_weights

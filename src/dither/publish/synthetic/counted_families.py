@@ -37,9 +37,9 @@ from dither.lift.cells import Cells
 from dither.lift.margins import Margins
 from dither.lift.over_data import OverData
 from dither.mechanisms import Numerics, Runner, register
-from dither.mechanisms.core import Mechanism, NumericsOf
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example
+from dither.mechanisms.core.mechanism import Mechanism, NumericsOf
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example
 from dither.privacy import RECORDS, ZCDP, InOrder, Loss, Plan, PureDP, Unit, Use
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.parent_child import MOST_CHILDREN, NUMBER, FamilyModel

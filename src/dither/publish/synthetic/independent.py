@@ -16,12 +16,12 @@ import numpy as np
 from dither.exact import Of
 from dither.lift.attributes import Attributes
 from dither.lift.records import records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise

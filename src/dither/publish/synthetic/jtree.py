@@ -26,12 +26,12 @@ from dither.exact import Of, Positive, Whole, whole
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.above_threshold import AboveThreshold
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse, Spending
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse, Spending
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.mechanisms.top_k import TopK
 from dither.privacy import RECORDS, ZCDP, InOrder, Loss, Metric, Plan, PureDP, Use, Within
 from dither.publish.synthetic.graphical import GraphicalModel

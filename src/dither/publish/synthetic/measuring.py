@@ -23,11 +23,11 @@ from dither.estimate.junction_tree import model_cells
 from dither.exact import sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import Records, counts_of
+from dither.mechanisms.core.purse import CountNoise, Purse
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, Purse
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.merging import Merging

@@ -22,13 +22,13 @@ from dither.estimate.graphical_model import NoisyMarginal
 from dither.exact import Of, Positive, Whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Repeat, Use, Within
 from dither.publish.synthetic.graphical import GraphicalModel
 from dither.publish.synthetic.measuring import (

@@ -20,13 +20,13 @@ from dither.estimate.multiplicative_weights import learned_from_all
 from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Purse, Spending
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.exponential import Exponential
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse, Spending
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, ZCDP, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Floats
 from dither.publish.marginals.common import Names

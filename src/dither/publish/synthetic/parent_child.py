@@ -22,12 +22,12 @@ from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes
-from dither.mechanisms.core import Composed, Mechanism, Numerics, NumericsOf
+from dither.mechanisms.core.mechanism import Composed, Mechanism, Numerics, NumericsOf
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
 from dither.privacy import RECORDS, InOrder, Loss, Metric, Plan, Use
 from dither.publish.synthetic.independent import IndependentMarginals
 from dither.publish.synthetic.models import MOST_RECORDS, Model

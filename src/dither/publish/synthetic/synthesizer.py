@@ -20,7 +20,7 @@ from dither.lift.attributes import Attributes
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
 from dither.mechanisms import perform
-from dither.mechanisms.purse import Purse
+from dither.mechanisms.core.purse import Purse
 from dither.privacy import ROW, Loss, Unit, stated_loss, unit_of
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs

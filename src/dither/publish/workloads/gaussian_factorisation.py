@@ -14,8 +14,8 @@ import numpy as np
 
 from dither.errors import NoGuarantee
 from dither.exact import Number
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
 from dither.privacy import ZCDP, Loss
 from dither.publish.workloads.factorisation import optimal_factorisation
 from dither.publish.workloads.mechanism import Measured, neighbours_of

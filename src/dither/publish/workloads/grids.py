@@ -12,7 +12,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.publish.workloads.matrices import Dense, Floats
 from dither.publish.workloads.p_identity import PIdentity
 from dither.publish.workloads.workload import Strategy, Workload

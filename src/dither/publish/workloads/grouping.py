@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Maybe, Number, Whole, exact, positive
-from dither.mechanisms.core import Composed, Numerics
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, Use
 from dither.publish.workloads.mechanism import neighbours_of
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import Number
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
 from dither.privacy import L1, L2, Loss, Metric, PureDP
 from dither.publish.workloads.factorisation import optimal_factorisation
 from dither.publish.workloads.grouped import Grouped

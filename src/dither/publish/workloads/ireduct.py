@@ -23,11 +23,11 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Positive, non_negative, whole
-from dither.mechanisms.additive import FallingScales
-from dither.mechanisms.core import Numerics, Primitive
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, saturating_sum
+from dither.mechanisms.core.additive import FallingScales
+from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray, saturating_sum
 from dither.privacy import L1, Loss, Metric, PureDP
 from dither.publish.workloads.mechanism import WHOLE_NUMBERS, is_whole
 from dither.publish.workloads.workload import Workload

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dither.exact import Number
-from dither.mechanisms.purse import Purse
-from dither.mechanisms.registry import Example, register
+from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.registry import Example, register
 from dither.privacy import Loss, PureDP
 from dither.publish.workloads.decompositions import low_rank_design
 from dither.publish.workloads.mechanism import Measured, neighbours_of

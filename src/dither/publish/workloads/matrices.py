@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.least_squares import least_squares
 from dither.exact import typed, whole
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.publish.workloads.symmetric import DenseSymmetric, Multiple, Symmetric
 
 Array = NDArray[Any]

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Number, Of, positive, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, Plan, Use
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats, Identity
 from dither.publish.workloads.tails import reach_of_unit, variance_of_noise

@@ -10,7 +10,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.publish.workloads.matrices import Array, ColumnNorms, Floats, Matrix
 from dither.publish.workloads.symmetric import DenseSymmetric, Symmetric
 

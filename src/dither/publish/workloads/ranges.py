@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import typed
-from dither.mechanisms.public import PublicArray
+from dither.mechanisms.core.public import PublicArray
 from dither.publish.workloads.matrices import (
     MOST_ENTRIES,
     MOST_SQUARE,

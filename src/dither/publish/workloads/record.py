@@ -11,8 +11,8 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import exact
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.publish.workloads.grouped import Grouped
 from dither.publish.workloads.marginals import Marginals
 from dither.publish.workloads.matrices import Dense, Identity, Matrix, Sparse, Total

@@ -321,7 +321,7 @@ class NominalTree(Matrix):
                 row[start:end] = -share
                 row[first:last] += share * len(children)
                 rows.append(row)
-        from dither.mechanisms.public import PublicArray
+        from dither.mechanisms.core.public import PublicArray
 
         return Dense(PublicArray(np.array(rows)))
 

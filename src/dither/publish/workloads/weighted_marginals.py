@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Number, Of, positive, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.purse import CountNoise, OneCount, Purse
-from dither.mechanisms.registry import Example, register
-from dither.mechanisms.runner import Runner
-from dither.mechanisms.values import LARGEST_VALUE
 from dither.privacy import L1, L2, ROW, Loss, Plan, Unit, Use
 from dither.publish.workloads.marginals import Marginals
 from dither.publish.workloads.matrices import MOST_ENTRIES, Floats

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, sqrt_up, typed, whole
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.spec import Codec, register_codec
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.spec import Codec, register_codec
 from dither.privacy import L1, L2, Metric
 from dither.publish.workloads.grouped import Grouped
 from dither.publish.workloads.marginals import Marginals, all_marginals, reconstruct

@@ -17,9 +17,9 @@ import numpy as np
 
 from dither.errors import InvalidParameter, NotSerialisable, UnknownMechanism
 from dither.exact import exact
-from dither.mechanisms.core import Mechanism
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.registry import AnyMechanism, find
+from dither.mechanisms.core.mechanism import Mechanism
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.registry import AnyMechanism, find
 from dither.privacy import Loss, Relation, Unit
 
 _DEEPEST = 16

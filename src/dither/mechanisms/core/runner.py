@@ -17,7 +17,7 @@ import numpy as np
 
 from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, InvalidValue, PlanViolation
 from dither.exact import Number, positive, whole
-from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
+from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Mechanism, Primitive
 from dither.noise import Noise
 from dither.privacy import Filter, Plan, Repeats, Unit, Within
 from dither.privacy.plans import Adapt, Draw, Sample, SampleExactly, Select, Split, Step

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from dither.errors import InvalidParameter, UnknownMechanism
-from dither.mechanisms.core import Mechanism
+from dither.mechanisms.core.mechanism import Mechanism
 
 AnyMechanism = Mechanism[Any, Any]
 M = TypeVar("M", bound=type[AnyMechanism])

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Flag, Maybe, NonNegative, Number, Positive, Whole, non_negative, positive, probability
-from dither.mechanisms.accuracy import laplace_reach, share_of_failure
-from dither.mechanisms.core import Bound, Primitive
-from dither.mechanisms.grid import Steps
-from dither.mechanisms.values import LARGEST_VALUE, IntegerArray, RealArray
+from dither.mechanisms.core.accuracy import laplace_reach, share_of_failure
+from dither.mechanisms.core.grid import Steps
+from dither.mechanisms.core.mechanism import Bound, Primitive
+from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray, RealArray
 from dither.privacy import LARGEST, ONE_WAY, Loss, Metric, calibrate
 from dither.privacy.calibration import check_loss
 

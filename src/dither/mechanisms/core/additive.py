@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any
 
 from dither.exact import Number, Positive, Shape, TupleOf, probability
-from dither.mechanisms.accuracy import share_of_failure
-from dither.mechanisms.core import Bound, Interval, Primitive
-from dither.mechanisms.values import LARGEST_SUM
+from dither.mechanisms.core.accuracy import share_of_failure
+from dither.mechanisms.core.mechanism import Bound, Interval, Primitive
+from dither.mechanisms.core.values import LARGEST_SUM
 from dither.noise.source import discrete_scale
 
 

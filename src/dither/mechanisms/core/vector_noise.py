@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.exact import to_float
-from dither.mechanisms.grid import Steps, on_grid, subdivision
+from dither.mechanisms.core.grid import Steps, on_grid, subdivision
 from dither.noise.laplace import Integers
 
 # Quantiles are widened by this share, far above the error of the float functions that compute them.

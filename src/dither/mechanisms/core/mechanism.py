@@ -28,8 +28,8 @@ from dither.noise import Noise
 from dither.privacy import Distance, Loss, Plan
 
 if TYPE_CHECKING:
-    from dither.mechanisms.runner import Runner
-    from dither.mechanisms.values import Domain
+    from dither.mechanisms.core.runner import Runner
+    from dither.mechanisms.core.values import Domain
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741 - the output, as in the literature

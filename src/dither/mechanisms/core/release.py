@@ -18,11 +18,11 @@ import numpy as np
 
 from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, MissingExtra
 from dither.exact import Number, positive
-from dither.mechanisms.core import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
+from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.runner import Handle, Runner
+from dither.mechanisms.core.spec import digest, to_spec
 from dither.mechanisms.notebook import decimals, html
-from dither.mechanisms.public import PublicArray
-from dither.mechanisms.runner import Handle, Runner
-from dither.mechanisms.spec import digest, to_spec
 from dither.noise import Noise, system_noise
 from dither.noise.entropy import before_first_draw as before_first_draw
 from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_of

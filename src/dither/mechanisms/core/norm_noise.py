@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Self
 
 from dither.exact import Number, Positive, non_negative
-from dither.mechanisms.additive import Additive
-from dither.mechanisms.grid import Grid
-from dither.mechanisms.values import RealArray
+from dither.mechanisms.core.additive import Additive
+from dither.mechanisms.core.grid import Grid
+from dither.mechanisms.core.values import RealArray
 from dither.privacy import Loss, PureDP, laplace_scale
 
 

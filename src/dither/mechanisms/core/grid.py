@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Field, Number, Positive, positive
-from dither.mechanisms.values import LARGEST_SUM, LARGEST_VALUE, saturating_sum
+from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, saturating_sum
 
 _STEPS_PER_SCALE = 1024
 _WIDEST = 2**56
