@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -268,6 +269,19 @@ def test_a_stream_ends_and_steps_are_numbered() -> None:
     assert stream.feed(0, step=0) == first
     with pytest.raises(HandleMisuse):
         copy.deepcopy(stream)
+
+
+def test_a_step_that_failed_half_way_is_not_counted_twice() -> None:
+    stream = opened(PrefixCounter(steps=4, node=STILL))
+    assert stream.feed(3) == 3
+    with pytest.raises(InvalidValue):
+        stream.feed("a value that is refused before the step is begun")
+    with ThreadPoolExecutor(1) as elsewhere, pytest.raises(HandleMisuse, match="thread"):
+        elsewhere.submit(stream.feed, 5, step=1).result()
+    for step in (None, 1):
+        with pytest.raises(HandleMisuse, match="half-way"):
+            stream.feed(5, step=step)
+    assert stream.feed(5, step=0) == 3
 
 
 def test_a_long_stream_opens_with_few_runners() -> None:

@@ -83,6 +83,15 @@ def test_a_large_epsilon_of_minibatches_ends_soon() -> None:
     assert 1000 < made.loss(1).epsilon <= 1024
 
 
+@pytest.mark.parametrize("epsilon", ["1e-9", 1, 100, 499, 5000])
+def test_a_sample_so_rare_that_its_price_is_rounded_is_within_the_loss(epsilon: Any) -> None:
+    target = PureDP(epsilon)
+    box: dict[str, Any] = {"lower": [0], "upper": [1]}
+    for rate in (Fraction(1, 2**50), Fraction(1, 10**28), Fraction(1, 10**100), Fraction(1, 10**400)):
+        assert MinibatchDescent.calibrated(target, **box, classes=2, rate=rate).loss(1) <= target
+        assert BootstrapMeans.calibrated(target, **box, centres=[[0.5]], rate=rate, bags=3).loss(1) <= target
+
+
 def test_the_coefficients_of_a_table_move_farther_than_its_cells() -> None:
     made = Privelet.calibrated(PureDP(2**41), sensitivity=1, shape=(5,))
     assert Fraction(2**40) < made.loss(1).epsilon <= 2**41

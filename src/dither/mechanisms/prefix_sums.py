@@ -304,6 +304,7 @@ class RunningSum:
         self._counter = counter
         self._levels = [_Level(run.parallel(blocks), width) for blocks, width in counter.shares()]
         self._answers: list[int] = []
+        self._is_torn = False
 
     @property
     def fed(self) -> int:
@@ -311,14 +312,20 @@ class RunningSum:
         return len(self._answers)
 
     def feed(self, value: int, *, step: int | None = None) -> int:
-        """Return the noisy sum up to this step; with ``step``, the stored answer if that step was fed already."""
+        """Return the noisy sum up to this step; with ``step``, the stored answer if that step was fed already.
+
+        A step that fails after it was begun, by an interrupt or in another thread, ends the stream.
+        """
         if step is not None and whole("step", step) < self.fed:
             return self._answers[step]
         if step is not None and step != self.fed:
             raise HandleMisuse(f"step must be at most {self.fed}, the next one, got {step}")
         if self.fed == self._counter.steps:
             raise HandleMisuse(f"the stream ended after {self.fed} steps, as its price allows")
+        if self._is_torn:
+            raise HandleMisuse(f"step {self.fed} failed half-way, which ended the stream: its value would count twice")
         added, done = int(IntegerArray(()).admit(value)[0]), self.fed + 1
+        self._is_torn = True
         for height, level in enumerate(self._levels):
             level.open_sum += added
             if done % self._counter.base**height == 0:
@@ -326,4 +333,5 @@ class RunningSum:
                 for lower in self._levels[:height]:
                     lower.in_use = 0
         self._answers.append(sum(level.in_use for level in self._levels))
+        self._is_torn = False
         return self._answers[-1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dither.errors import HandleMisuse, InvalidParameter
+from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
 from dither.learn.centred import CONSTANT, LENGTH
 from dither.learn.linear.moments import STABILITY
 from dither.learn.streams import IncrementalRegression
@@ -114,6 +115,32 @@ def test_a_stream_ends_where_its_price_ends_and_answers_again_what_it_answered()
     with pytest.raises(HandleMisuse, match="ended"):
         running.feed(batch(2))
     assert running.fed == 2
+
+
+def test_a_batch_that_failed_half_way_is_not_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = IncrementalRegression.calibrated(ZCDP(1), batches=4, **PUBLIC)
+
+    def opened() -> Any:
+        return converse(stream, None, budget=Budget(rho=1, unit=EVENT))
+
+    elsewhere, stopped = opened(), opened()
+    first = elsewhere.feed(batch(0))
+    with pytest.raises(InvalidValue):
+        elsewhere.feed("rows that are refused before the batch is begun")
+    with ThreadPoolExecutor(1) as other, pytest.raises(HandleMisuse, match="thread"):
+        other.submit(elsewhere.feed, batch(1)).result()
+    with monkeypatch.context() as patched:
+        patched.setattr(incremental_module, "solved", _interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stopped.feed(batch(0))
+    for running in (elsewhere, stopped):
+        with pytest.raises(HandleMisuse, match="half-way"):
+            running.feed(batch(1), batch=running.fed)
+    assert elsewhere.feed(batch(1), batch=0) is first
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_parameters_are_refused_by_name() -> None:

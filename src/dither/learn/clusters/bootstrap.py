@@ -35,6 +35,8 @@ from dither.privacy import ROW, Loss, Plan, Repeat, Sampled, Unit, Use
 
 #: From this epsilon on nothing is gained from a sample.
 _LARGE: Final = 500
+#: A price counts a smaller rate as more than it is: nothing further is gained from it.
+_SMALLEST_RATE: Final = Fraction(1, 2**60)
 USUAL_RATE: Final = Fraction(1, 2)
 
 
@@ -107,7 +109,8 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
             raise InvalidParameter("rate", rate, "a number in (0, 1]")
         each = purse.amount / Whole(least=1).convert("bags", bags)
         # What a sample saves of a large epsilon is next to nothing, and its exponential is no float.
-        gained = math.log1p(math.expm1(float(each)) / float(chance)) if each < _LARGE else 0.0
+        counted = float(max(chance, _SMALLEST_RATE))
+        gained = math.log1p(math.expm1(float(each)) / counted) if each < _LARGE else 0.0
         inner = max(Fraction(gained), each) * (1 - Fraction(1, 2**30))
         scale = Fraction(step_moves(columns).absolute) / inner
         part = Geometric(scale=Fraction(math.ceil(scale * 2**20), 2**20))

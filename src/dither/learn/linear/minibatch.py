@@ -45,6 +45,8 @@ _NEAR: Final = 0.6
 USUAL_RATE: Final = Fraction(1, 4)
 #: A larger pure epsilon is not used up: its exponential would have as many digits.
 _LARGEST_EPSILON: Final = Fraction(1024)
+#: A price counts a smaller rate as more than it is: nothing further is gained from it.
+_SMALLEST_RATE: Final = Fraction(1, 2**60)
 USUAL_STEPS: Final = 60
 #: Pure epsilons add up, so that a few steps of little noise are better than many.
 USUAL_PURE_STEPS: Final = 3
@@ -249,5 +251,5 @@ def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, u
 def _pure_multiples(epsilon: Fraction, rate: Fraction, steps: int) -> tuple[Fraction, Fraction]:
     """Return the same for Gamma-norm noise, whose epsilon is what moves over the scale."""
     each = round_up(epsilon * (1 - SURVEY_SHARE) / steps * Fraction(2**20 - 1, 2**20), bits=64)
-    inner = log_down(1 + (exp_down(each) - 1) / rate)
+    inner = log_down(1 + (exp_down(each) - 1) / max(rate, _SMALLEST_RATE))
     return 1 / (epsilon * SURVEY_SHARE), 1 / inner

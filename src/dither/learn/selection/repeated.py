@@ -158,7 +158,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         often = Fraction(1, max(3, len(candidates))) if stop is None else stop
         found = cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
         if not found.loss(1) <= within:
-            rule = f"learners that lose no more than a {2 + shape}th of {within}"
+            rule = f"learners that lose no more than {within} divided by {2 + shape}"
             raise InvalidParameter("candidates", f"a search of {found.loss(1)}", rule)
         return found
 

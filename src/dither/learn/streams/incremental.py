@@ -30,7 +30,7 @@ from dither.mechanisms.core.mechanism import Interactive
 from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.purse import OneEntry, Purse, VectorNoise
 from dither.mechanisms.core.registry import Dialogue, Example, register
-from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.runner import Runner, quiet
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -231,6 +231,7 @@ class RunningRegression:
         self.stream, entries = stream, moment_entries(stream.box.columns, 1)
         self._levels = [_Level(run.parallel(blocks), width, entries) for blocks, width in stream.shares()]
         self._answers: list[LinearModel] = []
+        self._is_torn = False
 
     @property
     def fed(self) -> int:
@@ -244,6 +245,8 @@ class RunningRegression:
             rows: an array of numbers, the target last; it may have no rows.
             batch: the number of the batch, counted from 0.
 
+        A batch that fails after it was begun, by an interrupt or in another thread, ends the stream.
+
         """
         if batch is not None and whole("batch", batch) < self.fed:
             return self._answers[batch]
@@ -251,14 +254,19 @@ class RunningRegression:
             raise HandleMisuse(f"batch must be at most {self.fed}, the next one, got {batch}")
         if self.fed == self.stream.batches:
             raise HandleMisuse(f"the stream ended after {self.fed} batches, as its price allows")
+        if self._is_torn:
+            raise HandleMisuse(f"batch {self.fed} failed half-way, which ended the stream: its rows would count twice")
         added, done = self.stream.moments(rows), self.fed + 1
+        self._is_torn = True
         # Cut off at each addition, so that no sum of however many batches wraps: that moves no two sums farther apart.
         added = np.clip(added, -LARGEST_VALUE, LARGEST_VALUE)
         for level in self._levels:
             level.open_sum = np.clip(level.open_sum + added, -LARGEST_VALUE, LARGEST_VALUE)
         self._close(done)
-        seen = np.add.reduce([level.in_use for level in self._levels])
-        self._answers.append(self.stream.model(seen, sum(level.variance for level in self._levels)))
+        with quiet():
+            seen = np.add.reduce([level.in_use for level in self._levels])
+            self._answers.append(self.stream.model(seen, sum(level.variance for level in self._levels)))
+        self._is_torn = False
         return self._answers[-1]
 
     def _close(self, done: int) -> None:
