@@ -33,6 +33,7 @@ REFUSED = frozenset(
 #: Classes whose words go through JSON in tests of their own.
 ELSEWHERE = {
     "AnonymizedTable": "publish/microdata/test_tables_in_engines.py",
+    "Card": "curator/test_shown.py",
     "Edition": "curator/test_editions.py",
     "FamilyModel": "publish/synthetic/test_parent_child.py",
     "FamilyTable": "publish/synthetic/test_counted_families.py",
@@ -42,6 +43,7 @@ ELSEWHERE = {
     "PrivateSearch": "learn/selection/test_private_search.py",
     "PublicTransformer": "learn/preparing/test_preparing.py",
     "QueryResult": "publish/queries/test_answer_results.py",
+    "Savable": "learn/test_estimators.py",
     "SyntheticFamilies": "publish/synthetic/test_counted_families.py",
     "SyntheticTable": "publish/synthetic/test_synthesizer.py",
     "_Wrapped": "publish/workloads/test_matrices.py",
