@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from dither.data import Column, DataSet, Kind, Table
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
-from dither.privacy import ApproxDP, PureDP
+from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries import Quote, plan_query, quote
 from dither.publish.queries.builder import table
 from dither.publish.queries.sql import parse_sql, parse_statement
@@ -126,6 +127,33 @@ def test_a_share_of_nothing_or_of_all_is_refused(share: object) -> None:
 def test_a_share_where_nothing_is_discovered_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="the groups are public"):
         quoted("SELECT ward, COUNT(*) FROM visits GROUP BY ward", threshold_share="0.5")
+
+
+def test_a_share_where_nothing_is_measured_is_refused_and_nothing_is_advised_on_it() -> None:
+    query = parse_sql(PERSONS, SHOP)
+    bare = replace(query, aggregates=(), outputs=query.outputs[:1])
+    found = quote(bare, LOSS)
+    assert found.threshold_share == 1
+    assert not found.advice
+    with pytest.raises(InvalidParameter, match="threshold_share"):
+        plan_query(bare, LOSS, threshold_share="1/2")
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("digits", [320, 400])
+@pytest.mark.parametrize("kind", [ApproxDP, ZCDP])
+def test_a_delta_below_every_float_has_its_threshold(kind: type[Loss], digits: int, noise: str) -> None:
+    loss = kind(1, Fraction(1, 10**digits))  # type: ignore[call-arg]
+    answer = plan_query(parse_sql(BOTH, SHOP), loss, noise=noise)
+    assert answer.loss(1) <= loss
+    assert answer.design.discovery.loss(1).delta <= loss.delta
+
+
+@pytest.mark.parametrize("text", [PERSONS, "SELECT city, MEDIAN(spend) AS s FROM visits GROUP BY city"])
+def test_values_that_have_no_noise_are_refused_before_any_group_is_shown(text: str) -> None:
+    nearly_all = 1 - Fraction(1, 10**305)
+    with pytest.raises(InvalidParameter, match="scale"):
+        plan_query(parse_sql(text, SHOP), LOSS, noise="laplace", threshold_share=nearly_all)
 
 
 @pytest.mark.parametrize(

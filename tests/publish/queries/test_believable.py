@@ -131,7 +131,7 @@ def test_a_count_far_below_zero_is_shown_as_zero_in_an_interval_as_long_as_its_n
 def test_a_result_without_raw_values_is_read_as_it_was_stored() -> None:
     answer = plan_query(asked("rows"), PureDP(1))
     result = present(answer, Answered(None, (PublicArray(np.array([5])),)))
-    assert b'"raw"' not in result.to_json()
+    assert '"raw"' not in result.to_json()
     assert QueryResult.from_json(result.to_json()).raw == result.rows
 
 

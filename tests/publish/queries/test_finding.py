@@ -163,6 +163,16 @@ def test_nothing_found_is_said() -> None:
     assert FoundBounds.stored(found.to_json(), "unledgered") == found
 
 
+@pytest.mark.parametrize("loss", [PureDP("1e-18"), PureDP("1e-299"), ZCDP("1e-300")])
+def test_noise_beyond_every_count_is_said_instead_of_failing_after_the_charge(loss: Loss) -> None:
+    answer = answer_of("few", loss)
+    cells = np.zeros(len(answer.design.groups), dtype=np.int64)
+    found = found_bounds(answer, Answered(None, (PublicArray(cells),)), "few")
+    assert found.lower is None
+    assert found.outside >= found.reach > 10**18
+    assert FoundBounds.stored(found.to_json(), "r").outside == found.outside
+
+
 def test_what_has_no_magnitude_is_refused() -> None:
     for column, rule in (("note", "a column of numbers"), ("nothing", "one of id")):
         with pytest.raises(InvalidParameter, match=rule):

@@ -91,6 +91,7 @@ def test_groups_that_are_discovered_are_shown_as_far_as_they_fit() -> None:
         assert cut.rows == whole.rows[: len(cut.rows)]
         assert cut.notes[-1].endswith("only the first rows are shown")
         more = len(cut.rows) + 1
-        longer = replace(cut, rows=whole.rows[:more], low=whole.low[:more], high=whole.high[:more])
+        parts = {name: getattr(whole, name)[:more] for name in ("rows", "low", "high", "raw")}
+        longer = replace(cut, **parts)
         assert len(longer.to_json()) >= most - 2
         assert QueryResult.from_json(cut.to_json()).rows == cut.rows

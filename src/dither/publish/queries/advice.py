@@ -132,7 +132,7 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
 def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
     """Which groups are shown: what fewer aggregates, or another division of the loss, would do to it."""
     design = answer.design
-    if design.discovery is None:
+    if design.discovery is None or not answer.query.aggregates:
         return
     units, before = "persons" if design.has_persons else "rows", float(design.discovery.threshold)
     query = answer.query

@@ -165,11 +165,18 @@ class Answer(OverData[Answered]):
         """Refuse what has no price: it would be found out only once the data is open."""
         if self.shares is not None:
             check_shares(dict(self.shares), [aggregate.name for aggregate in self.query.aggregates])
-        if self.threshold_share is not None and self.design.groups is not None:
+        if self.threshold_share is not None and (self.design.groups is not None or not self.query.aggregates):
             rule = "left out: the groups are public, and nothing decides which are shown"
+            if self.design.groups is None:
+                rule = "left out: nothing is measured in the groups, and all of the loss decides which are shown"
             raise InvalidParameter("threshold_share", str(self.threshold_share), rule)
         if not self.loss(1) <= self.target:
             raise NoGuarantee(f"the query would lose {self.loss(1)}, which is not within {self.target}")
+        if self.design.discovery is not None:
+            # The plan has a filter for the values: that it admits them must not be found out once groups are shown.
+            values, allowed = InOrder(self._draws(1)).loss(1), self.design.values_loss
+            if not values <= allowed:
+                raise NoGuarantee(f"the values of a query would lose {values}, which is not within {allowed}")
 
     @property
     def distance(self) -> Unit:
@@ -188,14 +195,18 @@ class Answer(OverData[Answered]):
         if design.discovery is not None:
             values = Within(design.values_loss, (Geometric, DiscreteGaussian))
             return InOrder.of(Use(design.discovery, design.contribution.touched), values)
-        groups = len(design.groups or ())
+        return InOrder(self._draws(len(design.groups or ())))
+
+    def _draws(self, groups: int) -> tuple[Plan, ...]:
+        """Return every draw of the values, in that many groups."""
+        design = self.design
         plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
         for search, part in zip(design.searches, design.levels, strict=True):
             for level in range(search.levels):
                 drawn = part.drawn(groups, search.slots, search.children(level))
                 plans.append(Use(drawn, part.stability))
         plans += [Parallel(Use(pick.drawn), groups, pick.touched) for pick in design.picks]
-        return InOrder(tuple(plans))
+        return tuple(plans)
 
     def aggregations(self) -> Iterator[Aggregation]:
         """Yield the forms of all that an engine will be asked; of groups that are discovered, as if there were none."""

@@ -240,7 +240,9 @@ class Design:
         kept = self.threshold_share
         if kept is None:
             moved = self.contribution.groups * self.contribution.touched
-            size = moved * math.log(max(2.0, moved / (2 * float(self._delta or 1))))
+            # In logarithms of whole numbers: a delta may be smaller than any float.
+            odds = max(Fraction(2), moved / (2 * (self._delta or Fraction(1))))
+            size = moved * (math.log(odds.numerator) - math.log(odds.denominator))
             kept = threshold_share(size, self.needs, many, **how)
         return (*((1 - kept) * share for share in divide(self.needs, many, **how)), kept)
 

@@ -42,7 +42,7 @@ from dither.publish.queries.terms import share_of
 CONFIDENCE: Final = Fraction(19, 20)
 #: Reals are told apart from 0 by this power of two, and up to that.
 _LEAST, _MOST = -32, 64
-_LEAST_SCALE: Final = Fraction(1, 8)
+_LEAST_SCALE, _MOST_SCALE = Fraction(1, 8), Fraction(2**60)
 _LARGEST_INTEGER: Final = 2**63 - 1
 #: Clamps reach so far.
 _LARGEST_REAL: Final = 1e149
@@ -199,13 +199,14 @@ def _at_most(counts: Sequence[int], drawn: Geometric | DiscreteGaussian, failure
     """Return how many persons some cells hold at most, but for a failure: their noisy counts, and what noise adds."""
     if not counts:
         return 0
+    many, scale = len(counts), drawn.sigma if isinstance(drawn, DiscreteGaussian) else drawn.scale
+    if scale > _MOST_SCALE:
+        # Sums of more noise than any count have no law here; that no cell is off by more than its own reach is enough.
+        return max(0, sum(counts) + many * math.ceil(drawn.reach(failure / many)))
     # Noise of a larger scale reaches farther; that of a tiny one has no law of sums here, and hardly any noise.
-    law = (
-        DiscreteGaussianLaw(max(drawn.sigma, _LEAST_SCALE))
-        if isinstance(drawn, DiscreteGaussian)
-        else DiscreteLaplaceLaw(max(drawn.scale, _LEAST_SCALE))
-    )
-    return max(0, sum(counts) + math.ceil(total(law, len(counts)).reach(failure)))
+    scale = max(scale, _LEAST_SCALE)
+    law = DiscreteGaussianLaw(scale) if isinstance(drawn, DiscreteGaussian) else DiscreteLaplaceLaw(scale)
+    return max(0, sum(counts) + math.ceil(total(law, many).reach(failure)))
 
 
 def _ends(

@@ -198,8 +198,11 @@ class QueryResult:
             return self
         note = "the answer is longer than can be stored: only the first rows are shown"
         head = replace(self, rows=(), low=(), high=(), raw=(), notes=(*self.notes, note))
-        left, count = most - len(head.to_json()) - len('"raw":[],'), 0
-        for parts in zip(self.rows, self.low, self.high, self.raw, strict=True):
+        # Values as drawn are written down only where they differ from those that are shown.
+        has_raw = self.raw != self.rows
+        written = (self.rows, self.low, self.high, *((self.raw,) if has_raw else ()))
+        left, count = most - len(head.to_json()) - (len('"raw":[],') if has_raw else 0), 0
+        for parts in zip(*written, strict=True):
             left -= sum(
                 len(json.dumps([to_plain(value) for value in part], separators=(",", ":"))) + 1 for part in parts
             )
