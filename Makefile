@@ -9,7 +9,7 @@ WORKERS ?= auto
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lowest check lint types units audit faults bench docs clean
+.PHONY: help demo test quick lowest coverage check lint types units audit faults bench docs clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -37,6 +37,10 @@ lowest:  ## the tests with the lowest versions of everything that pyproject.toml
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST) --resolution lowest-direct --editable ".[all]" --group test
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+
+coverage: $(VENV)/.installed  ## which lines and branches the tests reach; writes build/coverage
+	$(BIN)/python -m pip install --quiet --group coverage
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 check: lint types  ## format, lint, types, fresh tables
 

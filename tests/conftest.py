@@ -39,12 +39,11 @@ def tool_of(name: str) -> ModuleType:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Collect without looking for garbage: what is collected is kept to the end, and need not be looked at again."""
+    """Collect without looking for garbage: what is collected is kept to the end."""
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         gc.enable()
 
 
@@ -62,14 +61,16 @@ def built_while_collecting() -> list[str]:
     return [name for name, entry in entries.items() if entry.examples.cache_info().currsize]
 
 
+def is_whole_suite(config: pytest.Config) -> bool:
+    """Return whether all tests will run; the tool that writes their number collects only, and is not held to it."""
+    chosen = config.option.keyword or config.option.markexpr or config.option.collectonly
+    return config.args == config.getini("testpaths") and not chosen
+
+
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if built := built_while_collecting():
         raise pytest.UsageError(f"examples are built in tests, not while collecting: {', '.join(built)}")
-    is_whole_suite = (
-        config.args == config.getini("testpaths") and not config.option.keyword and not config.option.markexpr
-    )
-    # The tool that writes the number collects only, and is not held to the last one.
-    if is_whole_suite and not config.option.collectonly:
+    if is_whole_suite(config):
         tool = tool_of("collected")
         complaint = tool.lost(len(items), tool.last_collected())
         if complaint is not None:
@@ -136,5 +137,6 @@ def anchors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    tool_of("cpu").plug_in(config, is_whole=is_whole_suite(config))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(FalseAlarms(), "false-alarms")

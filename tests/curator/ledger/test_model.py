@@ -239,13 +239,14 @@ def end(ledgers: list[Books]) -> None:
         ledger.close()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_every_sequence_of_calls_agrees_with_the_model(new_home, kind) -> None:
+# What differs on a server is the post, which sequences of every length reach: fewer of them will do.
+@pytest.mark.parametrize(("kind", "sequences"), [("sqlite", 200), ("postgresql", 60)])
+def test_every_sequence_of_calls_agrees_with_the_model(new_home, kind, sequences) -> None:
     ledgers: list[Books] = []
     run_state_machine_as_test(
         machine(lambda: new_home(kind), ledgers),
         settings=settings(
-            max_examples=200, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=sequences, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     end(ledgers)

@@ -1,0 +1,70 @@
+"""CPU seconds of the suite: rooms are found, slow machines are forgiven, and what is far above its budget is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def cpu(load_tool: Callable[[str], ModuleType]) -> Any:
+    return load_tool("cpu")
+
+
+@pytest.fixture
+def budgets(cpu: Any) -> Any:
+    return cpu.Budgets(0.01, 30, {"collecting": 5, "tests/a": 10, "tests/a/deep": 20})
+
+
+def test_a_test_belongs_to_the_innermost_room_that_has_a_budget(budgets: Any) -> None:
+    spent = {"tests/a/test_x.py::one": 1, "tests/a/deep/test_y.py::two": 2, "tests/a/deep/er/test_z.py::three": 3}
+    assert budgets.by_room({**spent, "collecting": 4}) == {"tests/a": 1, "tests/a/deep": 5, "collecting": 4}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "measured", "above", "gross"),
+    [
+        (9, 0.01, 0, 0),
+        (11, 0.01, 1, 0),  # above the budget is said
+        (19, 0.01, 1, 0),
+        (21, 0.01, 1, 1),  # twice the budget fails; the whole suite is above its budget as well
+        (21, 0.03, 0, 0),  # a machine of a third of the speed may take three times as long
+        (19, 0.001, 1, 0),  # a faster one is not held to less
+    ],
+)
+def test_only_gross_excess_at_the_speed_of_the_machine_fails(
+    budgets: Any, seconds: float, measured: float, above: int, gross: int
+) -> None:
+    spent = {"tests/a/test_x.py::one": seconds, "collecting": 5, "tests/a/deep/test_y.py::two": 5}
+    said, failed = budgets.complaints(spent, measured)
+    assert (len(said), len(failed)) == (above, gross)
+
+
+def test_a_room_without_a_budget_fails(budgets: Any) -> None:
+    assert budgets.complaints({"tests/b/test_x.py::one": 0.1}, 0.01)[1] == [
+        "tests/b has no budget of CPU seconds in cpu_budget.toml"
+    ]
+
+
+def test_every_folder_of_tests_has_a_budget_and_they_add_up(cpu: Any) -> None:
+    stated = cpu.Budgets.read()
+    folders = {f"tests/{path.relative_to(TESTS).parts[0]}" for path in TESTS.rglob("*/test_*.py")}
+    assert folders <= stated.rooms.keys()
+    assert {"collecting", "src", "docs", "README.md", "tests"} <= stated.rooms.keys()
+    # What a room saves another may use: no room uses all of its budget.
+    assert stated.whole <= sum(stated.rooms.values()) <= 1.6 * stated.whole
+
+
+def test_what_children_used_is_counted_once_they_ended(cpu: Any) -> None:
+    import subprocess
+    import sys
+
+    before = cpu.used()
+    subprocess.run([sys.executable, "-c", "sum(i * i for i in range(10**6))"], check=True)
+    assert cpu.used() - before > 0.01
