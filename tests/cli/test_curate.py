@@ -81,7 +81,7 @@ def test_what_people_see(home: Path) -> None:
     assert "intact" in run("ledger", "verify")
     assert "1.5" in run("ledger", "show", "shop")
     lines = [json.loads(line) for line in run("ledger", "export").splitlines()]
-    assert [line["kind"] for line in lines] == ["register", "reserve", "answer"]
+    assert [line["kind"] for line in lines] == ["register", "reserve", "draw", "answer"]
     card = yaml.safe_load(run("card", "shop"))
     assert card["privacy_loss"]["releases"] == 1
 

@@ -232,8 +232,8 @@ def doors() -> Iterator[tuple[str, str, Call, list[Any]]]:
     deltas = [bad for bad in NO_PROBABILITY if bad is not None]
     yield "Budget delta", "delta", lambda bad: Budget(epsilon=1, delta=bad, unit=ROW), deltas
     yield "Budget both", "epsilon", lambda bad: Budget(epsilon=bad, rho=1, unit=ROW), [1]
-    yield "Budget rho and delta", "epsilon", lambda bad: Budget(rho=1, delta=bad, unit=ROW), ["1e-6"]
-    yield "Budget unit", "unit", lambda bad: Budget(epsilon=1, unit=bad), [None, "row", 1, dither.privacy.L1]
+    yield "Budget rho and delta", "delta", lambda bad: Budget(rho=1, delta=bad, unit=ROW), ["1e-6"]
+    yield "Budget unit", "unit", lambda bad: Budget(epsilon=1, unit=bad), [None, "rows", 1, dither.privacy.L1]
     part = AboveThreshold(threshold=0, threshold_scale=1, query_scale=1)
     no_mechanisms = [None, "laplace", 1, Laplace, PureDP(1)]
     yield "release mechanism", "mechanism", lambda bad: release(bad, 1, budget=UNTOUCHED), [*no_mechanisms, part]
@@ -367,7 +367,7 @@ def test_offenders_are_shown_as_they_were_given() -> None:
 def test_no_constructor_was_forgotten() -> None:
     """Every public class and function of the package stands in the table, or says here why not."""
     elsewhere = {"DitherError", "Release", "Unit", "EDGE", "EVENT", "NODE", "ROW", "ROW_REPLACED"}
-    elsewhere |= {"Curator", "Session", "choose", "open", "col", "Synthesizer"}  # tests/curator, tests/publish
+    elsewhere |= {"Curator", "Session", "choose", "open", "private", "col", "Synthesizer"}  # tests/curator, tests/publish
     elsewhere |= {"Column", "DataSet", "Kind", "Table"}  # tests/data
     elsewhere |= {name for name in dither.__all__ if name in vars(dither.errors)}
     text = inspect.getsource(inspect.getmodule(cases))  # type: ignore[arg-type]

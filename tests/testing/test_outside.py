@@ -125,7 +125,7 @@ def test_what_is_done_outside_is_seen_and_settings_are_put_back(name: str, tmp_p
     mask = os.umask(0o022)
     try:
         before = dict(os.environ), Path.cwd()
-        with outside() as seen:
+        with decimal.localcontext(), outside() as seen:
             call(tmp_path)
         assert any(told in one for one in seen), seen
         assert (dict(os.environ), Path.cwd()) == before
