@@ -110,7 +110,8 @@ def measure_counting(
     for count in rows:
         made = ", ".join(f"(hash(i * {columns} + {number}) % 8)::BIGINT AS {name}" for number, name in enumerate(names))
         # Names of our own making and whole numbers only.
-        frame = duckdb.connect().from_query(f"SELECT {made} FROM range({count}) AS t(i)").to_arrow_table()  # noqa: S608
+        with duckdb.connect() as source:
+            frame = source.from_query(f"SELECT {made} FROM range({count}) AS t(i)").to_arrow_table()  # noqa: S608
         engine = connect(dataset, frames={"rows": frame})
         start = time.perf_counter()
         Margins.of_pairs(cells).read(engine).count((0, 1))
