@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import signal
 import subprocess
@@ -804,3 +805,36 @@ def test_a_data_set_that_was_changed_by_force_is_not_priced_or_asked(session: Se
         with pytest.raises(InvalidParameter, match="dataset"):
             session.quote(verb(session.offer))
     assert session.balance().spent.is_zero
+
+
+def test_threads_that_share_a_session_take_turns_at_its_tables(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine has one statement under way: of two at once, one would be answered with the rows of the other."""
+    engine = session._open()
+    inside, overlaps, waiting = threading.Lock(), [], threading.Event()
+
+    def alone(before: Any, *words: Any) -> Any:
+        if not inside.acquire(blocking=False):
+            overlaps.append(before)
+            return before(*words)
+        try:
+            waiting.wait(0.02)
+            return before(*words)
+        finally:
+            inside.release()
+
+    for name in ("check", "prepare", "aggregate"):
+        monkeypatch.setattr(engine, name, functools.partial(alone, getattr(engine, name)))
+    totals: list[Any] = []
+
+    def ask() -> None:
+        totals.append(asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=2).rows[0][0])
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not overlaps
+    assert len(totals) == 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -78,7 +79,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
 
 class Session(Closing):
-    """Private answers about one data set, charged to the ledger of its curator. Not shared between threads.
+    """Private answers about one data set, charged to the ledger of its curator. Threads that share one take turns.
 
     What it gives:
 
@@ -104,6 +105,8 @@ class Session(Closing):
         self.account = Account(dataset.name, analyst)
         self._frames = frames
         self._engine: Engine | None = None
+        # An engine answers one statement after another: of two threads at once, one would get the other's rows.
+        self._turn = threading.RLock()
 
     @property
     def offer(self) -> Offers:
@@ -129,9 +132,10 @@ class Session(Closing):
 
     def close(self) -> None:
         """Let go of the tables."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
+        with self._turn:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
 
     ask = _released(answers.ask)
     ask_parts = _released(answers.ask_parts)
@@ -341,14 +345,16 @@ class Session(Closing):
 
         check_owner(self.account.analyst, "a comparison with real rows")
         source = rows_of(self.dataset, synthetic.table, where)
-        return compare(self._open(), self.dataset, source, synthetic, target=target)
+        with self._turn:
+            return compare(self._open(), self.dataset, source, synthetic, target=target)
 
     def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
         """Return how both tables of synthetic families compare with real rows. NOT PRIVATE: for the curator alone."""
         from dither.curator.comparing import compare_families
 
         check_owner(self.account.analyst, "a comparison with real rows")
-        return compare_families(self._open(), self.dataset, families)
+        with self._turn:
+            return compare_families(self._open(), self.dataset, families)
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
@@ -368,8 +374,9 @@ class Session(Closing):
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
         request = self._request(offer)
-        for aggregation in offer.mechanism.aggregations():
-            self._open().prepare(aggregation)
+        with self._turn:
+            for aggregation in offer.mechanism.aggregations():
+                self._open().prepare(aggregation)
 
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))
@@ -386,9 +393,10 @@ class Session(Closing):
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
-        engine = self._open()
-        # Files that are no longer those that were opened are refused here, before the charge.
-        engine.check()
+        with self._turn:
+            engine = self._open()
+            # Files that are no longer those that were opened are refused here, before the charge.
+            engine.check()
         name = uuid.uuid4().hex if key is None else key
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
@@ -398,7 +406,7 @@ class Session(Closing):
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception), before_first_draw(drawing.begin):
+            with contextlib.suppress(Exception), self._turn, before_first_draw(drawing.begin):
                 answer = run(engine)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer)

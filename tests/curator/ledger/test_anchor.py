@@ -18,7 +18,14 @@ from dither.curator.ledger import anchor as anchor_module
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.anchor import Anchor, Holding, Memory, anchors_folder
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.errors import BudgetExceeded, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
+from dither.errors import (
+    BudgetExceeded,
+    InvalidParameter,
+    LedgerBehindAnchor,
+    LedgerCorrupted,
+    LedgerUnavailable,
+    ReleaseFailed,
+)
 from dither.privacy import PureDP
 
 ANA = Account("visits", "ana")
@@ -129,6 +136,48 @@ def test_going_on_with_a_backup_gives_nothing_back(file_home) -> None:
     shutil.copy(copy, file_home.path)
     with pytest.raises(LedgerBehindAnchor):
         file_home.open()
+
+
+def test_a_backup_from_before_the_draw_does_not_have_it_drawn_again(file_home) -> None:
+    """What waited for its answer in the backup may have got it since: its debit has paid for one draw."""
+    with file_home.open() as ledger:
+        fill(ledger, 1)
+        ledger.abandon(ledger.reserve(ANA, "waits", "d", PureDP("0.5")))
+    copy = backup(file_home)
+    with file_home.open() as ledger:
+        held = ledger.reserve(ANA, "waits", "d", PureDP("0.5"))
+        ledger.begin_draw(held)
+        ledger.complete(held, b"sent")
+    shutil.copy(copy, file_home.path)
+    with accept_restored(file_home.path, reason="disk failure", anchors=file_home.anchors) as ledger:
+        with pytest.raises(ReleaseFailed):
+            ledger.reserve(ANA, "waits", "d", PureDP("0.5"))
+        assert ledger.balance("visits").sealed == 1
+        assert ledger.balance("visits").spent.pure == Fraction(51, 100)
+        assert ledger.verify().is_intact
+    with file_home.open() as ledger:
+        with pytest.raises(ReleaseFailed):
+            ledger.reserve(ANA, "waits", "d", PureDP("0.5"))
+        assert ledger.verify().is_intact
+
+
+def test_two_copies_that_drew_for_one_debit_pay_twice(file_home) -> None:
+    with file_home.open() as ledger:
+        fill(ledger, 1)
+        ledger.abandon(ledger.reserve(ANA, "waits", "d", PureDP("0.25")))
+    twin = file_home.folder / "twin.db"
+    shutil.copy(file_home.path, twin)
+    for path in (file_home.path, twin):
+        with SqliteLedger(path, file_home.folder / f"anchors of {path.name}") as ledger:
+            held = ledger.reserve(ANA, "waits", "d", PureDP("0.25"))
+            ledger.begin_draw(held)
+            ledger.complete(held, path.name.encode())
+    shutil.copytree(file_home.folder / f"anchors of {file_home.path.name}", file_home.anchors, dirs_exist_ok=True)
+    shutil.copy(twin, file_home.path)
+    with accept_restored(file_home.path, reason="merged", anchors=file_home.anchors) as ledger:
+        assert ledger.balance("visits").spent.pure == Fraction(51, 100)
+        assert ledger.balance("visits", "ana").spent.pure == Fraction(51, 100)
+        assert ledger.verify().is_intact
 
 
 def test_a_ledger_that_is_up_to_date_needs_no_acceptance(file_home) -> None:

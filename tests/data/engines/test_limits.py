@@ -183,6 +183,30 @@ def test_the_folder_of_a_killed_process_is_swept_and_that_of_a_living_one_is_not
         another.close()
 
 
+FORKED = """
+import os
+import sys
+
+from dither.data.engines.spill import SpillFolder
+
+folder = SpillFolder()
+child = os.fork()
+if not child:
+    folder.close()
+    sys.exit()
+os.waitpid(child, 0)
+print(folder.path.exists())
+folder.close()
+print(folder.path.exists())
+"""
+
+
+def test_a_forked_child_leaves_the_folder_of_its_parent(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    found = subprocess.run([sys.executable, "-c", FORKED], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["True", "False"]
+
+
 @pytest.mark.parametrize("kind", ["open", "link", "file"])
 def test_a_home_that_others_could_read_is_refused(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

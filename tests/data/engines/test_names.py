@@ -272,6 +272,29 @@ def test_what_a_name_matches_does_not_depend_on_rows(tmp_path):
     assert pq.read_table(copy).to_pydict() == {"Name": [1, 1], "name_2": [2, 2]}
 
 
+def test_files_that_are_read_together_have_the_same_columns(tmp_path):
+    """DuckDB finds the columns of all files by the names, and casts their cells to the types, of the first."""
+    pq.write_table(pa.table({"name": [7, 7]}), tmp_path / "a.parquet")
+    others = {
+        # The first of these would be read for the second.
+        "differ in case alone": pa.table({"NAME": [1, 2], "name": [7, 7]}),
+        # One such cell would fail every statement, after its charge.
+        "is BIGINT in one file and VARCHAR in another": pa.table({"name": ["7", "x"]}),
+        # Two numbers would be rounded to one.
+        "is BIGINT in one file and DOUBLE in another": pa.table({"name": [7.4, 6.6]}),
+    }
+    schema = dataset_of(str(tmp_path / "*.parquet"), names=["name"])
+    for place, (reason, other) in enumerate(others.items()):
+        pq.write_table(other, tmp_path / "b.parquet")
+        with pytest.raises(EngineUnavailable, match=reason):
+            DuckDBEngine(schema).check()
+        with Curator.create(tmp_path / f"home {place}", anchors=tmp_path / "anchors") as curator:
+            with pytest.raises(EngineUnavailable, match=reason):
+                curator.add(schema, budget=PureDP(1), in_place=True)
+            assert not curator.datasets()
+            curator.add(schema, budget=PureDP(1))
+
+
 class Label:
     """A label that calls itself equal to anything."""
 

@@ -168,8 +168,12 @@ def _debit_again(page: Page, order: Debit, known: Request) -> Decision:
 
 
 def _settled(known: Request) -> Decision:
-    """Return why a request is not begun again."""
-    return Decision("drawn" if known.state == "sealed" and known.drawn is not None else known.state)
+    """Return why a request is not begun again; one that was sealed before its last attempt may have been drawn for.
+
+    That is so after a restore: the history that was lost may have gone on with it.
+    """
+    may_be_drawn = known.drawn is not None or known.attempts < MOST_ATTEMPTS
+    return Decision("drawn" if known.state == "sealed" and may_be_drawn else known.state)
 
 
 def _draw(page: Page, order: Draw, known: Request) -> Decision:

@@ -371,6 +371,13 @@ class Page:
             rows = self.rows.all(statement + " AND analyst = ?", dataset, analyst)
         return [(str(row[0]), Amount.from_texts(*row[1:])) for row in rows]
 
+    def unanswered(self) -> list[tuple[Account, str, Request]]:
+        """Return every request that waits for its answer, of all data sets."""
+        rows = self.rows.all("SELECT dataset, analyst, key FROM requests WHERE state = 'reserved' ORDER BY reserved")
+        waiting = [(Account(row[0], row[1]), str(row[2])) for row in rows]
+        found = [(account, key, self.request(account, key)) for account, key in waiting]
+        return [(account, key, known) for account, key, known in found if known is not None]
+
     def whole_memory(self) -> Memory:
         """Return what an anchor that knows nothing should learn: the head, and every account."""
         memory = Memory()

@@ -7,6 +7,9 @@ above everything that the anchor has seen, so that the lost numbers are never us
 The restored ledger and the anchor share a history up to some entry, and each may have spent on its own after that: the
 anchor's sums are the shared part and its own, so the total is the anchor's sums and what the ledger debited after the
 last entry that is known to be shared. For a plain backup that is nothing.
+
+A debit that both histories share and neither had answered when they parted pays for one draw, and the other history may
+have made it. So what still waits for its answer is sealed, and what the ledger drew for it on its own is debited again.
 """
 
 from __future__ import annotations
@@ -71,6 +74,9 @@ def restore(page: Page, memory: Memory, problem: str, reason: str) -> None:
         page.keep_dataset(name, unit, purse)
     for account, purse in analysts.items():
         page.keep_analyst(account, purse)
+    for account, key, known in page.unanswered():
+        page.enter("seal", dataset=account.dataset, analyst=account.analyst, key=key)
+        page.seal(account, key, known)
 
 
 def _last_shared(page: Page, memory: Memory, after: int = 0) -> int:
@@ -85,14 +91,18 @@ def _last_shared(page: Page, memory: Memory, after: int = 0) -> int:
 
 
 def _spent_after(page: Page, shared: int) -> tuple[dict[str, Purse], dict[Account, Purse]]:
-    """Return what the ledger debited on its own, after the last shared entry."""
+    """Return what the ledger debited on its own, after the last shared entry, or drew for a debit that is shared."""
     datasets: dict[str, Purse] = {}
     analysts: dict[Account, Purse] = {}
+    paid: set[tuple[Account, str]] = set()
     for _, text, _ in page.chain(shared):
         record = json.loads(text)
-        if record["kind"] == "reserve":
-            charge = Amount.from_dict(record["charge"])
-            account = Account(record["dataset"], record["analyst"])
+        if record["kind"] in ("reserve", "draw", "answer"):
+            account, key = Account(record["dataset"], record["analyst"]), record["key"]
+            if (account, key) in paid:
+                continue
+            paid.add((account, key))
+            charge = _charge(page, account, record)
             datasets[account.dataset] = datasets.get(account.dataset, _NOTHING).pay(charge)
             analysts[account] = analysts.get(account, _NOTHING).pay(charge)
         elif record["kind"] == "restore":
@@ -102,6 +112,14 @@ def _spent_after(page: Page, shared: int) -> tuple[dict[str, Purse], dict[Accoun
             for one in record["analysts"]:
                 analysts[Account(one["dataset"], one["analyst"])] = _written(one)
     return datasets, analysts
+
+
+def _charge(page: Page, account: Account, record: dict[str, Any]) -> Amount:
+    """Return what the request of an entry was debited."""
+    if record["kind"] == "reserve":
+        return Amount.from_dict(record["charge"])
+    known = page.request(account, record["key"])
+    return ZERO if known is None else known.charge
 
 
 def _together(ours: Purse, remembered: Purse, own: Purse | None) -> Purse:

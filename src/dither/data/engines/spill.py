@@ -26,6 +26,7 @@ class SpillFolder:
     """A private folder for temporary files of one engine, until ``close``."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         home = _home()
         _sweep(home)
         while True:
@@ -36,10 +37,11 @@ class SpillFolder:
             # Somebody swept the new folder in the moment before it was locked.
 
     def close(self) -> None:
-        """Remove the folder and all that is in it, then let go of it."""
+        """Remove the folder and all that is in it, then let go of it; a forked child leaves its parent's alone."""
         lock, self._lock = self._lock, None
         if lock is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
+            if os.getpid() == self._process:
+                shutil.rmtree(self.path, ignore_errors=True)
             os.close(lock)
 
 

@@ -86,6 +86,8 @@ def check_parquet(table: Table, files: Sequence[str], workshop: Path) -> tuple[K
             # A hash cannot be taken from a file's statistics: every page is read.
             hashed = ", ".join(f"max(hash({sql}))" for sql in _printed(table, source).values())
             _run(connection, table, f"SELECT {hashed} FROM {source[0]}", [(file, source)])
+        # Together, as queries read them.
+        parquet_source(connection, table, files)
     _refuse_changed(origins)
     return tuple(origins)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dither.data.engines.emit_duckdb import family
 from dither.data.engines.protocol import can_hold
 from dither.data.importing.sources import absent_column
-from dither.data.schema import Column, Table
+from dither.data.schema import Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
 if TYPE_CHECKING:
@@ -20,29 +20,42 @@ Source = tuple[str, dict[str, tuple[str, str]]]
 
 
 def parquet_source(connection: DuckDBPyConnection, table: Table, files: Sequence[str]) -> Source:
-    """Return Parquet files as a source, its columns found by the names that the first file has.
+    """Return Parquet files as a source, its columns found by the names that the files have.
 
     DuckDB gives names of its own to columns that have none, or whose names differ in case alone. They are found by
-    place, as the file has them; where several files have such names DuckDB does not keep them apart.
+    place, as the file has them; where several files have such names DuckDB does not keep them apart. Of several files
+    it casts all to the types of the first, which fails for some cells: so declared columns must be alike in all.
     """
+    if len(files) == 1:
+        return _one_file(connection, table, files[0])
+    first, *others = (_one_file(connection, table, file)[1] for file in files)
+    for columns in (first, *others):
+        for column in table.columns:
+            found, stored = columns[column.name]
+            reason = "" if found == column.stored_name else "is one of those that differ in case alone"
+            if not reason and stored != first[column.name][1]:
+                reason = f"is {_brief(first[column.name][1])} in one file and {_brief(stored)} in another"
+            if reason:
+                fix = "write the files alike, or add the table without reading it in place"
+                raise EngineUnavailable(f"table {table.name}: column {column.name} of {table.source} {reason}; {fix}")
+    return parquet_reader(files), first
+
+
+def _one_file(connection: DuckDBPyConnection, table: Table, file: str) -> Source:
     names: list[str] | None = None
     with contextlib.suppress(Exception):
-        names = parquet_names(connection, files[0])
-    source = typed_source(connection, table, parquet_reader(files), "the file", names)
-    if len(files) > 1 and any(found != column.stored_name for column, found in _found(table, source)):
-        fix = "add the table without reading it in place"
-        raise EngineUnavailable(f"table {table.name}: columns of {table.source} differ in case alone; {fix}")
-    return source
+        names = parquet_names(connection, file)
+    return typed_source(connection, table, parquet_reader([file]), "the file", names)
+
+
+def _brief(stored: str) -> str:
+    return stored if len(stored) <= 40 else f"{stored[:39]}…"
 
 
 def parquet_names(connection: DuckDBPyConnection, file: str) -> list[str]:
     """Return what a Parquet file calls its columns, in order; raises duckdb.Error."""
     listed = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
     return _top_names([(str(name), int(children or 0)) for name, children in listed])
-
-
-def _found(table: Table, source: Source) -> Iterator[tuple[Column, str]]:
-    yield from ((column, source[1][column.name][0]) for column in table.columns)
 
 
 def _top_names(listed: Sequence[tuple[str, int]]) -> list[str]:
