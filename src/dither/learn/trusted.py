@@ -37,6 +37,8 @@ def _estimator(estimator: Any, depth: int) -> Any:
     if not (kind.__name__ in learn.ESTIMATORS and getattr(learn, kind.__name__) is kind):
         raise InvalidParameter("estimator", kind.__name__, "one of dither.learn, and of no class of its own")
     names = kind._get_param_names()
+    if vars(estimator).get("budget") is not None:
+        raise InvalidParameter("budget", type(estimator).__name__, "left out: a session charges the ledger")
     # What was set on the object beside its parameters, methods for example, stays behind.
     return kind(**{name: _value(name, vars(estimator).get(name), depth - 1) for name in names})
 
