@@ -72,7 +72,8 @@ def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
         if kind == ".csv":
             with path.open(encoding="utf-8-sig", newline="") as stream:
                 names, *rows = csv.reader(stream, strict=True)
-            return names, [[cell or None for cell in row] for row in rows if row]
+            wide = len(names)
+            return names, [[cell or None for cell in (row + [""] * wide)[:wide]] for row in rows if row]
     except Exception:  # of the owner's own file; what is wrong with it is for them to find
         raise InvalidParameter("file", str(path), rule) from None
     raise InvalidParameter("file", str(path), rule)
@@ -94,7 +95,7 @@ def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]]) 
     declared = fitted.encoding()
     texts = {} if declared is None else declared.categories
     has_texts = [any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
-    picked = [[row[place] if place < len(row) else None for place in places] for row in rows]
+    picked = [[row[place] for place in places] for row in rows]
     return [[cell if is_text else _truth(cell) for cell, is_text in zip(row, has_texts, strict=True)] for row in picked]
 
 
