@@ -18,7 +18,7 @@ import dither.learn as learn
 from dither.data import Column, Kind
 from dither.errors import BudgetExceeded, HandleMisuse, IncompatibleDistance, InvalidParameter
 from dither.learn.base import PrivateEstimator
-from dither.learn.trusted import trusted_estimator
+from dither.learn.lifting import trusted_estimator
 from dither.mechanisms import Budget
 from dither.privacy import ROW, ROW_REPLACED, PureDP
 from dither.publish.synthetic import Synthesizer

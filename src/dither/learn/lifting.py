@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dither import learn
 from dither.data import DataSet, Kind, Relation
 from dither.data.examples import clinic
 from dither.data.schema import Column, as_real, person_unit
@@ -22,10 +23,10 @@ from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.models import Model
 from dither.learn.selection.scored import HeldOutScore, Score, ScoredModel
-from dither.learn.trusted import trusted_estimator
 from dither.lift.cells import source_of
 from dither.lift.lifted import Lifted, example_of
 from dither.lift.rows import NUMBERS, Rows
+from dither.lift.trusted import DEEPEST, plain_value
 from dither.mechanisms.core.registry import Example, add_examples
 from dither.mechanisms.core.spec import digest
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, Loss, PureDP
@@ -191,6 +192,32 @@ def plan_fit(
     # A loss that was stated for one row says nothing of a person: what is charged does.
     loss = mechanism.loss(1)
     return PlannedFit(copied, mechanism, loss, stated if per == "person" else loss, skipped)
+
+
+def trusted_estimator(estimator: Any, depth: int = DEEPEST) -> Any:
+    """Return a fresh estimator with the parameters of one whose class is registered in ``dither.learn.ESTIMATORS``.
+
+    Args:
+        estimator: of a registered class exactly, with plain parameters.
+        depth: how deep its parameters may be nested.
+
+    """
+    kind = type(estimator)
+    if not _is_registered(kind):
+        raise InvalidParameter("estimator", kind.__name__, "one of dither.learn, and of no class of its own")
+    given = vars(estimator)
+    if given.get("budget") is not None:
+        raise InvalidParameter("budget", kind.__name__, "left out: a session charges the ledger")
+
+    def other(value: Any, left: int) -> Any:
+        return trusted_estimator(value, left) if type(value).__name__ in learn.ESTIMATORS else None
+
+    # What was set on the object beside its parameters, methods for example, stays behind.
+    return kind(**{name: plain_value(name, given.get(name), other, depth - 1) for name in kind._get_param_names()})
+
+
+def _is_registered(kind: Any) -> bool:
+    return kind.__name__ in learn.ESTIMATORS and getattr(learn, kind.__name__) is kind
 
 
 def _scored(learner: Any, loss: Loss, part: Any, classes: tuple[Any, ...] | None) -> HeldOutScore:
