@@ -40,24 +40,45 @@ def logistic(**options: Any) -> Any:
     return LogisticRegression(**{"epsilon": 1, "delta": "1e-6", **options})
 
 
-def planned(unit: Unit, estimator: Any = None, target: str = "ill", **limits: int) -> Any:
+def planned(unit: Unit, estimator: Any = None, target: str = "ill", *, per: str = "person", **limits: int) -> Any:
     from dither.learn.lifting import plan_fit
 
-    return plan_fit(dataset(unit, **limits), "visits", estimator or logistic(), target, ["dose", "smokes"])
+    names = ["dose", "smokes"]
+    return plan_fit(dataset(unit, **limits), "visits", estimator or logistic(), target, names, per=per)
 
 
 def test_a_person_is_charged_what_their_rows_lose() -> None:
     one = planned(ROW)
     assert one.loss <= ApproxDP(1, "1e-6")
-    assert planned(ROW_REPLACED).loss == one.mechanism.method.loss(2)
+    assert planned(ROW_REPLACED, per="row").loss == one.mechanism.method.loss(2)
     assert planned(ROW_REPLACED, logistic(unit="row_replaced")).loss <= ApproxDP(1, "1e-6")
-    assert planned(person_unit("id"), rows=3).loss == one.mechanism.method.loss(3)
-    assert planned(person_unit("id", replaced=True), rows=3).loss == one.mechanism.method.loss(6)
+    assert planned(person_unit("id"), rows=3, per="row").loss == one.mechanism.method.loss(3)
+    assert planned(person_unit("id", replaced=True), rows=3, per="row").loss == one.mechanism.method.loss(6)
     # Where rows come and go, or are left out, the number of rows is not public: a learner that says so is refused.
     with pytest.raises(InvalidParameter, match="whose distance is"):
         planned(ROW, logistic(unit="row_replaced"))
     with pytest.raises(InvalidParameter, match="whose distance is"):
         planned(person_unit("id", replaced=True), logistic(unit="row_replaced"), rows=3)
+
+
+@pytest.mark.parametrize("stated", [{"epsilon": 1, "delta": None}, {}, {"epsilon": None, "delta": None, "rho": "1/8"}])
+def test_the_loss_that_is_stated_is_that_of_a_person(stated: dict[str, Any]) -> None:
+    """Whoever states epsilon 1 is charged 1, however many rows of a person count."""
+    estimator = logistic(**stated)
+    wanted = estimator._target()
+    for unit, rows, moved, said in (
+        (ROW_REPLACED, {}, 2, "a row that is replaced counts as 2"),
+        (person_unit("id"), {"rows": 3}, 3, "up to 3 rows of a person count, each protected at"),
+        (person_unit("id", replaced=True), {"rows": 3}, 6, "6 where a person is replaced"),
+    ):
+        plan = planned(unit, estimator, **rows)
+        assert plan.loss <= wanted
+        assert plan.stated == wanted
+        assert plan.mechanism.loss(1) == plan.mechanism.method.loss(moved)
+        assert not planned(unit, estimator, per="row", **rows).loss <= wanted
+        assert said in plan.words
+    with pytest.raises(InvalidParameter, match="per must be one of person, row"):
+        planned(ROW, per="visit")
 
 
 @pytest.mark.parametrize("limit", [1, 2])
@@ -70,7 +91,7 @@ def test_no_more_rows_of_a_person_are_read_than_count(limit: int) -> None:
 
 
 def test_a_model_says_what_a_person_lost_by_it() -> None:
-    plan = planned(person_unit("id"), logistic(delta=None), rows=3)
+    plan = planned(person_unit("id"), logistic(delta=None), rows=3, per="row")
     nobody = ReferenceEngine(dataset(person_unit("id"), rows=3), {"visits": []})
     fitted = plan.adopt(perform(plan.mechanism, nobody).to_dict(), "receipt")
     assert str(fitted.privacy_).startswith("epsilon = 3 for people added or removed")

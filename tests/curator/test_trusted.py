@@ -14,8 +14,8 @@ from dither import learn
 from dither.curator.request import Request
 from dither.curator.session import Session
 from dither.errors import DitherError, InvalidParameter
+from dither.learn.lifting import trusted_estimator
 from dither.learn.selection.estimators import PrivateSearch
-from dither.learn.trusted import trusted_estimator
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import Geometric
 from dither.privacy import PureDP

@@ -135,7 +135,9 @@ def test_one_cell_of_any_kind_is_read_by_itself(cell: Any, meaning: float) -> No
         ("23", [np.nan] * 2),
         (2.0, [np.nan] * 2),
         (np.zeros((2, 2)), [np.nan] * 2),
-        ({"a": 2}, [np.nan] * 2),
+        ({"a": 2}, [2, np.nan]),
+        ({"a": 2, "b": 3, "c": 4}, [2, 3]),
+        ({}, [np.nan] * 2),
     ],
     ids=repr,
 )

@@ -156,9 +156,11 @@ def test_bad_text_is_missing_in_frames_of_every_library(capfd: pytest.CaptureFix
     assert owned.dtype.storage == "pyarrow"
     for column in (series, series.cast(polars.Categorical), owned):
         assert codes(column) == [1, -1, -1]
-        frame = column.to_frame()
-        made = learn.GaussianNB(rho=1, bounds=[(0, 3)], classes=[0, 1])
+        frame = column.to_frame("a")
+        made = learn.GaussianNB(rho=1, bounds={"a": (0, 3)}, classes=[0, 1])
         np.testing.assert_array_equal(made.prepare(frame, [0, 0, 0])[1][:, 0], [1, np.nan, np.nan])
+        made = learn.GaussianNB(rho=1, categories={"a": ["0", "1"]}, classes=[0, 1])
+        np.testing.assert_array_equal(made.prepare(frame, [0, 0, 0])[1][:, 1], [1, 0, 0])
     assert capfd.readouterr() == ("", "")  # a panic would leave a trace
 
 

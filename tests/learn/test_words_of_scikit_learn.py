@@ -27,6 +27,8 @@ PRIVATE = {
     "bounds": "public bounds of the columns, which scikit-learn takes from the rows",
     "target_bounds": "public bounds of the target, which scikit-learn takes from the rows",
     "classes": "the public labels, as in scikit-learn's partial_fit",
+    "categories": "the public labels of columns by name, which scikit-learn's encoders take from the rows",
+    "budget": "what all fits are charged to, those of copies in a search included",
     "public_seed": "public choices alone depend on it, so that it is not a random_state",
 }
 #: Words that scikit-learn has others for.

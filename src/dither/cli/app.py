@@ -52,6 +52,11 @@ VERBS: Final = MappingProxyType(
             "fit:fit",
             "Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has.",
         ),
+        "predict": Verb(
+            "predict:predict",
+            "Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is "
+            "public.",
+        ),
         "release": Verb(
             "release:release",
             "Release what any registered method makes of any declared source, as a file describes them.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -19,20 +20,38 @@ from dither.cli.options import (
     Json,
     Key,
     PrivateTable,
+    Quoted,
     Rho,
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
+from dither.cli.synthesize import say_price
 from dither.errors import InvalidParameter
+
+#: What is stated by options of their own, comes from the schema, or is the ledger's.
+_NOT_TYPED: Final = ("epsilon", "delta", "rho", "loss", "categories", "budget")
+#: Estimators that a command of one line cannot state: one is fed in batches, one has another inside.
+_OTHERWISE: Final = ("IncrementalLinearRegression", "PrivateSearch")
 
 
 def fit(
     dataset: DataSetName,
     table: PrivateTable,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="The column to predict.")],
+    target: Annotated[
+        str | None, typer.Argument(metavar="[TARGET]", help="The column to predict; left out for KMeans and the like.")
+    ] = None,
     model: Annotated[str, typer.Option(help="An estimator of dither.learn.")] = "LogisticRegression",
-    features: Annotated[str | None, typer.Option(help="Columns, separated by commas; else all numeric ones.")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="Columns, separated by commas; else all that have bounds or categories in the schema."),
+    ] = None,
     option: Annotated[list[str] | None, typer.Option(help="NAME=VALUE: a parameter of the estimator.")] = None,
+    per: Annotated[
+        str, typer.Option(help="Whom the loss is for: a person, with all rows that count, or one row of theirs.")
+    ] = "person",
+    score: Annotated[
+        bool, typer.Option("--score", help="Hold a fifth of the rows out, and score the model on it; the same price.")
+    ] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes, as JSON.")] = Path("model.json"),
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -40,33 +59,54 @@ def fit(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
-    from dither import learn
-
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
-    if model not in learn.ESTIMATORS:
-        raise InvalidParameter("model", model, f"one of {', '.join(sorted(learn.ESTIMATORS))}")
-    files = [Output("out", out, (".json",))]
-    kind = getattr(learn, model)
-    given = dict(map(_option, option or ()))
-    known = {name for name in kind().get_params(deep=False) if name not in ("epsilon", "delta", "rho", "loss")}
-    if unknown := sorted(set(given) - known):
-        raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
-    estimator = kind(epsilon=charged.epsilon, delta=charged.delta, rho=charged.rho, **given)
-    with ask.session(charged.home, dataset, charged.analyst, files) as session, progress("learning"):
-        names = words_of(features)
-        fitted: Any = session.fit(estimator, table, target=target, features=names, where=charged.where, key=charged.key)
+    estimator = _estimator(model, option or [], {"epsilon": epsilon, "delta": delta, "rho": rho})
+    files = [] if is_quoted else [Output("out", out, (".json",))]
+    with ask.session(charged.home, dataset, charged.analyst, files) as session:
+        asked: dict[str, Any] = {"target": target, "features": words_of(features), "per": per, "score": score}
+        asked |= {"where": charged.where, "key": charged.key}
+        if is_quoted:
+            say_price(session.quote(session.offer.fit(estimator, table, **asked)), as_json=charged.json)
+            return
+        with progress("learning"):
+            fitted: Any = session.fit(estimator, table, **asked)
     with delivering(charged.name):
         write_whole(out, fitted.save)
-        said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
+        privacy, scored = fitted.privacy_, fitted.held_out_score_
         if charged.json:
-            print_json({**said, "receipt": fitted.privacy_.receipt, "written": str(out)})
+            said = {"model": model, "target": target, "loss": str(privacy.loss), "unit": privacy.unit}
+            said |= {"release": fitted.released_as_, "receipt": privacy.receipt, "written": str(out)}
+            print_json({**said, "score": None if scored is None else vars(scored)})
             return
-        say(f"{model} of {target} in {out}")
-        say(f"cost {said['loss']}, for {said['unit']}")
+        say(fitted.released_as_)
+        say(f"written to {out}")
+        if scored is not None:
+            say(str(scored))
+        say(f"cost {privacy.loss}, for {privacy.unit}")
+
+
+def _estimator(model: str, options: Sequence[str], stated: Mapping[str, Any]) -> Any:
+    """Return an estimator of which a session can release a model, or say which there are."""
+    from dither import learn
+    from dither.learn.base import PrivateEstimator
+
+    def is_fitted(name: str) -> bool:
+        kind = getattr(learn, name)
+        return issubclass(kind, PrivateEstimator) and name not in _OTHERWISE
+
+    if model not in learn.ESTIMATORS or not is_fitted(model):
+        raise InvalidParameter("model", model, f"one of {', '.join(filter(is_fitted, sorted(learn.ESTIMATORS)))}")
+    kind = getattr(learn, model)
+    given = dict(map(_option, options))
+    known = {name for name in kind().get_params(deep=False) if name not in _NOT_TYPED}
+    if unknown := sorted(set(given) - known):
+        raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
+    return kind(**stated, **given)
 
 
 def _option(text: str) -> tuple[str, Any]:

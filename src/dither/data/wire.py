@@ -45,7 +45,11 @@ DEEPEST: Final = 200
 
 #: Fields that came later and are NULL where nothing is said: left out then, so that older texts mean what they meant.
 _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
-    {"Column": ("length", "source"), "DataSet": ("rows_per_join", "time_limit")}
+    {
+        "Column": ("length", "source"),
+        "DataSet": ("rows_per_join", "time_limit"),
+        "Rows": ("categories", "as_codes"),
+    }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _registry: dict[str, type] = {}

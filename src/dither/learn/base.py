@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from typing import Any, Final, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,15 @@ from dither.data.cell_values import codes_of, sorted_classes
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
 from dither.learn.containers import cells_in, column_as_numbers, is_named, one_column, rows_as_numbers
+from dither.learn.encoding import Encoding, encoding_of
 from dither.learn.models import Model, softmax
 from dither.learn.rows import MOST_COLUMNS, Floats
 from dither.learn.saved import Privacy, Savable, parameters_of, read
+from dither.learn.spending import Tally, budget_of
 from dither.mechanisms.core.mechanism import Composed
 from dither.mechanisms.core.release import Budget, release
 from dither.mechanisms.core.spec import digest
-from dither.privacy import ApproxDP, Loss, PureDP, Unit, stated_loss, unit_of
+from dither.privacy import Loss, Unit, stated_loss, unit_of
 from dither.privacy.fields import RowUnit
 
 AnyMechanism = Composed[Any, Any]
@@ -46,11 +48,15 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     A subclass keeps its parameters in ``__init__`` and says in ``mechanism`` what they release.
     """
 
+    #: Whether columns of declared categories are read as codes, and not as a column of zeros and ones each.
+    reads_codes: ClassVar[bool] = False
+
     epsilon: Any
     delta: Any
     rho: Any
     loss: Any
     unit: Any
+    budget: Any
     privacy_: Privacy
     model_: Any
     n_features_in_: int
@@ -68,17 +74,19 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         """Learn from rows and their labels or targets; every call is a release of its own.
 
         Args:
-            X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
-                NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
+            X: rows: an array, a sparse matrix, a frame, or a list where the number of columns is declared. NaN,
+                infinities, numbers beyond the bounds, cells that are not numbers and cells that are none of the
+                declared categories have a declared meaning.
             y: a label or target for each row.
             columns: how many columns a list of rows has; by default as many as ``bounds`` or ``categories`` declare.
-            budget: what is charged; by default a budget of exactly this release.
+            budget: what is charged; by default that of the estimator, and without one a budget of exactly this release.
 
         """
         mechanism, rows = self.prepare(X, y, columns=columns)
-        loss, unit = mechanism.loss(1), cast(Unit, mechanism.distance)
-        released = release(mechanism, rows, budget=_budget_of(loss, unit) if budget is None else budget)
-        return self.adopt(released.value, mechanism, released.receipt)
+        stated = self.budget if budget is None else budget
+        released = release(mechanism, rows, budget=budget_of(mechanism) if stated is None else stated)
+        self._tally.add(released.loss)
+        return self.adopt(released.value, mechanism, self._tally.receipt())
 
     def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> tuple[AnyMechanism, Floats]:
         """Return the mechanism and its private rows; nothing is charged or drawn yet."""
@@ -154,8 +162,34 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     def _unit(self) -> Unit:
         return RowUnit(rule="row or row_replaced").convert("unit", unit_of(self.unit))
 
+    def encoding(self) -> Encoding | None:
+        """Return what is declared about columns by name; None where they have no declared names."""
+        bounds, categories = getattr(self, "bounds", None), getattr(self, "categories", None)
+        return encoding_of(bounds, categories, as_codes=self.reads_codes)
+
+    def box(self, columns: int) -> tuple[Floats, Floats]:
+        """Return the bounds of the numbers that a row becomes, or say what must be declared.
+
+        Args:
+            columns: how many columns there are.
+
+        """
+        declared = self.encoding()
+        if declared is None:
+            return bounds_of(getattr(self, "bounds", None), columns)
+        if len(declared.names) != columns:
+            raise InvalidParameter("bounds", list(declared.names), f"with categories, for each of {columns} columns")
+        return declared.box()
+
     def _values(self, X: Any, *, reset: bool, columns: int | None = None) -> Floats:
-        return self._coded(numbers_of(self, X, reset=reset, columns=columns))
+        declared = self.encoding()
+        if declared is None:
+            return self._coded(numbers_of(self, X, reset=reset, columns=columns))
+        found = declared.numbers(X, self.threshold_of_numbers())
+        if reset:
+            self.n_features_in_ = len(declared.names)
+            self.feature_names_in_ = np.array(declared.names, dtype=object)
+        return found
 
     def _coded(self, values: Floats) -> Floats:
         """Return what the mechanism takes for these numbers, each row by itself."""
@@ -174,9 +208,21 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return self._values(X, reset=False)
 
+    @property
+    def _tally(self) -> Tally:
+        """What this estimator and its copies have lost in this process."""
+        return cast(Tally, self.__dict__.setdefault("_shared_tally", Tally()))
+
+    def __sklearn_clone__(self) -> Self:
+        # Searches fit copies: these are counted with their original.
+        copied = super().__sklearn_clone__()
+        copied.__dict__["_shared_tally"] = self._tally
+        return cast(Self, copied)
+
     def __getstate__(self) -> dict[str, Any]:
         # Copies and other processes get released numbers, as JSON would hold them.
         state = dict(super().__getstate__())
+        state.pop("_shared_tally", None)
         return state | {name: state[name].to_dict() for name in ("model_", "privacy_") if name in state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -200,11 +246,12 @@ class RowsEstimator(PrivateEstimator):
         """Learn from rows; every call is a release of its own.
 
         Args:
-            X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
-                NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
+            X: rows: an array, a sparse matrix, a frame, or a list where the number of columns is declared. NaN,
+                infinities, numbers beyond the bounds, cells that are not numbers and cells that are none of the
+                declared categories have a declared meaning.
             y: not used.
             columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
-            budget: what is charged; by default a budget of exactly this release.
+            budget: what is charged; by default that of the estimator, and without one a budget of exactly this release.
 
         """
         return super().fit(X, y, columns=columns, budget=budget)
@@ -364,15 +411,6 @@ def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Flo
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidParameter(parameter, bounds, "finite, the lower below the upper in every column")
     return np.array(low), np.array(high)
-
-
-def _budget_of(loss: Loss, unit: Unit) -> Budget:
-    """Return a budget for one release of this loss."""
-    if isinstance(loss, PureDP):
-        return Budget(epsilon=loss.epsilon, unit=unit)
-    if isinstance(loss, ApproxDP):
-        return Budget(epsilon=loss.epsilon, delta=loss.delta, unit=unit)
-    return Budget(rho=loss.rho, unit=unit)
 
 
 def _one_column(y: Any) -> Any:

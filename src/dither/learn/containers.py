@@ -3,7 +3,8 @@
 A container is refused by its type, its number of axes or its width, never by a cell. How many columns there are is
 public: it is the width that an array or a frame has of its own, or it was declared. A list of rows has no such width
 (one person's row could be of any length), so it is read with a declared one: what a row lacks is missing, what it has
-beyond is ignored, and what is no row is a row of missing cells. See ``cells`` for what a cell means.
+beyond is ignored, and what is no row is a row of missing cells. A record (a dictionary) in a list is read by the names
+of columns where these are declared, else in its own order. See ``cell_values`` for what a cell means.
 
 Arrays and columns of a numeric type are converted at once, because that gives each cell what it would have been given
 alone; every other cell is read by itself.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -44,6 +46,10 @@ def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
         return numbers_in(array_cells(flat)).reshape(table.shape)
     if not table:
         raise InvalidValue("X", X, "at least one column wide")
+    for name, column in zip(_frame_names(X), table, strict=True):
+        if _has_categories(column):
+            rule = f"columns of numbers, and {name!r} is of a type of categories: declare them by name"
+            raise InvalidValue("X", X, f"{rule}, categories={{{name!r}: [...]}}")
     return np.column_stack([column_as_numbers(column) for column in table])
 
 
@@ -52,6 +58,29 @@ def rows_as_columns(X: Any, columns: int | None) -> list[list[Any]]:  # noqa: N8
     table = _table(X, columns)
     parts = table.T if isinstance(table, np.ndarray) else table
     return [cells_in(part) for part in parts]
+
+
+def columns_named(X: Any, names: Sequence[str]) -> list[Any]:  # noqa: N803
+    """Return the columns of these names, in this order: by name from frames and records, by place from all others.
+
+    Args:
+        X: rows in a container of any kind; a frame may have further columns, which are not read.
+        names: the declared columns.
+
+    """
+    found = _as_known(X)
+    if _is_frame(found):
+        present = _frame_names(found)
+        for name in names:
+            if present.count(name) != 1:
+                raise InvalidValue("X", X, f"a frame with each declared column once, which {name!r} is not")
+        columns = _frame_columns(found)
+        return [columns[present.index(name)] for name in names]
+    table = _table(X, len(names), names)
+    if isinstance(table, np.ndarray) and table.shape[1] == len(names):
+        return list(table.T)
+    rule = f"{len(names)} columns wide, as declared: {', '.join(names)} (X has {np.shape(table)[-1]} features)"
+    raise InvalidValue("X", X, rule)
 
 
 def one_column(y: Any, parameter: str = "y") -> Any:
@@ -112,7 +141,7 @@ def is_named(X: Any) -> bool:  # noqa: N803
     return _is_frame(X)
 
 
-def _table(X: Any, columns: int | None) -> NDArray[Any] | list[Any]:  # noqa: N803
+def _table(X: Any, columns: int | None, names: Sequence[str] | None = None) -> NDArray[Any] | list[Any]:  # noqa: N803
     """Return an array with two axes or a list of columns."""
     found = _as_known(X)
     if _is_frame(found):
@@ -130,20 +159,24 @@ def _table(X: Any, columns: int | None) -> NDArray[Any] | list[Any]:  # noqa: N8
         raise InvalidValue("X", X, f"an array or a frame, which has a width of its own, or {rule}")
     rows = np.full((len(found), columns), None, dtype=object)
     for place, row in enumerate(found):
-        for column, cell in enumerate(_row_cells(row, columns)):
+        for column, cell in enumerate(_row_cells(row, columns, names)):
             rows[place, column] = cell
     return rows
 
 
-def _row_cells(row: Any, columns: int) -> Sequence[Any]:
+def _row_cells(row: Any, columns: int, names: Sequence[str] | None) -> Sequence[Any]:
     """Return the first cells of one row of a list; none where it is no row.
 
-    A row is cut before it is read, so that a long one costs as much as a short one. A class of its own is read by the
-    methods of the list, tuple or array that it is; where it cannot be read, it is no row.
+    A record gives its cells by declared names, and where there are none in its own order. A row is cut before it is
+    read, so that a long one costs as much as a short one. A class of its own is read by the methods of the list, tuple,
+    array or dictionary that it is; where it cannot be read, it is no row.
     """
     try:
         if issubclass(type(row), np.ndarray):
             return array_cells(_first_of(row, columns)) if row.ndim == 1 else []
+        if issubclass(type(row), dict):
+            by_name = None if names is None else [dict.get(row, name) for name in names]
+            return list(islice(dict.values(row), columns)) if by_name is None else by_name
         for kind in _ROWS:
             if issubclass(type(row), kind):
                 return kind.__getitem__(row, slice(columns))  # type: ignore[no-any-return]
@@ -202,6 +235,30 @@ def _frame_columns(frame: Any) -> list[Any]:
     if _is_a(frame, "pandas", "DataFrame"):
         return [frame.iloc[:, place] for place in range(frame.shape[1])]
     return list(frame.get_columns() if _is_a(frame, "polars", "DataFrame") else frame.columns)
+
+
+def _frame_names(frame: Any) -> list[Any]:
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    return list(frame.schema.names if _is_a(frame, "pyarrow", "RecordBatch") else names)
+
+
+def _has_categories(column: Any) -> bool:
+    """Whether a column of a frame is of a type of categories that are texts.
+
+    Somebody chose that type. A plain type of texts is not among these: one person's cell in a file makes a reader call
+    a whole column of numbers texts, and a refusal would tell of that cell.
+    """
+    if _is_a(column, "polars", "Series"):
+        polars = sys.modules["polars"]
+        return column.dtype in (polars.Categorical, polars.Enum)
+    if _is_a(column, "pyarrow", "ChunkedArray", "Array"):
+        types = sys.modules["pyarrow"].types
+        listed = column.type.value_type if types.is_dictionary(column.type) else None
+        return listed is not None and bool(types.is_string(listed) or types.is_large_string(listed))
+    pandas, kind = sys.modules["pandas"], column.dtype
+    if not isinstance(kind, pandas.CategoricalDtype):
+        return False
+    return isinstance(kind.categories.dtype, pandas.StringDtype) or kind.categories.dtype == object
 
 
 def _typed(array: NDArray[Any]) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.learn.rows import Box, Floats
+from dither.lift.stored import keep_record
 from dither.mechanisms.core.public import PublicArray
 
 VERSION: Final = 1
@@ -126,3 +127,6 @@ def _read(value: Any) -> Any:
             raise InvalidParameter("record", "an array of another form", "an array of numbers")
         return PublicArray(np.array(value["array"], dtype=value["dtype"]))
     return tuple(_read(entry) for entry in value) if isinstance(value, list) else value
+
+
+keep_record("learned", Model)

@@ -98,7 +98,7 @@ class Savable:
         return write(
             type(self).__name__,
             {
-                "parameters": {name: plain(value) for name, value in parameters.items()},
+                "parameters": {name: plain(value) for name, value in parameters.items() if name != "budget"},
                 "columns": int(self.n_features_in_),
                 "names": None if names is None else [str(name) for name in names],
                 **released,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither.data import Aggregated, Aggregation, Bounded, CountRows, DataSet, Kind, Limits, Name, Relation, Scan
-from dither.data.cell_values import codes_of, is_label, number_of
+from dither.data.cell_values import NO_CLASS, codes_of, is_label, number_of
 from dither.data.contribution import Contribution, contribution, effective_limits, within_structure
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
@@ -42,6 +43,9 @@ class Rows(Source[NDArray[np.float64]]):
         label: the column to predict, which comes last; none where None.
         classes: the declared labels, whose places stand for them, -1 for any other; where None the label is a number.
         threshold: a number in a column is read as 1 above it and as 0 otherwise; as it is where None.
+        categories: for each column its declared labels, or None where it is a column of numbers; None where all are.
+        as_codes: whether a column of categories is the place of the cell among them, and their number for any other
+            cell; else it is a column for each category, 1 where the cell equals it and 0 otherwise.
 
     """
 
@@ -51,17 +55,25 @@ class Rows(Source[NDArray[np.float64]]):
     label: str | None = None
     classes: tuple[Value, ...] | None = None
     threshold: float | None = None
+    categories: tuple[tuple[Value, ...] | None, ...] | None = None
+    as_codes: bool | None = None
 
     def __post_init__(self) -> None:
         check_relation(self.relation, self.dataset)
         kinds, persons = self.relation.columns, {table.person for table in self.dataset.tables}
         if not self.columns or len(set(self.names)) != len(self.names):
             raise InvalidParameter("columns", self.columns, "different columns, at least one, without the label")
+        labels = dict(zip(self.columns, self.labels_of_columns, strict=False))
+        if len(self.labels_of_columns) != len(self.columns):
+            raise InvalidParameter("categories", self.categories, "labels or None for each column")
         for name in self.names:
             if name not in kinds or name in persons:
                 raise InvalidParameter("columns", name, "columns of the rows, and not the privacy id")
-            if kinds[name] not in NUMBERS and (name != self.label or self.classes is None):
-                raise InvalidParameter("columns", name, "columns of numbers, or true and false")
+            is_label_of_classes = name == self.label and self.classes is not None
+            if kinds[name] not in NUMBERS and labels.get(name) is None and not is_label_of_classes:
+                raise InvalidParameter("columns", name, "columns of numbers, or true and false, or with categories")
+        if not all(one and all(map(is_label, one)) for one in labels.values() if one is not None):
+            raise InvalidParameter("categories", self.categories, "one label or more where a column has categories")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise InvalidParameter("threshold", self.threshold, "a finite number")
         if self.classes is not None and (self.label is None or not all(map(is_label, self.classes))):
@@ -71,6 +83,16 @@ class Rows(Source[NDArray[np.float64]]):
     def names(self) -> tuple[str, ...]:
         """All columns that are read, the label last."""
         return self.columns if self.label is None else (*self.columns, self.label)
+
+    @property
+    def labels_of_columns(self) -> tuple[tuple[Value, ...] | None, ...]:
+        """The declared labels of each column, None for columns of numbers."""
+        return (None,) * len(self.columns) if self.categories is None else self.categories
+
+    @property
+    def width(self) -> int:
+        """How many numbers stand for the columns of a row."""
+        return sum(1 if one is None or self.as_codes else len(one) for one in self.labels_of_columns)
 
     @cached_property
     def limits(self) -> Limits:
@@ -100,24 +122,24 @@ class Rows(Source[NDArray[np.float64]]):
 
     def filled(self, answer: Aggregated) -> NDArray[np.float64]:
         """Return the rows of an answer; what is not a row of this width is as if not there."""
-        width = len(self.columns)
         # Built here and not kept: dictionaries of labels belong to no record.
-        code = None if self.classes is None else codes_of(self.classes)
+        readers = [self._reader(labels) for labels in self.labels_of_columns]
+        if self.label is not None:
+            readers.append(_one(_number if self.classes is None else codes_of(self.classes)))
         rows, counts = [], []
         for key, numbers in zip(answer.keys, answer.measures, strict=False):
             if not isinstance(key, tuple | list) or len(key) != len(self.names):
                 continue
-            row = [_number(cell) for cell in key[:width]]
-            if self.label is not None:
-                row.append(_number(key[width]) if code is None else code(key[width]))
-            rows.append(row)
+            rows.append([number for read, cell in zip(readers, key, strict=True) for number in read(cell)])
             counts.append(max(first_number(numbers), 0))
-        found = np.array(rows, dtype=np.float64).reshape(-1, len(self.names))
-        if self.threshold is not None:
-            values = found[:, :width]
-            with np.errstate(all="ignore"):
-                found[:, :width] = np.where(np.isnan(values), np.nan, values > float(self.threshold))
+        found = np.array(rows, dtype=np.float64).reshape(-1, self.width + (self.label is not None))
         return np.repeat(found, np.array(counts, dtype=np.int64), axis=0)
+
+    def _reader(self, labels: tuple[Value, ...] | None) -> Callable[[Any], Sequence[float]]:
+        """Return what makes numbers of one cell: a function of that cell and of public parameters."""
+        if labels is None:
+            return _one(_number if self.threshold is None else partial(_above, float(self.threshold)))
+        return partial(coded, codes_of(labels), len(labels)) if self.as_codes else one_hot(labels)
 
     def moves(self) -> dict[Distance, Fraction]:
         """Return how many rows one unit adds and removes together; or replaces, where their number never changes.
@@ -130,8 +152,43 @@ class Rows(Source[NDArray[np.float64]]):
         return found
 
 
+def one_hot(labels: Sequence[Any]) -> Callable[[Any], Sequence[float]]:
+    """Return what makes of one cell a number for each declared label: 1 for the one that it equals, 0 for others.
+
+    >>> read = one_hot(["a", "b"])
+    >>> read("b"), read("c"), read(None)
+    ([0.0, 1.0], [0.0, 0.0], [0.0, 0.0])
+    """
+    code, places = codes_of(labels), range(len(labels))
+
+    def read(cell: Any) -> Sequence[float]:
+        found = code(cell)
+        return [float(found == place) for place in places]
+
+    return read
+
+
+def coded(code: Callable[[Any], int], labels: int, cell: Any) -> Sequence[float]:
+    """Return the place of a cell among declared labels, and their number where it equals none.
+
+    >>> [coded(codes_of(["a", "b"]), 2, cell) for cell in ("b", "c", None)]
+    [[1.0], [2.0], [2.0]]
+    """
+    found = code(cell)
+    return [float(labels if found == NO_CLASS else found)]
+
+
+def _one(read: Callable[[Any], float]) -> Callable[[Any], Sequence[float]]:
+    return lambda cell: (read(cell),)
+
+
 def _number(cell: Any) -> float:
     return float("nan") if isinstance(cell, str) else number_of(cell)
+
+
+def _above(threshold: float, cell: Any) -> float:
+    number = _number(cell)
+    return number if math.isnan(number) else float(number > threshold)
 
 
 register_records(Rows)

@@ -18,28 +18,33 @@ def fit(
     estimator: Any,
     table: str,
     *,
-    target: str,
+    target: str | None = None,
     features: Sequence[str] | None = None,
+    per: str = "person",
+    score: bool = False,
     where: str | None = None,
     key: str | None = None,
 ) -> Offer[Any]:
     """Offer a fitted copy of an estimator of ``dither.learn``.
 
-    What the estimator states is its loss for one row; a person with k rows is charged the loss of k rows.
+    What the estimator states is the loss of a unit of the data set: of a person with all rows that count.
 
     Args:
         dataset: the schema.
-        estimator: what to learn; bounds and classes that it leaves out are taken from the schema.
+        estimator: what to learn; bounds, categories and classes that it leaves out are taken from the schema.
         table: a private table.
-        target: the column to predict.
-        features: the columns to predict it from; all other numeric ones where None.
+        target: the column to predict; left out for an estimator that predicts none.
+        features: the columns to learn from; where None all that can be used, with bounds or with categories.
+        per: whom the stated loss is for: "person", or "row"; a person with k rows is then charged what k rows lose.
+        score: whether a fifth of the rows is held out, and ``held_out_score_`` says how the model does on it. A row is
+            learned from or held out, so that the price is the same.
         where: a condition in SQL on the rows.
         key: the caller's name for this request; with the same key a retry returns the stored model at no cost.
 
     """
     from dither.learn.lifting import plan_fit
 
-    planned = plan_fit(dataset, rows_of(dataset, table, where), estimator, target, features)
+    planned = plan_fit(dataset, rows_of(dataset, table, where), estimator, target, features, per=per, score=score)
     name = type(planned.estimator).__name__
     asked = {
         "source": wire.encode(planned.mechanism.source),
@@ -53,4 +58,4 @@ def fit(
     def read(stored: bytes, receipt: str) -> Any:
         return planned.adopt(json.loads(stored), receipt)
 
-    return Offer("fit", f"{name} of {target}", planned.mechanism, asked, planned.loss, present, read, key)
+    return Offer("fit", planned.words, planned.mechanism, asked, planned.stated, present, read, key)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dither.errors import InvalidParameter
 from dither.exact import exact
-from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier
 from dither.learn.bayes.categorical import CategoricalNaiveBayes
 from dither.learn.bayes.gaussian import GaussianNaiveBayes
 from dither.learn.conventions import in_words
@@ -43,8 +43,11 @@ class GaussianNB(_NaiveBayes):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import GaussianNB
@@ -63,15 +66,18 @@ class GaussianNB(_NaiveBayes):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes, self.unit = bounds, classes, unit
+        self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         classes = len(self.declared_classes())
         return GaussianNaiveBayes.calibrated(
             self._target(), lower=lower, upper=upper, classes=classes, unit=self._unit()
@@ -88,10 +94,11 @@ class CategoricalNB(_NaiveBayes):
         delta: the probability outside which the promise holds.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
-        categories: how many categories all columns have, or a number for each; a category is written 0, 1, ..., and
-            what is none tells nothing.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}; or how many categories all columns have,
+            or a number for each, and a category is written 0, 1, ... What is none of them tells nothing.
         classes: all labels that may occur; rows with another one are left out.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import CategoricalNB
@@ -101,6 +108,8 @@ class CategoricalNB(_NaiveBayes):
     ['a']
 
     """
+
+    reads_codes = True
 
     def __init__(
         self,
@@ -112,15 +121,19 @@ class CategoricalNB(_NaiveBayes):
         categories: Any = None,
         classes: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.categories, self.classes, self.unit = categories, classes, unit
+        self.budget = budget
 
     @in_words(sizes="categories")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         rule = f"declared: how many categories all columns have, or one number for each of {columns}"
-        given = self.categories
+        declared, given = self.encoding(), self.categories
+        if declared is not None:
+            given = [len(labels) for labels in declared.categories.values()]
         if given is None:
             raise InvalidParameter("categories", None, f"{rule}; they are never taken from data")
         sizes = [given] * columns if np.ndim(given) == 0 else np.asarray(given).tolist()
@@ -143,6 +156,7 @@ class BernoulliNB(_NaiveBayes):
         classes: all labels that may occur; rows with another one are left out.
         binarize: a number above this is high; NaN tells nothing.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import BernoulliNB
@@ -152,6 +166,8 @@ class BernoulliNB(_NaiveBayes):
     ['a']
 
     """
+
+    reads_codes = True
 
     def __init__(
         self,
@@ -163,9 +179,11 @@ class BernoulliNB(_NaiveBayes):
         classes: Any = None,
         binarize: float = 0.0,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.classes, self.binarize, self.unit = classes, binarize, unit
+        self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

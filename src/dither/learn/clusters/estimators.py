@@ -14,7 +14,7 @@ from sklearn.base import ClusterMixin, DensityMixin, TransformerMixin
 
 from dither.errors import InvalidParameter
 from dither.exact import whole
-from dither.learn.base import AnyMechanism, RowsEstimator, bounds_of
+from dither.learn.base import AnyMechanism, RowsEstimator
 from dither.learn.clusters.blocks import USUAL_BLOCKS, BlockClusters
 from dither.learn.clusters.coreset import CoresetClusters
 from dither.learn.clusters.grid import GridClusters
@@ -52,6 +52,8 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
             "blocks" or "gene".
         max_iter: steps of Lloyd's algorithm; by default as many as the loss suggests.
@@ -62,6 +64,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         blocks: how many blocks the algorithm "blocks" has.
         public_seed: a public text that decides starts.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.clusters.estimators import KMeans
@@ -83,6 +86,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         algorithm: str = "auto",
         max_iter: int | None = None,
         schedule: str = "even",
@@ -92,6 +96,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         blocks: int = USUAL_BLOCKS,
         public_seed: str = "",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
@@ -104,11 +109,12 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
             public_seed,
             unit,
         )
+        self.categories, self.budget = categories, budget
 
     @in_words(clusters="n_clusters", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         public: dict[str, Any] = {
             "lower": lower,
             "upper": upper,
@@ -123,7 +129,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
             algorithm = "lloyd"  # who declares how it steps wants it
         if algorithm == "auto":
             clusters = whole("n_clusters", self.n_clusters, least=1)
-            algorithm = "coreset" if self.objective != "means" else best_algorithm(target, columns, clusters)
+            algorithm = "coreset" if self.objective != "means" else best_algorithm(target, len(lower), clusters)
         if algorithm == "coreset":
             return CoresetClusters.calibrated(target, **public, objective=self.objective)
         if self.objective != "means":
@@ -174,9 +180,12 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         max_iter: how many steps of expectation and maximisation are taken.
         public_seed: a public text that decides the start.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.clusters.estimators import GaussianMixture
@@ -202,19 +211,22 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         max_iter: int = 5,
         public_seed: str = "",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.n_components, self.covariance_type = n_components, covariance_type
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds = bounds
         self.max_iter, self.public_seed, self.unit = max_iter, public_seed, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(clusters="n_components", shape="covariance_type", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         if self.covariance_type not in SHAPES:
             raise InvalidParameter("covariance_type", self.covariance_type, f"one of {', '.join(SHAPES)}")
         return NoisyMixture.calibrated(

@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, RowsEstimator, bounds_of
+from dither.learn.base import AnyMechanism, RowsEstimator
 from dither.learn.decompose.chosen import ChosenComponents
 from dither.learn.decompose.moments import USUAL_REACH, NoisyMoments
 from dither.learn.rows import Floats
@@ -26,7 +26,7 @@ class _Moments(RowsEstimator):
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         reach = USUAL_REACH if self.reach is None else self.reach
         return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=reach, unit=self._unit())
 
@@ -46,6 +46,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         reach: rows longer than this share of the way to a corner of the bounds are shortened; for "moments".
         solver: "moments" (a noisy matrix), or "chosen" (the exponential mechanism, which needs ``n_components``).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.decompose.estimators import PCA
@@ -73,10 +74,12 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         reach: Any = None,
         solver: str = "moments",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.n_components = n_components
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.reach, self.solver, self.unit = bounds, reach, solver, unit
+        self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -89,7 +92,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
             raise InvalidParameter("solver", self.solver, "moments or chosen")
         if kept is None or self.reach is not None:
             raise InvalidParameter("solver", self.solver, "moments, unless n_components is given and reach is not")
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return ChosenComponents.calibrated(
             self._target(), lower=lower, upper=upper, components=int(kept), unit=self._unit()
         )
@@ -127,6 +130,7 @@ class EmpiricalCovariance(_Moments):
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.decompose.estimators import EmpiricalCovariance
@@ -149,9 +153,11 @@ class EmpiricalCovariance(_Moments):
         bounds: Any = None,
         reach: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.reach, self.unit = bounds, reach, unit
+        self.budget = budget
 
     def _publish(self) -> None:
         lengths = self.model_.half_ranges

@@ -17,9 +17,11 @@ from dither.learn.cell_noise import Moves, noisy_cells
 from dither.learn.itemsets.mining import Miner
 from dither.learn.itemsets.transactions import MOST_ITEMS, Integers, Transactions
 from dither.learn.itemsets.universe import Itemset
+from dither.lift.stored import keep
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import Purse, Spending
 from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.spec import Codec
 from dither.mechanisms.top_k import TopK
 from dither.privacy import ROW, Loss, Unit
 
@@ -62,6 +64,18 @@ class Itemsets:
             parts = (known.get(part) for part in combinations(itemset, len(itemset) - 1))
             known[itemset] = min([known[itemset], *(support for support in parts if support is not None)])
         return Itemsets.ranked(list(known), known.values())
+
+
+def _write(found: Itemsets) -> Any:
+    return [[*map(list, found.sets)], [*map(float, found.supports)]]
+
+
+def _read(record: Any) -> Itemsets:
+    sets, supports = record
+    return Itemsets(tuple(map(tuple, sets)), tuple(map(float, supports)))
+
+
+keep("itemsets", Codec(Itemsets, _write, _read))
 
 
 def moves(touched: int) -> Moves:

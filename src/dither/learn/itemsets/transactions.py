@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import whole
+from dither.mechanisms.core.values import raw_entries, raw_set, raw_text
 
 Integers = NDArray[np.int64]
 
-_COLLECTIONS: tuple[Any, ...] = (list, tuple, set, frozenset)
 _WHOLE: tuple[Any, ...] = (np.integer, np.bool_)
 _PLAIN_ROWS = frozenset({list, tuple, set, frozenset})
 _PLAIN_NUMBERS = frozenset({int, np.int64, np.int32})
@@ -165,7 +165,7 @@ def _read(row: Any, universe: int) -> list[int]:
 
 def _texts(row: Any) -> list[str]:
     """Return the texts of one transaction that is given by names."""
-    return [text for text in map(_text, () if type(row) is range else _entries(row)) if text is not None]
+    return [text for text in map(raw_text, () if type(row) is range else _entries(row)) if text is not None]
 
 
 def _clipped(row: range, universe: int) -> list[int]:
@@ -181,28 +181,13 @@ def _clipped(row: range, universe: int) -> list[int]:
 
 def _entries(row: Any) -> list[Any]:
     """Return what is in one transaction: of a collection its entries, else the thing itself; nothing if it raises."""
-    try:
-        if issubclass(type(row), np.ndarray):
-            return _array_entries(row)
-        for kind in _COLLECTIONS:
-            if issubclass(type(row), kind):
-                return [*kind.__iter__(row)]
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # its own words might show an item
-        return []
-    return [row]
-
-
-def _array_entries(row: NDArray[Any]) -> list[Any]:
-    """Return the entries of an array with one axis; masked ones are missing."""
-    # Dates and durations would become whole numbers.
-    if row.ndim != 1 or row.dtype.kind in "mMV":
-        return []
-    # A view that repeats one cell may be as long as it likes, and an item counts once.
-    kept = row[:1] if row.strides[0] == 0 else row
-    entries: list[Any] = (np.ma.asarray(kept) if isinstance(row, np.ma.MaskedArray) else np.asarray(kept)).tolist()
-    return entries
+    if issubclass(type(row), np.ndarray):
+        # Dates and durations would become whole numbers.
+        is_flat = np.ndarray.ndim.__get__(row) == 1 and np.ndarray.dtype.__get__(row).kind not in "mMV"
+        # A view that repeats one cell may be as long as it likes, and an item counts once.
+        return raw_set(row) if is_flat else []
+    entries = raw_entries(row)
+    return [row] if entries is None else entries
 
 
 def _number(entry: Any) -> int:
@@ -220,13 +205,3 @@ def _number(entry: Any) -> int:
     except BaseException:  # its own words might show the entry
         return -1
     return -1
-
-
-def _text(entry: Any) -> str | None:
-    """Return the text that an entry is, if it is one."""
-    try:
-        return str.__str__(entry) if issubclass(type(entry), str) else None
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # its own words might show the entry
-        return None

@@ -31,7 +31,7 @@ class _LinearClassifier(Iterated, PrivateClassifier):
 
     @in_words(steps="max_iter")
     def _classifier(self, columns: int, loss_name: str) -> AnyMechanism:
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return classifier(
             self._target(),
             solver=self.solver,
@@ -60,6 +60,8 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "newton" (noisy
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
@@ -70,6 +72,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
             of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
             minimised. By default what suits the loss; "objective" takes less where a small epsilon asks for it.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import LogisticRegression
@@ -89,15 +92,18 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         solver: str = "auto",
         max_iter: int | None = None,
         C: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
+        self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -115,6 +121,8 @@ class LinearSVC(_LinearClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
             (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
@@ -124,6 +132,7 @@ class LinearSVC(_LinearClassifier):
             of the records, each shortened to length 1, plus half the squared length of the weights is minimised. By
             default what suits the loss, and less where a small epsilon asks for it.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import LinearSVC
@@ -142,15 +151,18 @@ class LinearSVC(_LinearClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         solver: str = "auto",
         max_iter: int | None = None,
         C: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
+        self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -166,7 +178,7 @@ class _LinearRegressor(PrivateRegressor):
 
     @in_words(penalty="alpha")
     def _regression(self, columns: int, penalty: Any) -> AnyMechanism:
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
         return regression(
             self._target(),
@@ -191,10 +203,13 @@ class LinearRegression(_LinearRegressor):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import LinearRegression
@@ -213,12 +228,15 @@ class LinearRegression(_LinearRegressor):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         target_bounds: Any = None,
         solver: str = "moments",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.solver, self.unit = bounds, target_bounds, solver, unit
+        self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
@@ -236,11 +254,14 @@ class Ridge(_LinearRegressor):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import Ridge
@@ -259,14 +280,17 @@ class Ridge(_LinearRegressor):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         target_bounds: Any = None,
         alpha: Any = 1,
         solver: str = "moments",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.alpha = bounds, target_bounds, alpha
         self.solver, self.unit = solver, unit
+        self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""

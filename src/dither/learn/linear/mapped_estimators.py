@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier, PrivateClassifier
 from dither.learn.conventions import Iterated, in_words
 from dither.learn.linear.compressed import CompressedClassifier
 from dither.learn.linear.kernels import KernelMachine
@@ -26,20 +26,23 @@ class _KernelClassifier(Iterated, PrivateClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         gamma: Any = None,
         n_components: int | None = None,
         max_iter: int | None = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.gamma, self.n_components, self.max_iter, self.unit = gamma, n_components, max_iter, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(features="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return KernelMachine.calibrated(
             self._target(),
             lower=lower,
@@ -64,6 +67,8 @@ class KernelSVC(_KernelClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
@@ -71,6 +76,7 @@ class KernelSVC(_KernelClassifier):
             128, and 32 where the loss is pure.
         max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import KernelSVC
@@ -97,6 +103,8 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
@@ -104,6 +112,7 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
             128, and 32 where the loss is pure.
         max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import KernelLogisticRegression
@@ -129,10 +138,13 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: all labels that may occur; rows with another one are left out.
         n_components: how many directions are learned in; by default twice the root of the columns.
         max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import CompressedLogisticRegression
@@ -155,19 +167,22 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         n_components: int | None = None,
         max_iter: int | None = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.n_components, self.max_iter, self.unit = n_components, max_iter, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(dimensions="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return CompressedClassifier.calibrated(
             self._target(),
             lower=lower,

@@ -33,6 +33,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the mean.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import StandardScaler
@@ -54,13 +55,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
         loss: Any = None,
         bounds: Any = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.unit = bounds, unit
+        self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return NoisyMoments.calibrated(self._target(), lower=lower, upper=upper, reach=1, unit=self._unit())
 
     def transform(self, X: Any) -> Floats:
@@ -97,6 +100,7 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
         cells: of how many even cells bins are made.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import QuantileBinner
@@ -119,15 +123,17 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
         bounds: Any = None,
         cells: int = USUAL_CELLS,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.n_bins = n_bins
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.cells, self.unit = bounds, cells, unit
+        self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
         checked_bins(self.n_bins)
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         return ColumnCounts.calibrated(self._target(), lower=lower, upper=upper, cells=self.cells, unit=self._unit())
 
     def transform(self, X: Any) -> Floats:

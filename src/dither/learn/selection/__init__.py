@@ -1,11 +1,13 @@
-"""Selection: parameters of learners, chosen by private rows and paid for.
+"""Selection: parameters of learners, chosen by private rows and paid for; and scores of learners, likewise.
 
-Belongs here: searches among learners whose price covers the choice. Whoever fits many models, each with its budget, and
-keeps the one that looks best on private rows has lost all budgets together and the choice besides.
+Belongs here: searches among learners whose price covers the choice, and scores on rows held out. Whoever fits many
+models, each with its budget, and keeps the one that looks best on private rows has lost all budgets together and the
+choice besides.
 """
 
 from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.selection.model import TunedModel
 from dither.learn.selection.repeated import RepeatedTuning
+from dither.learn.selection.scored import HeldOutScore, ScoredModel
 
-__all__ = ["DisjointTuning", "RepeatedTuning", "TunedModel"]
+__all__ = ["DisjointTuning", "HeldOutScore", "RepeatedTuning", "ScoredModel", "TunedModel"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Of, Real, Text, TupleOf, Whole
@@ -73,29 +74,50 @@ class Judged:
         A row's part is a public hash of its content and of its number among its equals: one row more or less changes
         one part by that row.
         """
-        if not (isinstance(data, np.ndarray) and data.dtype.kind in "biuf" and data.ndim == 2 and data.shape[1] > 1):
-            raise InvalidValue("data", data, "an array of numbers, the label or target of a row last")
-        with np.errstate(all="ignore"):
-            rows = np.ascontiguousarray(data, dtype=np.float64)
-            # One zero and one NaN, so that equal rows have equal bits.
-            rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
-        slot = np.minimum(tree_of(rows.view(np.int64), parts + self.held_out, self.public_seed), parts)
-        return [rows[slot == number] for number in range(parts + 1)]
+        rows, slots = slots_of(data, parts + self.held_out, self.public_seed)
+        part = np.minimum(slots, parts)
+        return [rows[part == number] for number in range(parts + 1)]
 
     def errors(self, model: Any, rows: Floats) -> int:
         """Return the sum of the errors of a model about private rows; rows without a known label have none."""
+        if self.classes:
+            return int(np.count_nonzero(told_wrong(model, rows, self.classes)[1]))
         scores, labels = scores_of(model, rows[:, :-1]), rows[:, -1]
         with np.errstate(all="ignore"):
-            if self.classes:
-                known = (labels >= 0) & (labels < self.classes) & (labels == np.floor(labels))
-                told = (scores[:, 0] > 0) if scores.shape[1] == 1 else scores.argmax(axis=1)
-                return int(np.count_nonzero(known & (told != labels)))
             half = float(self.target_upper - self.target_lower) / 2
             middle = float(self.target_lower + self.target_upper) / 2
             targets = np.clip(np.where(np.isnan(labels), middle, labels), middle - half, middle + half)
             off = np.abs(scores[:, 0] - targets) / half
             off = np.where(np.isnan(off), np.inf, off)
             return int(np.floor(np.minimum(off, 1.0) ** 2 * STEPS_OF_ERROR).astype(np.int64).sum())
+
+
+def slots_of(data: Any, slots: int, public_seed: str) -> tuple[Floats, NDArray[np.int64]]:
+    """Return private rows, and a slot for each: a public hash of its content and of its number among its equals.
+
+    Args:
+        data: rows of numbers, the label or target last.
+        slots: how many there are.
+        public_seed: a public text.
+
+    """
+    if not (isinstance(data, np.ndarray) and data.dtype.kind in "biuf" and data.ndim == 2 and data.shape[1] > 1):
+        raise InvalidValue("data", data, "an array of numbers, the label or target of a row last")
+    with np.errstate(all="ignore"):
+        rows = np.ascontiguousarray(data, dtype=np.float64)
+        # One zero and one NaN, so that equal rows have equal bits.
+        rows = np.where(np.isnan(rows), np.nan, rows + 0.0)
+    return rows, tree_of(rows.view(np.int64), slots, public_seed)
+
+
+def told_wrong(model: Any, rows: Floats, classes: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for each row whether its label is known and told right, and whether it is known and told wrong."""
+    scores, labels = scores_of(model, rows[:, :-1]), rows[:, -1]
+    with np.errstate(all="ignore"):
+        known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
+        told = (scores[:, 0] > 0) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        is_right = told == labels
+    return known & is_right, known & ~is_right
 
 
 def scores_of(model: Any, values: Floats) -> Floats:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from dither.errors import InvalidParameter
 from dither.exact import positive
 from dither.learn.base import AnyMechanism, PrivateClassifier, PrivateEstimator, PrivateRegressor, bounds_of
+from dither.learn.encoding import Encoding
 from dither.learn.models import Model
 from dither.learn.rows import Floats
 from dither.learn.selection.disjoint import DisjointTuning
@@ -28,6 +29,7 @@ from dither.privacy import PureDP
 
 METHODS = ("parts", "repeats")
 _BUDGET = ("epsilon", "delta", "rho", "loss")
+_BINDING = (*_BUDGET, "budget")
 
 
 def _has(method: str) -> Any:
@@ -55,6 +57,7 @@ class PrivateSearch(PrivateEstimator):
             how many of four and more slots are, three being learned from.
         n_iter: how many runs are expected; for "repeats", as many as candidates by default, three at least.
         public_seed: a public text that decides which rows fall into which part.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn import LogisticRegression
@@ -85,10 +88,12 @@ class PrivateSearch(PrivateEstimator):
         held_out: int = 1,
         n_iter: Any = None,
         public_seed: str = "",
+        budget: Any = None,
     ) -> None:
         self.estimator, self.param_grid = estimator, param_grid
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.method, self.held_out, self.n_iter, self.public_seed = method, held_out, n_iter, public_seed
+        self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release: the search among all candidates."""
@@ -161,8 +166,9 @@ class PrivateSearch(PrivateEstimator):
     def _template(self) -> PrivateEstimator:
         if not isinstance(self.estimator, PrivateClassifier | PrivateRegressor):
             raise InvalidParameter("estimator", type(self.estimator).__name__, "a classifier or regression of dither")
-        if any(getattr(self.estimator, name, None) is not None for name in _BUDGET):
-            raise InvalidParameter("estimator", type(self.estimator).__name__, "without epsilon, delta, rho and loss")
+        if any(getattr(self.estimator, name, None) is not None for name in _BINDING):
+            rule = "without epsilon, delta, rho, loss and budget: the search has them"
+            raise InvalidParameter("estimator", type(self.estimator).__name__, rule)
         return cast(PrivateEstimator, clone(self.estimator))
 
     def _points(self) -> list[dict[str, Any]]:
@@ -178,7 +184,7 @@ class PrivateSearch(PrivateEstimator):
             points = list(self.param_grid) if isinstance(self.param_grid, list | tuple) else []
         if len(points) < 2 or not all(isinstance(point, Mapping) for point in points):
             raise InvalidParameter("param_grid", self.param_grid, "two or more candidates")
-        if any(name in point for point in points for name in _BUDGET):
+        if any(name in point for point in points for name in _BINDING):
             raise InvalidParameter(
                 "param_grid", self.param_grid, "without epsilon, delta, rho and loss: the search has the budget"
             )
@@ -190,16 +196,20 @@ class PrivateSearch(PrivateEstimator):
 
     def _candidate(self, point: Mapping[str, Any]) -> Any:
         """Return the estimator of one candidate, with the budget that the search leaves to each."""
-        budget = {name: getattr(self, name) for name in _BUDGET}
+        stated_as = {name: getattr(self, name) for name in _BUDGET}
         if self.method == "repeats":
             stated = self._target()
             if not isinstance(stated, PureDP):
                 raise InvalidParameter("epsilon", self.epsilon, "given alone: repeats are priced for pure losses only")
-            budget = {"epsilon": stated.epsilon / 3}
-        return self._template().set_params(**budget, **point)
+            stated_as = {"epsilon": stated.epsilon / 3}
+        return self._template().set_params(**stated_as, **point)
 
     def _labels(self, y: Any) -> Floats:
         return self._template()._labels(y)
+
+    def encoding(self) -> Encoding | None:
+        """Return that of the estimator."""
+        return self._template().encoding()
 
     def threshold_of_numbers(self) -> float | None:
         """Return that of the estimator."""

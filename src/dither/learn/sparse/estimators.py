@@ -27,6 +27,8 @@ class Lasso(Iterated, PrivateRegressor):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a regression on them), "frank-wolfe" or "entropy" (one
@@ -36,6 +38,7 @@ class Lasso(Iterated, PrivateRegressor):
             target's range.
         blocks: into how many blocks rows are divided, for votes.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.sparse.estimators import Lasso
@@ -56,6 +59,7 @@ class Lasso(Iterated, PrivateRegressor):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         target_bounds: Any = None,
         n_nonzero_coefs: int | None = None,
         solver: str = "auto",
@@ -63,16 +67,18 @@ class Lasso(Iterated, PrivateRegressor):
         radius: Any = None,
         blocks: int | None = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds = bounds, target_bounds
         self.n_nonzero_coefs, self.solver, self.max_iter = n_nonzero_coefs, solver, max_iter
         self.radius, self.blocks, self.unit = radius, blocks, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
         return learner(
             self._target(),
@@ -105,6 +111,8 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
+            a column of zeros and ones; a cell that is none of them is zeros alone.
         classes: the two labels that may occur; rows with another one are left out.
         n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a classifier of them), "frank-wolfe" or "entropy" (one
@@ -113,6 +121,7 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         radius: what absolute weights add up to at most, for columns scaled by their bounds.
         blocks: into how many blocks rows are divided, for votes.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.sparse.estimators import SparseLogisticRegression
@@ -136,6 +145,7 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         n_nonzero_coefs: int | None = None,
         solver: str = "auto",
@@ -143,16 +153,18 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         radius: Any = None,
         blocks: int | None = None,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.n_nonzero_coefs, self.solver, self.max_iter = n_nonzero_coefs, solver, max_iter
         self.radius, self.blocks, self.unit = radius, blocks, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
         """Return what ``fit`` will release."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         if len(self.declared_classes()) != 2:
             raise InvalidParameter("classes", self.classes, "two labels")
         return learner(

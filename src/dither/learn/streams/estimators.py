@@ -10,9 +10,9 @@ from typing import Any, NoReturn, Self
 from dither.errors import HandleMisuse, InvalidParameter
 from dither.learn.base import PrivateRegressor, bounds_of
 from dither.learn.conventions import in_words
+from dither.learn.spending import budget_of
 from dither.learn.streams.incremental import IncrementalRegression, RunningRegression
 from dither.mechanisms.core.release import Budget, converse
-from dither.privacy import PureDP
 
 
 class IncrementalLinearRegression(PrivateRegressor):
@@ -30,6 +30,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         batches: how many batches there will be at most; charged at the first of them.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.streams.estimators import IncrementalLinearRegression
@@ -56,14 +57,16 @@ class IncrementalLinearRegression(PrivateRegressor):
         target_bounds: Any = None,
         batches: int = 16,
         alpha: Any = 0,
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.target_bounds, self.batches, self.alpha = bounds, target_bounds, batches, alpha
+        self.budget = budget
 
     @in_words(penalty="alpha")
     def mechanism(self, columns: int) -> Any:
         """Return the conversation that the first batch opens."""
-        lower, upper = bounds_of(self.bounds, columns)
+        lower, upper = self.box(columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
         return IncrementalRegression.calibrated(
             self._target(),
@@ -104,8 +107,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         records = self.private_rows(X, y, reset=is_first, columns=columns)
         mechanism = self.mechanism(self.n_features_in_)
         if is_first:
-            charged = self._own_budget(mechanism) if budget is None else budget
-            self._stream = converse(mechanism, None, budget=charged)
+            stated = self.budget if budget is None else budget
+            self._stream = converse(mechanism, None, budget=budget_of(mechanism) if stated is None else stated)
         elif budget is not None:
             raise InvalidParameter("budget", budget, "left out after the first batch, which paid for all of them")
         stream = getattr(self, "_stream", None)
@@ -115,17 +118,13 @@ class IncrementalLinearRegression(PrivateRegressor):
             raise InvalidParameter("parameters", type(self).__name__, "left as they are while a stream runs")
         model = stream.feed(records)
         self.n_batches_seen_ = stream.fed
-        return self.adopt(model, mechanism, "unledgered")
+        if is_first:
+            self._tally.add(mechanism.loss(1))
+        return self.adopt(model, mechanism, self._tally.receipt())
 
     def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> NoReturn:
         """Refuse: a stream is no single release."""
         raise InvalidParameter("estimator", type(self).__name__, "one of a single release; this one is fed in batches")
-
-    def _own_budget(self, mechanism: IncrementalRegression) -> Budget:
-        loss, unit = mechanism.loss(1), mechanism.distance
-        if isinstance(loss, PureDP):
-            return Budget(epsilon=loss.epsilon, unit=unit)
-        return Budget(rho=loss.rho, unit=unit)
 
     def __getstate__(self) -> dict[str, Any]:
         # A conversation is never copied: both copies would answer for one price.

@@ -33,6 +33,8 @@ from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit,
 from dither.privacy.fields import RowUnit
 
 _MOST_POINTS: Final = 2**20
+#: How far one row moves a sum: what it adds is 0 or 1, so that a row in its place changes the sum by 1 at most, too.
+_MOVED: Final = 1
 _ZEROS_AND_ONES: Final = "zeros and ones, a row for each point and a column for each label"
 
 
@@ -89,8 +91,8 @@ def _examples() -> Iterator[Example]:
 class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     """Answer a fixed number of statistical queries by noisy shares of rows.
 
-    Guarantee: data ``d_in`` rows apart loses, over the whole conversation, ``questions`` + 1 times what ``part`` loses
-    at ``d_in`` (twice that for rows replaced).
+    Guarantee: data ``d_in`` rows apart, added, removed or replaced, loses over the whole conversation ``questions`` + 1
+    times what ``part`` loses at ``d_in``.
 
     Args:
         universe: how many points there are; a row is a point and a label of 0 or 1, others are left out.
@@ -105,7 +107,7 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     """
 
     name: ClassVar[str] = "statistical-queries"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_interval_because: ClassVar[str] = "a share is a ratio of two noisy numbers; error bounds both"
 
@@ -118,12 +120,12 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     def calibrated(cls, within: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
         """Return the least noise for which the whole conversation is within ``within`` for one unit."""
         draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
-        part = (Purse.within(within) / (draft.questions + 1)).noise(draft.unit.touched)
+        part = (Purse.within(within) / (draft.questions + 1)).noise(_MOVED)
         return replace(draft, part=part)
 
     def plan(self) -> Plan:
         """Return one draw for the number of rows, and one for each answer."""
-        each = Use(self.part, self.unit.touched)
+        each = Use(self.part, _MOVED)
         return InOrder.of(each, Repeat(each, self.questions))
 
     def error(self, confidence: Number) -> Bound:
@@ -135,15 +137,15 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     def open(self, data: Any, run: Runner) -> Oracle:
         """Return the conversation about these rows, having measured how many there are."""
         counts = counts_of(known_of(data, self.universe), self.universe)
-        rows = int(run(self.part, int(counts.sum()), stability=self.unit.touched))
-        return Oracle(counts, run, self.part, self.unit.touched, rows)
+        rows = int(run(self.part, int(counts.sum()), stability=_MOVED))
+        return Oracle(counts, run, self.part, rows)
 
 
 class Oracle:
     """Answers questions about rows that it keeps. Bound to thread and process by its runner."""
 
-    def __init__(self, counts: NDArray[np.int64], run: Runner, part: CountNoise, stability: int, rows: int) -> None:
-        self._counts, self._run, self._part, self._stability = counts, run, part, stability
+    def __init__(self, counts: NDArray[np.int64], run: Runner, part: CountNoise, rows: int) -> None:
+        self._counts, self._run, self._part = counts, run, part
         #: About how many rows there are.
         self.rows = max(rows, 1)
 
@@ -154,7 +156,7 @@ class Oracle:
         if holds.shape != self._counts.shape or not _is_zeros_and_ones(holds):
             raise InvalidParameter("question", type(question).__name__, f"a Property of {len(self._counts)} points")
         total = int(self._counts[holds == 1].sum())
-        noisy = int(self._run(self._part, total, stability=self._stability))
+        noisy = int(self._run(self._part, total, stability=_MOVED))
         return min(max(noisy / self.rows, 0.0), 1.0)
 
 

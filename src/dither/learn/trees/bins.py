@@ -122,11 +122,13 @@ def bins_of(columns: int, lower: Any, upper: Any, bins: Any, categorical: Any) -
     """
     try:
         counts = np.broadcast_to(np.asarray(bins, dtype=np.int64), (columns,)).copy()
-        places = np.asarray(() if categorical is None else categorical, dtype=np.int64)
-        flags = np.zeros(columns, dtype=np.int64)
-        flags[places] = 1
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter("bins", bins, f"cells for all columns, or a number for each of {columns}") from None
+    flags = np.zeros(columns, dtype=np.int64)
+    try:
+        flags[np.asarray(() if categorical is None else categorical, dtype=np.int64)] = 1
     except (TypeError, ValueError, IndexError, OverflowError):
-        raise InvalidParameter("bins", bins, "cells for each column, and categorical the places of columns") from None
+        raise InvalidParameter("categorical", categorical, f"places of columns, from 0 to {columns - 1}") from None
     codes = flags == 1
     spans = np.floor(np.asarray(upper)[codes]) - np.ceil(np.asarray(lower)[codes]) + 1
     if not bool(np.all((spans >= 2) & (spans <= MOST_BINS))):

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.learn.base import AnyMechanism, ChanceClassifier, bounds_of
+from dither.learn.base import AnyMechanism, ChanceClassifier
 from dither.learn.conventions import in_words
 from dither.learn.rows import Floats
 from dither.learn.trees.bins import USUAL_BINS, bins_of
@@ -28,14 +28,21 @@ _SCORES: Final = {"gini": "gini", "entropy": "gain", "largest-class": "largest-c
 class _TreeClassifier(ChanceClassifier):
     """A classifier on public cells."""
 
+    reads_codes = True
+
     bounds: Any
     n_bins: Any
     categorical_features: Any
 
     def _public(self, columns: int) -> dict[str, Any]:
         """Return what is declared about the rows."""
-        lower, upper = bounds_of(self.bounds, columns)
-        counts, flags = bins_of(columns, lower, upper, self.n_bins, self.categorical_features)
+        lower, upper = self.box(columns)
+        declared, places = self.encoding(), self.categorical_features
+        if declared is not None:
+            if places is not None:
+                raise InvalidParameter("categorical_features", places, "left out where columns are declared by name")
+            places = declared.coded_places
+        counts, flags = bins_of(columns, lower, upper, self.n_bins, places)
         return {
             "lower": lower,
             "upper": upper,
@@ -57,6 +64,8 @@ class GradientBoostingClassifier(_TreeClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name: columns
+            without an order. What is none of the labels is a cell of its own.
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
@@ -65,6 +74,7 @@ class GradientBoostingClassifier(_TreeClassifier):
         max_depth: how many columns a tree looks at, one after the other.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import GradientBoostingClassifier
@@ -84,6 +94,7 @@ class GradientBoostingClassifier(_TreeClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         categorical_features: Any = None,
         n_bins: Any = USUAL_BINS,
@@ -92,12 +103,14 @@ class GradientBoostingClassifier(_TreeClassifier):
         max_depth: int = 1,
         public_seed: str = "",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.categorical_features, self.n_bins = categorical_features, n_bins
         self.n_estimators, self.max_leaf_nodes, self.max_depth = n_estimators, max_leaf_nodes, max_depth
         self.public_seed, self.unit = public_seed, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -130,6 +143,8 @@ class RandomForestClassifier(_ForestClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name: columns
+            without an order. What is none of the labels is a cell of its own.
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
@@ -138,6 +153,7 @@ class RandomForestClassifier(_ForestClassifier):
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import RandomForestClassifier
@@ -157,6 +173,7 @@ class RandomForestClassifier(_ForestClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         categorical_features: Any = None,
         n_bins: Any = USUAL_BINS,
@@ -165,12 +182,14 @@ class RandomForestClassifier(_ForestClassifier):
         divided: bool = True,
         public_seed: str = "",
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.categorical_features, self.n_bins = categorical_features, n_bins
         self.n_estimators, self.max_depth, self.divided = n_estimators, max_depth, divided
         self.public_seed, self.unit = public_seed, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -196,6 +215,8 @@ class DecisionTreeClassifier(_ForestClassifier):
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
+        categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name: columns
+            without an order. What is none of the labels is a cell of its own.
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
@@ -205,6 +226,7 @@ class DecisionTreeClassifier(_ForestClassifier):
         records: a public number of rows, above which the criterion "entropy" weighs more rows no finer.
         prune: whether splits that seem to change nothing are taken back.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
+        budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
     >>> import numpy as np
     >>> from dither.learn.trees.estimators import DecisionTreeClassifier
@@ -224,6 +246,7 @@ class DecisionTreeClassifier(_ForestClassifier):
         rho: Any = None,
         loss: Any = None,
         bounds: Any = None,
+        categories: Any = None,
         classes: Any = None,
         categorical_features: Any = None,
         n_bins: Any = USUAL_BINS,
@@ -232,12 +255,14 @@ class DecisionTreeClassifier(_ForestClassifier):
         records: int = 2**16,
         prune: bool = False,
         unit: Any = "row",
+        budget: Any = None,
     ) -> None:
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
         self.bounds, self.classes = bounds, classes
         self.categorical_features, self.n_bins = categorical_features, n_bins
         self.criterion, self.max_depth, self.records = criterion, max_depth, records
         self.prune, self.unit = prune, unit
+        self.categories, self.budget = categories, budget
 
     @in_words(**_WORDS, depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:

@@ -89,6 +89,19 @@ class Budget:
     def __str__(self) -> str:
         return f"{self.spent} of {self.total} spent, for {self.unit}"
 
+    def __repr__(self) -> str:
+        return f"<Budget: {self}>"
+
+    def __copy__(self) -> Budget:
+        # A second budget would be spent a second time: what copies a holder copies the reference.
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Budget:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise HandleMisuse("a budget belongs to the process that made it, and is not written or sent anywhere")
+
 
 @dataclass(frozen=True)
 class Release(Generic[O]):

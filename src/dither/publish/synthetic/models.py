@@ -17,6 +17,7 @@ from dither.errors import InvalidParameter
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import whole
 from dither.lift.attributes import Attributes, Axes
+from dither.lift.stored import keep_record
 
 #: Of the form in which models are written.
 VERSION: Final = 1
@@ -92,3 +93,6 @@ class Model(ABC):
         if isinstance(total, bool) or not isinstance(total, int | float) or not 0 <= total <= MOST_RECORDS:
             raise InvalidParameter("total", "a record", f"a number from 0 to {MOST_RECORDS}")
         return Model._kinds[record["model"]].read(attributes, float(total), record)
+
+
+keep_record("synthetic", Model)

@@ -22,6 +22,7 @@ from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
 from dither.estimate.public_randomness import Generator, public_generator
 from dither.exact import Of, Whole, whole
 from dither.lift.attributes import Attributes
+from dither.lift.stored import keep_record
 from dither.mechanisms.core.mechanism import Composed, Mechanism, Numerics, NumericsOf
 from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
@@ -151,6 +152,9 @@ class FamilyModel:
 
     def __repr__(self) -> str:
         return f"FamilyModel({self.parents!r}, {self.children!r})"
+
+
+keep_record("families", FamilyModel)
 
 
 def matched(wanted: Codes, pool: Codes, generator: Generator) -> Codes:

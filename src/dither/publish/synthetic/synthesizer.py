@@ -19,8 +19,8 @@ from dither.exact import Number
 from dither.lift.attributes import Attributes
 from dither.lift.lifted import Lifted
 from dither.lift.margins import Margins
-from dither.mechanisms import perform
 from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.release import Budget, release
 from dither.privacy import ROW, Loss, Unit, stated_loss, unit_of
 from dither.publish.synthetic.aim import AdaptiveIterative
 from dither.publish.synthetic.all_pairs import AllPairs
@@ -90,7 +90,7 @@ class PlannedSynthesis:
 
     def present(self, model: Model, receipt: str = "unledgered") -> SyntheticTable:
         """Return a released model with the meaning of its codes."""
-        release = self.mechanism
+        made = self.mechanism
         return SyntheticTable(
             self.table,
             model,
@@ -98,8 +98,8 @@ class PlannedSynthesis:
             self.columns,
             self.constraints,
             self.method,
-            release.loss(1),
-            str(release.distance),
+            made.loss(1),
+            str(made.distance),
             receipt,
         )
 
@@ -141,14 +141,14 @@ def plan_synthesis(
     cells, codings = codings_of(dataset, table, measured, bins=kept_bins, other=kept_other)
     attributes = attributes_of(codings)
     used = chosen(method, loss, attributes)
-    release = Lifted.calibrated(
+    made = Lifted.calibrated(
         loss,
         source=Margins.of_pairs(cells),
         build=lambda each: METHODS[used].calibrated(each, attributes=attributes),
     )
     shown = tuple((coding.column, coding.kind) for coding in everything)
     label = table if isinstance(table, str) else (name or _TABLE)
-    return PlannedSynthesis(release, codings, shown, tuple(constraints), used, label)
+    return PlannedSynthesis(made, codings, shown, tuple(constraints), used, label)
 
 
 class Synthesizer:
@@ -212,12 +212,20 @@ class Synthesizer:
             raise NotFitted("fit")
         return self._fitted
 
-    def fit(self, data: Any) -> Self:
-        """Learn from a data frame (pandas, Polars, Arrow) or a list of rows; every call is a release of its own."""
+    def fit(self, data: Any, *, budget: Budget | None = None) -> Self:
+        """Learn from rows; every call is a release of its own.
+
+        Args:
+            data: a data frame (pandas, Polars, Arrow) or a list of rows.
+            budget: what is charged before anything is drawn; by default a budget of exactly this release.
+
+        """
+        mechanism = self.planned.mechanism
+        charged = Budget(loss=mechanism.loss(1), unit=mechanism.distance) if budget is None else budget
         engine = self._opened(data)
         try:
             engine.check()
-            self._fitted = self.planned.present(perform(self.planned.mechanism, engine))
+            self._fitted = self.planned.present(release(mechanism, engine, budget=charged).value)
         finally:
             engine.close()
         return self

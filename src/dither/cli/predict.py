@@ -1,0 +1,105 @@
+"""``dither predict``: what a released model says about the rows of a file of one's own."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dither.cli.console import print_json, say
+from dither.cli.options import Json
+from dither.cli.outputs import Output, check_outputs, write_whole
+from dither.data.evaluation import cell as evaluated
+from dither.data.expressions import Kind
+from dither.errors import InvalidParameter
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'dither fit' wrote, as JSON.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows, as .csv or .parquet, with the declared columns.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
+    column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
+    as_json: Json = False,
+) -> None:
+    """Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is public.
+
+    What is written has the rows of the file in it, and is as private as these.
+    """
+    from dither.learn import load_estimator
+
+    check_outputs([Output("out", out, (".csv",))])
+    try:
+        fitted: Any = load_estimator(model)
+    except OSError:
+        raise InvalidParameter("model", str(model), "a model that 'dither fit' wrote") from None
+    if not hasattr(fitted, "predict") or not hasattr(fitted, "encoding"):
+        raise InvalidParameter("model", type(fitted).__name__, "an estimator that predicts")
+    names, rows = read_rows(file)
+    if column in names:
+        raise InvalidParameter("column", column, "a name that no column of the file has")
+    taken = _of_model(fitted, names, rows)
+    if fitted.encoding() is None and hasattr(fitted, "feature_names_in_"):
+        del fitted.feature_names_in_  # they were compared here
+    told = fitted.predict(taken) if rows else []
+
+    def write(draft: Path) -> None:
+        with draft.open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow([*names, column])
+            writer.writerows([*row, label] for row, label in zip(rows, told, strict=True))
+
+    write_whole(out, write)
+    if as_json:
+        print_json({"model": type(fitted).__name__, "rows": len(rows), "written": str(out)})
+        return
+    say(f"{len(rows):,} rows with a prediction each, by {type(fitted).__name__}, in {out}")
+
+
+def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the columns of a file, and its rows; cells of CSV are texts, an empty one is missing."""
+    rule = "a file with a line of names and rows, as .csv, or a .parquet file"
+    kind = path.suffix.lower()
+    try:
+        if kind == ".parquet":
+            import duckdb
+
+            with duckdb.connect() as engine:
+                found = engine.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                return [part[0] for part in found.description], [list(row) for row in found.fetchall()]
+        if kind == ".csv":
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                names, *rows = csv.reader(stream, strict=True)
+            wide = len(names)
+            return names, [[cell or None for cell in (row + [""] * wide)[:wide]] for row in rows if row]
+    except Exception:  # of the owner's own file; what is wrong with it is for them to find
+        raise InvalidParameter("file", str(path), rule) from None
+    raise InvalidParameter("file", str(path), rule)
+
+
+def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return the columns that a model was learned from, in its order."""
+    wanted = getattr(fitted, "feature_names_in_", None)
+    if wanted is None:
+        if len(names) != fitted.n_features_in_:
+            rule = f"{fitted.n_features_in_} columns wide: the model has no names of columns, and takes them in order"
+            raise InvalidParameter("file", f"{len(names)} columns", rule)
+        return [list(row) for row in rows]
+    for name in wanted:
+        if list(names).count(str(name)) != 1:
+            rule = f"with each column of the model once: {', '.join(map(str, wanted))}"
+            raise InvalidParameter("file", str(name), rule)
+    places = [list(names).index(str(name)) for name in wanted]
+    declared = fitted.encoding()
+    texts = {} if declared is None else declared.categories
+    has_texts = [any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
+    picked = [[row[place] for place in places] for row in rows]
+    return [[cell if is_text else _truth(cell) for cell, is_text in zip(row, has_texts, strict=True)] for row in picked]
+
+
+def _truth(cell: Any) -> Any:
+    """Return true or false where a text of a column of numbers spells it, as the tables of a data set read it."""
+    found = evaluated(cell, Kind.BOOLEAN) if isinstance(cell, str) and not cell.strip().isdigit() else None
+    return cell if found is None else found

@@ -1,0 +1,262 @@
+"""A learner and its score on rows that it has not seen, for the price of one of them.
+
+For the question how good a private model is, which otherwise is answered by looking at private rows, unpaid. A fifth of
+the rows is held out. A row is either learned from or held out, so that the score costs nothing beside the learner: it
+costs the rows that are not learned from. What is released of rows held out are a few noisy sums, of which the accuracy
+or the coefficient of determination is made. Cost: the learner once, each row held out scored once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither.errors import InvalidParameter
+from dither.exact import Of, Real, Text, Whole
+from dither.learn.linear.moments import MomentRegression
+from dither.learn.models import Model, model
+from dither.learn.rows import Floats, target_box
+from dither.learn.selection.errors_of import scores_of, slots_of, told_wrong
+from dither.learn.sparse.frank_wolfe import FrankWolfe
+from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.public import PublicArray
+from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
+from dither.mechanisms.core.registry import Example, register
+from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import integers
+from dither.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither.mechanisms.geometric import Geometric
+from dither.privacy import ROW, Loss, Parallel, Plan, Unit, Within
+from dither.privacy.losses import largest
+
+#: Of so many slots one is held out.
+SLOTS: Final = 5
+#: What one row held out adds to its own number, where sums are made of targets.
+STEPS: Final = 2**20
+#: How far one row moves the sums of a regression: in L1 (1 + 1/2 + 1/4 + 1) and, rounded up, in L2, in steps.
+_FAR_L1: Final = Fraction(11, 4) * STEPS
+_FAR_L2: Final = Fraction(25, 16) * STEPS
+
+
+@dataclass(frozen=True)
+class Score:
+    """How good a model is on rows held out, as far as noisy sums tell.
+
+    Args:
+        kind: "accuracy", or "R2" for a regression.
+        value: the score.
+        low: with ``confidence`` the score without noise, on these rows, lies above this.
+        high: and below this.
+        confidence: how sure that is.
+
+    """
+
+    kind: str
+    value: float
+    low: float
+    high: float
+    confidence: float = 0.95
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value:.3f} on rows held out (95 % interval {self.low:.3f} to {self.high:.3f})"
+
+
+@model
+@dataclass(frozen=True)
+class ScoredModel(Model):
+    """A released model, and noisy sums over rows held out.
+
+    Args:
+        text: the model, as JSON.
+        sums: rows told right and wrong; or rows, targets, squared targets and squared errors, in steps.
+
+    """
+
+    kind: ClassVar[str] = "scored"
+
+    text: str
+    sums: PublicArray
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.text, str) and isinstance(self.sums, PublicArray) and self.sums.values.ndim == 1):
+            raise InvalidParameter("sums", self.sums, "noisy sums, beside a model as a text")
+        _ = self.inner
+
+    @cached_property
+    def inner(self) -> Model:
+        """The model that was scored."""
+        try:
+            return Model.from_dict(json.loads(self.text))
+        except ValueError:
+            raise InvalidParameter("text", "no JSON", "a model as it was written") from None
+
+    def scores(self, values: Floats) -> Floats:
+        """Return the scores of rows of columns."""
+        found: Floats = self.inner.scores(values)  # type: ignore[attr-defined]
+        return found
+
+
+def _examples() -> Iterator[Example]:
+    rows = np.array([[0.5, -3.0, 1.0], [9.0, 2.0, 0.0], [float("nan"), 1.0, 1.0], [0.1, 0.2, 7.0]])
+    others = ((rows, rows[1:], 1), (rows, np.vstack([rows, [4.0, -4.0, 0.0]]), 1))
+    box: dict[str, Any] = {"lower": [-1, 0], "upper": [1, 8]}
+    walk = FrankWolfe(**box, scale=2**25, loss_name="logistic", radius=2, steps=1)
+    yield Example(HeldOutScore(learner=walk, part=Geometric(scale=4), classes=2), rows, others)
+    frame: dict[str, Any] = {"target_lower": 0, "target_upper": 2}
+    survey, part = DiscreteGaussian(sigma=2**13), DiscreteGaussian(sigma=2**29)
+    fit = MomentRegression(**box, **frame, survey=survey, part=part)
+    yield Example(HeldOutScore(learner=fit, part=DiscreteGaussian(sigma=2**24), **frame), rows, others)
+
+
+@register(
+    examples=_examples,
+    source="Privacy Integrated Queries (McSherry 2009), section 4.2, for disjoint parts",
+)
+@dataclass(frozen=True, kw_only=True)
+class HeldOutScore(Composed[Any, ScoredModel]):
+    """Learn from four fifths of the rows, and score the model on the fifth that was held out.
+
+    Guarantee: data one row apart loses what the learner loses, or the noise of the score if that loses more, and not
+    their sum; ``d_in`` rows the worst division of them between the two parts.
+
+    Args:
+        learner: from rows added or removed.
+        part: the noise of one of the sums over rows held out.
+        classes: how many classes there are; 0 for a regression.
+        target_lower: the public lower bound of the target of a regression.
+        target_upper: its upper bound.
+        public_seed: a public text that decides which rows are held out.
+
+    >>> from dither.learn.linear import GradientDescent
+    >>> from dither.privacy import PureDP
+    >>> walk = GradientDescent.calibrated(PureDP(1), lower=[0], upper=[1], classes=2, steps=4)
+    >>> HeldOutScore.calibrated(PureDP(1), learner=walk, classes=2).loss(1) <= PureDP(1)
+    True
+
+    """
+
+    name: ClassVar[str] = "held-out-score"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.BOUNDED
+    no_error_because: ClassVar[str] = "how good a model is depends on the rows"
+    no_interval_because: ClassVar[str] = "a model has none; that of its score is what ``score`` returns"
+
+    learner: Of[Composed[Any, Any]] = Of(
+        # A replaced row may be learned from before and held out after, which neither part sees as a replacement.
+        Composed,
+        where=lambda one: one.distance == ROW,
+        rule="a learner from rows added or removed",
+    )
+    part: OneCount = OneCount()
+    classes: Whole = Whole(0, most=2**12)
+    target_lower: Real = Real(0)
+    target_upper: Real = Real(1)
+    public_seed: Text = Text("")
+
+    def __post_init__(self) -> None:
+        if self.classes == 1:
+            raise InvalidParameter("classes", self.classes, "two or more, or 0 for a regression")
+        _ = target_box(self.target_lower, self.target_upper)
+        if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
+            raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
+
+    @classmethod
+    def calibrated(cls, within: Loss, *, learner: Any, **public: Any) -> Self:
+        """Return the learner with the sharpest score that loses no more than ``within`` for one row.
+
+        Args:
+            within: what may be lost; the learner must be within it by itself.
+            learner: what is scored.
+            public: the other fields: ``classes`` or the bounds of the target, ``public_seed``.
+
+        """
+        far = (1, 1) if public.get("classes") else (_FAR_L1, _FAR_L2)
+        found = cls(learner=learner, part=Purse.within(within).noise(*far), **public)
+        if not found.loss(1) <= within:
+            raise InvalidParameter("learner", str(found.loss(1)), f"a learner that is within {within} by itself")
+        return found
+
+    @property
+    def distance(self) -> Unit:
+        """Rows added or removed."""
+        return ROW
+
+    @property
+    def noise(self) -> CountNoise:
+        """The noise of all sums."""
+        return replace(self.part, shape=(2 if self.classes else 4,))
+
+    @property
+    def stability(self) -> Fraction:
+        """How far one row moves the sums, in the distance of the noise."""
+        if self.classes:
+            return Fraction(1)
+        return _FAR_L1 if isinstance(self.part, Geometric) else _FAR_L2
+
+    def plan(self) -> Plan:
+        """Return the learner or the noisy sums, each on its own part of the rows."""
+        dearer = largest([self.learner.loss(1), self.noise.loss(self.stability)])
+        return Parallel(Within(dearer, (type(self.learner), type(self.part)), ROW), 2, 1)
+
+    def release(self, data: Any, run: Runner) -> ScoredModel:
+        """Return the model and the noisy sums."""
+        rows, slots = slots_of(data, SLOTS, self.public_seed)
+        learning, scoring = run.parallel(2)
+        found = learning(self.learner, rows[slots > 0])
+        sums = scoring(self.noise, self.sums(found, rows[slots == 0]), stability=self.stability)
+        text = json.dumps(found.to_dict(), separators=(",", ":"))
+        return ScoredModel(text, PublicArray(np.array(sums, dtype=np.int64)))
+
+    def sums(self, released: Any, rows: Floats) -> NDArray[np.int64]:
+        """Return whole sums over private rows: what each row adds is a function of that row and of the model."""
+        if self.classes:
+            return np.array([np.count_nonzero(told) for told in told_wrong(released, rows, self.classes)], np.int64)
+        low, high = float(self.target_lower), float(self.target_upper)
+        middle, span = low / 2 + high / 2, high - low
+        with np.errstate(all="ignore"):
+            labels = rows[:, -1]
+            targets = np.clip(np.where(np.isnan(labels), middle, labels), low, high)
+            told = np.clip(scores_of(released, rows[:, :-1])[:, 0], low, high)
+            place = np.clip((targets - middle) / span, -0.5, 0.5)
+            off = np.clip(np.abs(told - targets) / span, 0.0, 1.0)
+            off = np.where(np.isnan(off), 1.0, off)
+            parts = np.column_stack([np.ones(len(rows)), place, place * place, off * off])
+            whole = np.trunc(parts * STEPS).astype(np.int64)
+        return integers(whole.sum(axis=0))
+
+    def score(self, released: ScoredModel) -> Score:
+        """Return the score that released sums tell, with an interval for the noise: post-processing.
+
+        Args:
+            released: what this mechanism released.
+
+        """
+        sums = released.sums.values
+        near = self.noise.interval(sums, "0.95")
+        sides = [sums, sums] if near is None else [np.asarray(near.low), np.asarray(near.high)]
+        told = _accuracy if self.classes else _determination
+        # A share of sums is largest and smallest at the corners of their box; a square is smallest at 0, too.
+        points = [sorted({*pair, min(max(0.0, pair[0]), pair[1])}) for pair in np.array(sides, dtype=np.float64).T]
+        corners = [told(corner) for corner in itertools.product(*points)]
+        return Score("accuracy" if self.classes else "R2", told(sums.astype(np.float64)), min(corners), max(corners))
+
+
+def _accuracy(sums: Any) -> float:
+    """Return the share of rows told right; a half where noise left none."""
+    right, wrong = (max(0.0, float(one)) for one in sums)
+    return right / (right + wrong) if right + wrong else 0.5
+
+
+def _determination(sums: Any) -> float:
+    """Return 1 less the squared errors over those of the mean, between -1 and 1."""
+    rows, targets, squares, errors = (float(one) for one in sums)
+    spread = squares - targets * targets / max(rows, 1.0)
+    return max(-1.0, 1.0 - max(0.0, errors) / spread) if spread > 0 else -1.0

@@ -1,0 +1,127 @@
+"""A score on rows held out: a row is learned from or scored, what it adds is its own, and the price is one of both."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dither.errors import InvalidParameter
+from dither.learn.linear import GradientDescent, MomentClassifier, MomentRegression
+from dither.learn.models import Model
+from dither.learn.selection import HeldOutScore, ScoredModel
+from dither.learn.selection import errors_of as errors_module
+from dither.learn.selection.scored import STEPS
+from dither.mechanisms import perform
+from dither.privacy import ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP
+from dither.testing.replay import replay
+
+BOX: dict[str, Any] = {"lower": [-1, -1], "upper": [1, 1]}
+ONE = PureDP(1)
+TARGET: dict[str, Any] = {"target_lower": -2, "target_upper": 2}
+
+
+def rows(count: int = 200) -> np.ndarray:
+    """Rows whose class shows in their first column; every third one occurs twice. The same in every run."""
+    values = np.sin(np.arange(1, 2 * count + 1) ** 1.5).reshape(count, 2)
+    values[1::3] = values[::3][: len(values[1::3])]
+    return np.column_stack([values, values[:, 0] > 0]).astype(np.float64)
+
+
+def classifier(within: Loss = ONE) -> HeldOutScore:
+    return HeldOutScore.calibrated(within, learner=MomentClassifier.calibrated(within, classes=2, **BOX), classes=2)
+
+
+def regression(within: Loss = ONE) -> HeldOutScore:
+    return HeldOutScore.calibrated(within, learner=MomentRegression.calibrated(within, **BOX, **TARGET), **TARGET)
+
+
+@pytest.mark.parametrize("within", [PureDP(1), ApproxDP(1, "1e-6"), ZCDP("1/7")], ids=str)
+def test_a_score_costs_nothing_beside_the_learner(within: Loss) -> None:
+    for made in (classifier(within), regression(within)):
+        assert made.learner.loss(1) <= made.loss(1) <= within
+        assert not made.loss(2) <= within
+    with pytest.raises(InvalidParameter, match="learner must be a learner that is within"):
+        HeldOutScore.calibrated(PureDP("1/9"), learner=classifier(PureDP(1)).learner, classes=2)
+
+
+@pytest.mark.parametrize("made", [classifier(), regression()], ids=["classes", "regression"])
+def test_what_a_row_adds_is_its_own_and_no_larger_than_is_paid_for(made: HeldOutScore) -> None:
+    """All rows of a small grid with hostile cells: one by one they add up to what they add together."""
+    cells = [-1.0, 0.3, 7.0, float("nan"), float("inf")]
+    labels = [-9.0, -2.0, 0.0, 0.7, 1.0, 2.0, 1e300, float("nan"), float("-inf")]
+    given = np.array(list(itertools.product(cells, cells, labels)))
+    model = perform(made.learner, rows())
+    alone = np.array([made.sums(model, row[None]) for row in given])
+    np.testing.assert_array_equal(alone.sum(axis=0), made.sums(model, given))
+    np.testing.assert_array_equal(made.sums(model, given[:0]), 0)
+    l1, squared = np.abs(alone).sum(axis=1).max(), (alone.astype(float) ** 2).sum(axis=1).max()
+    pure, rho = made, classifier(ZCDP(1)) if made.classes else regression(ZCDP(1))
+    assert l1 <= pure.stability
+    assert squared <= rho.stability**2
+    # Bounds of the target are reached, whatever the model says.
+    assert l1 >= (1 if made.classes else 1.75 * STEPS - 4)
+
+
+@pytest.mark.parametrize("made", [classifier(), regression()], ids=["classes", "regression"])
+def test_one_row_less_is_replayed_and_a_division_by_position_is_caught(
+    made: HeldOutScore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # By position, all rows of one corner would be held out, or only rows of the other.
+    everything = np.resize([[1.0, 1.0, 1.0]] + [[-1.0, -1.0, 0.0]] * 4, (30, 3))
+    assert replay(made, everything, everything[1:]) == []
+    monkeypatch.setattr(errors_module, "tree_of", lambda records, parts, key: np.arange(len(records)) % parts)
+    assert replay(made, everything, everything[1:]) != []
+
+
+def test_the_score_is_that_of_a_loop_over_the_rows_held_out() -> None:
+    data = rows(3000)
+    made = classifier(PureDP(10**6))
+    out = perform(made, data)
+    held = data[errors_module.slots_of(data, 5, "")[1] == 0]
+    assert 450 <= len(held) <= 750
+    told = out.inner.scores(held[:, :-1])[:, 0] > 0
+    true = float(np.mean(told == held[:, -1]))
+    score = made.score(out)
+    assert score.low - 1e-12 <= true <= score.high + 1e-12
+    assert score.value == pytest.approx(true, abs=1e-3)
+    assert "accuracy" in str(score)
+    data[:, -1] = 1.2 * data[:, 0] + 0.3
+    made = regression(PureDP(10**6))
+    out = perform(made, data)
+    held = data[errors_module.slots_of(data, 5, "")[1] == 0]
+    errors = (out.inner.scores(held[:, :-1])[:, 0] - held[:, -1]) ** 2
+    true = 1 - errors.sum() / ((held[:, -1] - held[:, -1].mean()) ** 2).sum()
+    assert made.score(out).value == pytest.approx(true, abs=1e-3)
+    assert Model.from_dict(out.to_dict()).sums == out.sums
+
+
+@pytest.mark.parametrize("sums", list(itertools.product([-5, 0, 7], repeat=2)))
+def test_a_score_is_within_its_interval_whatever_noise_did(sums: tuple[int, int]) -> None:
+    made = classifier()
+    inner = perform(made.learner, rows())
+    told = made.score(made_of(inner, sums))
+    assert 0 <= told.low <= told.value <= told.high <= 1
+    made = regression()
+    for more in itertools.product([-STEPS, 0, 5 * STEPS], repeat=2):
+        told = made.score(made_of(inner, (*(one * STEPS for one in sums), *more)))
+        assert -1 <= told.low <= told.value <= told.high <= 1
+
+
+def made_of(inner: Any, sums: tuple[int, ...]) -> ScoredModel:
+    import json
+
+    from dither.mechanisms.core.public import PublicArray
+
+    return ScoredModel(json.dumps(inner.to_dict()), PublicArray(np.array(sums)))
+
+
+def test_learners_of_replaced_rows_are_refused() -> None:
+    learner = GradientDescent.calibrated(PureDP(1), classes=2, steps=1, unit=ROW_REPLACED, **BOX)
+    with pytest.raises(InvalidParameter, match="learner"):
+        HeldOutScore.calibrated(PureDP(1), learner=learner, classes=2)
+    for wrong in ({"classes": 1}, {"classes": 2, "target_upper": 3}, {"target_lower": 2}):
+        with pytest.raises(InvalidParameter):
+            HeldOutScore.calibrated(PureDP(1), learner=classifier().learner, **wrong)
