@@ -83,15 +83,19 @@ def add(
         console.print(f"next: [bold]dither sql {dataset.name} QUERY --epsilon E[/] asks and pays", highlight=False)
 
 
-def datasets(home: Home = None, as_json: Json = False) -> None:
+def datasets(home: Path | None, as_json: bool) -> None:
     """List the data sets, their units, tables and budgets."""
     with Curator.open(home) as curator:
         rows = [(dataset, curator.ledger.balance(dataset.name)) for dataset in curator.datasets()]
+        standings = curator.ledger.standings()
         if as_json:
             print_json(
                 [
                     {
-                        "dataset": dataset.name,
+                        "dataset": standings[dataset.name].name(dataset.name),
+                        "registered_as": dataset.name,
+                        "edition": standings[dataset.name].edition,
+                        "is_retired": standings[dataset.name].is_retired,
                         "unit": str(dataset.unit),
                         "tables": [table.name for table in dataset.tables],
                         "engine": dataset.engine.split(":", 1)[0],
@@ -103,13 +107,15 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
                 ]
             )
             return
-        table = Table("data set", "unit", "tables", "engine", "budget", "spent", "releases")
+        table = Table("data set", "unit", "tables", "engine", "edition", "budget", "spent", "releases")
         for dataset, balance in rows:
             tables = ", ".join(table.name + (" (public)" if table.is_public else "") for table in dataset.tables)
             engine = dataset.engine.split(":", 1)[0]
+            standing = standings[dataset.name]
+            called = standing.name(dataset.name) + (" (retired)" if standing.is_retired else "")
             table.add_row(
-                dataset.name, str(dataset.unit), tables, engine, str(balance.budget), str(balance.spent),
-                str(balance.releases),
+                called, str(dataset.unit), tables, engine, str(standing.edition), str(balance.budget),
+                str(balance.spent), str(balance.releases),
             )  # fmt: skip
         console.print(table)
 

@@ -249,7 +249,7 @@ class Curator(OwnersVerbs, Closing):
         if not is_new:
             self.ledger.register(name, budget=budget, unit=unit)
             if not has_same_rows(readable(self.folder, name, known), draft.edition):
-                # Before the rows: of answers that may be about other rows this is said, rather too often than too seldom.
+                # Before the rows: that an answer is about rows of before is said too often rather than too seldom.
                 self.ledger.begin_edition(name)
         marks = set(draft.edition.lasting)
         if is_new or known is None or marks - known:

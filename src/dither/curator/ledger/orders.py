@@ -96,8 +96,8 @@ class Decision(NamedTuple):
 
     ``kind`` is ``reserved``, ``drawing`` or ``stored`` when something was written; ``answered`` when the answer is in
     the ledger already; or why nothing was done: ``unknown``, ``retired``, ``stranger``, ``reused``, ``sealed``,
-    ``drawn``, ``dearer``, ``budget``, ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by letter. What is ``drawn`` and not
-    answered is sealed, too: its noise was drawn, and is not drawn again.
+    ``drawn``, ``dearer``, ``budget``, ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by
+    letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not drawn again.
     """
 
     kind: str
