@@ -204,11 +204,16 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all, for the owner alone."""
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:
