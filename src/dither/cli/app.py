@@ -32,7 +32,7 @@ VERBS: Final = MappingProxyType(
         "init": Verb("curate:init", "Make a curator's folder: data sets, settings, and an empty ledger."),
         "add": Verb(
             "curate:add",
-            "Import a data set's rows and register it with its budget; or, with --suggest, draft its schema.",
+            "Register a data set with its budget: from a schema, or from a data file, with a wizard.",
         ),
         "check": Verb(
             "check:check",
@@ -86,7 +86,9 @@ DATASETS: Final = MappingProxyType(
             "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
         ),
         "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
-        "retire": Verb("owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."),
+        "retire": Verb(
+            "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
+        ),
         "history": Verb("owners:history", "Show who asked what, when, at which price, and what the owner decided."),
     }
 )

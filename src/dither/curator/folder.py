@@ -37,6 +37,7 @@ from dither.curator.adding import (
     whole_or_nothing,
     write_whole,
 )
+from dither.curator.checking import TableCheck, check_files
 from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
 from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
@@ -169,7 +170,7 @@ class Curator(OwnersVerbs, Closing):
             budget = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         elif any(word is not None for word in (epsilon, delta, rho)):
             raise InvalidParameter("budget", budget, "given alone, in place of epsilon, delta and rho")
-        dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
+        dataset = schema if isinstance(schema, DataSet) else located_schema(schema)
         # The rows, the marks and the books keep the name that a data set is registered with.
         dataset = replace(dataset, name=self.registered(dataset.name))
         text = _written(dataset)
@@ -226,6 +227,18 @@ class Curator(OwnersVerbs, Closing):
         if self.standing(declared.name).is_retired:
             raise DataSetRetired(dataset)
         return Session(self, declared, analyst=analyst, frames=frames, called=dataset)
+
+    def check(self, dataset: str) -> tuple[TableCheck, ...]:
+        """Return whether the files of a data set still fit its schema, table by table. NOT PRIVATE: for its owner.
+
+        Which cells are not of their kind, which values lie outside bounds and categories, which rows have no id, and
+        whether the file has changed since it was added. Nothing is charged because nothing here may be published.
+
+        Args:
+            dataset: what it is called.
+
+        """
+        return check_files(self.folder, self.dataset(dataset))
 
     def __repr__(self) -> str:
         return f"<Curator of {self.folder}>"
@@ -315,6 +328,11 @@ class Curator(OwnersVerbs, Closing):
 def open_curator(folder: str | Path | None = None) -> Curator:
     """Open a curator's folder: the one given, the one in DITHER_HOME, or the nearest above the working directory."""
     return Curator.open(folder)
+
+
+def located_schema(path: str | Path) -> DataSet:
+    """Return what a schema file declares, with paths of this machine made absolute."""
+    return _located(load_schema(Path(path)), Path(path))
 
 
 def _written(dataset: DataSet) -> str:

@@ -123,7 +123,7 @@ def fit_of(table: Table, files: Sequence[str]) -> TableFit:
         EngineUnavailable: a file cannot be read to its end, or lacks a column.
 
     """
-    parts = []
+    parts: list[TableFit] = []
     with closing(SpillFolder()) as folder, importing_connection(folder.path) as connection:
         for file in files:
             source = opened(connection, table, file, folder.path / f"{len(parts)}.parquet")
