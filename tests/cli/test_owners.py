@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dither.cli import curate, main, wizard
 from dither.cli.wizard import count_error, limits_of
 from dither.curator.folder import Curator
+from dither.data.expressions import Kind
+from dither.data.files import load_schema
+from dither.data.schema import Column
 from dither.errors import DataSetRetired, InvalidParameter, NotFound
 from tests.cli.test_curate import QUERY, home, record, run
 
@@ -63,7 +65,7 @@ def test_a_life_by_commands(home: Path) -> None:
     with pytest.raises(NotFound):
         run("answer", "tuesday")
     run("datasets", "retire", "store", "--reason", "over")
-    assert "(retired)" in run("datasets")
+    assert record("datasets")[0]["is_retired"]
     with pytest.raises(DataSetRetired):
         run("sql", "store", QUERY, "--epsilon", "0.1")
     assert record("answer", "monday")["answer"]["rows"] == first["rows"]
@@ -172,13 +174,13 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
         "rows a person", "0 of 4 cells are kept", "clinic: epsilon = 1.5",
     ):  # fmt: skip
         assert words in shown
-    schema = yaml.safe_load((home / "clinic.yaml").read_text())
-    columns = schema["tables"]["clinic"]["columns"]
-    assert schema["contribution"] == {"rows": 2}
-    assert columns["smoker"] == {"from": "smoker?", "kind": "text", "categories": ["yes", "no"]}
-    assert columns["region"]["categories"] == ["east", "north", "south"]
-    assert columns["Grosse"] == {"from": "Größe", "kind": "integer", "bounds": [100, 220]}
-    assert columns["visit_date"]["bounds"] == ["2020-01-01", "2029-12-31"]
+    schema = load_schema(home / "clinic.yaml")
+    table = schema.table("clinic")
+    assert (schema.rows, table.person) == (2, "Patient_No")
+    assert table.column("smoker") == Column("smoker", Kind.TEXT, categories=("yes", "no"), source="smoker?")
+    assert table.column("region").categories == ("east", "north", "south")
+    assert table.column("Grosse") == Column("Grosse", Kind.INTEGER, 100, 220, source="Größe")
+    assert str(table.column("visit_date").lower) == "2020-01-01"
     assert record("datasets")[0]["dataset"] == "clinic"
     record("sql", "clinic", "SELECT region, COUNT(*) AS n FROM clinic GROUP BY region", "--epsilon", "0.5")
     # What was shown is kept nowhere: no cell of the file is in any text that the folder has.
@@ -231,9 +233,7 @@ def test_limits_count_what_they_drop() -> None:
     assert [limit.rows for limit in limits_of({})] == [1]
 
 
-def test_a_failed_registration_after_the_questions_leaves_nothing(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_registration_after_the_questions_leaves_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curate, "is_screen", lambda: True)
     (home / "few.csv").write_text("age\n30\n31\n")
     monkeypatch.setattr(Curator, "_keep", _fails)

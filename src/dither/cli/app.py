@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -175,21 +176,27 @@ def _root(
 
 def main() -> None:
     """Run the command; an error of dither's own becomes one line and exit code 2."""
-    shown = warnings.showwarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", EarlierEdition)
+        warnings.showwarning = _told(warnings.showwarning)
+        try:
+            app()
+        except DitherError as failure:
+            from dither.cli.console import complain_of
 
-    def say(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+            complain_of(failure)
+            sys.exit(2)
+
+
+def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows warnings: those of dither's own in one line, others as before."""
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
         if not issubclass(category, EarlierEdition):
-            shown(message, category, *place, **rest)
+            otherwise(message, category, *place, **rest)
             return
         from dither.cli.console import complain_of
 
         complain_of(EarlierEdition(str(message)))
 
-    warnings.showwarning = say
-    try:
-        app()
-    except DitherError as failure:
-        from dither.cli.console import complain_of
-
-        complain_of(failure)
-        sys.exit(2)
+    return tell
