@@ -145,9 +145,7 @@ def answer(
         print_json({"receipt": receipt.to_dict(), "is_earlier_edition": found.is_earlier, "answer": _plain(value)})
         return
     say(str(value))
-    say(
-        f"asked by {receipt.account.analyst} of {called} with key {receipt.key}; entry {receipt.entry}; not charged again"
-    )
+    say(f"asked by {receipt.account.analyst} of {called} with key {receipt.key}; entry {receipt.entry}; not charged")
     if found.is_earlier:
         complain(escape(f"other rows of {called} were added since: this answer is about those before"))
 
