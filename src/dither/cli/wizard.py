@@ -250,6 +250,6 @@ def checked_out(out: Path | None, dataset: str) -> Path:
 
 def _line(prompt: str) -> str | None:
     try:
-        return str(typer.prompt(prompt.rstrip(), prompt_suffix="", default="", show_default=False))
+        return str(typer.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
     except (EOFError, KeyboardInterrupt, typer.Abort):
         return None
