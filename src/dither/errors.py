@@ -11,6 +11,8 @@
     ├── NoGuarantee                       no sound loss can be stated for what was asked
     ├── BudgetExceeded                    the release would cost more than is left
     │   └── QuotaExceeded                 the budget has room, the analyst's share of it has not
+    ├── AnalystUnknown                    the data set has quotas, and the analyst has none
+    ├── DataSetRetired                    the owner has retired the data set; nothing more is debited to it
     ├── KeyReused                         an idempotency key came again with another request
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
     ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
@@ -136,6 +138,24 @@ class QuotaExceeded(BudgetExceeded):
     def __init__(self, requested: object, spent: object, quota: object, analyst: str, more: str = "") -> None:
         self.analyst = analyst
         super().__init__(requested, spent, f"the quota of {_shorten(analyst)}, {quota},", more)
+
+
+class AnalystUnknown(DitherError):
+    """The data set has quotas and the analyst has none; nothing was spent."""
+
+    def __init__(self, analyst: str, dataset: str) -> None:
+        self.analyst, self.dataset = analyst, dataset
+        fix = f"'dither datasets set-quota {dataset} {analyst} --epsilon E' gives one"
+        super().__init__(f"{_shorten(analyst)} has no quota of {dataset}, whose budget is divided into quotas; {fix}")
+
+
+class DataSetRetired(DitherError):
+    """The owner has retired the data set: nothing more is debited to it, and nothing was spent."""
+
+    def __init__(self, dataset: str) -> None:
+        self.dataset = dataset
+        fix = "'dither answer ID' still gives the answers that were stored"
+        super().__init__(f"the data set {dataset} is retired, and nothing more is asked of it; {fix}")
 
 
 class KeyReused(DitherError):
@@ -280,3 +300,7 @@ class NotFitted(DitherError, ValueError):
 
     def __init__(self, needed: str) -> None:
         super().__init__(f"nothing has been learned yet: call {needed} first")
+
+
+class EarlierEdition(UserWarning):
+    """A stored answer that was asked for again is about rows that others have taken the place of. Not an error."""

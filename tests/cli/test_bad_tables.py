@@ -52,7 +52,7 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DITHER_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     run("init", "home")
-    run("add", "odd.yaml", "--budget", "1000")
+    run("add", "odd.yaml", "--budget", "1000", "--allow-empty")
     return tmp_path
 
 

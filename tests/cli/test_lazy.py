@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from dither.cli.app import BENCH, LEDGER, PUBLISH, VERBS, app
+from dither.cli.app import BENCH, DATASETS, LEDGER, PUBLISH, VERBS, app
 from dither.cli.lazy import Verb, function_of, group
 
-EVERY = [(name, verb) for verbs in (VERBS, PUBLISH, BENCH, LEDGER) for name, verb in verbs.items()]
+EVERY = [(name, verb) for verbs in (VERBS, PUBLISH, BENCH, DATASETS, LEDGER) for name, verb in verbs.items()]
 
 
 @pytest.mark.parametrize(("name", "verb"), EVERY)

@@ -60,6 +60,7 @@ def killed(patch: pytest.MonkeyPatch, curator: Curator, step: int) -> Callable[[
     patch.setattr("dither.curator.adding.keep_on_disk", before(keep_on_disk))
     patch.setattr("dither.curator.folder.remember", before(marks.remember))
     patch.setattr(curator.ledger, "register", before(curator.ledger.register))
+    patch.setattr(curator.ledger, "begin_edition", before(curator.ledger.begin_edition))
     remove = shutil.rmtree
     patch.setattr(shutil, "rmtree", lambda *given, **named: None if done[0] >= step else remove(*given, **named))
     return lambda: done[0] >= step

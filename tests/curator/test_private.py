@@ -438,6 +438,13 @@ def test_a_ledger_in_memory_keeps_the_same_books():
             ledger.reserve(Account("visits", "bob"), "second", "digest", PureDP("1/4"))
         ledger.raise_budget("visits", PureDP(2), reason="more")
         assert ledger.verify().is_intact
-        assert [entry.kind for entry in ledger.entries()] == ["register", "reserve", "answer", "quota", "raise"]
+        assert [entry.kind for entry in ledger.entries()] == [
+            "register",
+            "reserve",
+            "answer",
+            "close",
+            "quota",
+            "raise",
+        ]
     with pytest.raises(HandleMisuse):
         ledger.balance("visits")

@@ -145,7 +145,7 @@ def test_the_budget_and_the_quota_are_limits(session: Session, curator: Curator)
     curator.ledger.set_quota("clinic", "ana", PureDP(1))
     with pytest.raises(QuotaExceeded):
         session.sql(COUNT, epsilon=2)
-    other = curator.session("clinic", analyst="ben")
+    other = curator.session("clinic", analyst="curator")
     other.sql(COUNT, epsilon=9)
     with pytest.raises(BudgetExceeded):
         other.sql(COUNT, epsilon=2)

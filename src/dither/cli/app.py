@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 import dither
 from dither.cli.lazy import Verb, group
-from dither.errors import DitherError
+from dither.errors import DitherError, EarlierEdition
 
 VERBS: Final = MappingProxyType(
     {
@@ -30,9 +33,13 @@ VERBS: Final = MappingProxyType(
         "init": Verb("curate:init", "Make a curator's folder: data sets, settings, and an empty ledger."),
         "add": Verb(
             "curate:add",
-            "Import a data set's rows and register it with its budget; or, with --suggest, draft its schema.",
+            "Register a data set with its budget: from a schema, or from a data file, with a wizard.",
         ),
-        "datasets": Verb("curate:datasets", "List the data sets, their units, tables and budgets."),
+        "check": Verb(
+            "check:check",
+            "Say whether a data set's rows still fit its schema, for its owner's eyes; exit 1 if they do not.",
+        ),
+        "answer": Verb("owners:answer", "Fetch a stored answer again, at no cost."),
         "card": Verb(
             "curate:card",
             "Write the release card of a data set, in the sections of the public registry of deployments.",
@@ -76,6 +83,21 @@ PUBLISH: Final = MappingProxyType(
         "marginals": Verb("publish:marginals", "Publish several marginals of one table, which agree with each other."),
     }
 )
+DATASETS: Final = MappingProxyType(
+    {
+        "raise-budget": Verb(
+            "owners:raise_budget", "Give a data set a larger budget; the books and the card say when and why."
+        ),
+        "set-quota": Verb(
+            "owners:set_quota", "Limit what one analyst may spend; from then on, those without a quota spend nothing."
+        ),
+        "rename": Verb("owners:rename", "Call a data set otherwise; its budget, answers and receipts stay."),
+        "retire": Verb(
+            "owners:retire", "End a data set: nothing more is asked of it, and its copied rows are removed."
+        ),
+        "history": Verb("owners:history", "Show who asked what, when, at which price, and what the owner decided."),
+    }
+)
 BENCH: Final = MappingProxyType(
     {
         "histograms": Verb(
@@ -114,6 +136,30 @@ app = group(
 app.add_typer(
     group(PUBLISH, help="Publish tables of counts: histograms, many queries at once, marginals."), name="publish"
 )
+datasets = group(
+    DATASETS,
+    help="List the data sets, or decide about one: budget, quotas, name, end.",
+    no_args_is_help=False,
+    invoke_without_command=True,
+)
+
+
+@datasets.callback()
+def _datasets(
+    ctx: typer.Context,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
+) -> None:
+    """List the data sets, or decide about one: budget, quotas, name, end."""
+    if ctx.invoked_subcommand is None:
+        from dither.cli.curate import datasets as listed
+
+        listed(home, as_json)
+
+
+app.add_typer(datasets, name="datasets")
 app.add_typer(group(BENCH, help="Compare methods by their error, on generated or real data."), name="bench")
 app.add_typer(group(LEDGER, help="What was spent, by whom, and whether the books are true."), name="ledger")
 
@@ -135,10 +181,27 @@ def _root(
 
 def main() -> None:
     """Run the command; an error of dither's own becomes one line and exit code 2."""
-    try:
-        app()
-    except DitherError as failure:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", EarlierEdition)
+        warnings.showwarning = _told(warnings.showwarning)
+        try:
+            app()
+        except DitherError as failure:
+            from dither.cli.console import complain_of
+
+            complain_of(failure)
+            sys.exit(2)
+
+
+def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows warnings: those of dither's own in one line, others as before."""
+
+    def tell(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+        if not issubclass(category, EarlierEdition):
+            otherwise(message, category, *place, **rest)
+            return
         from dither.cli.console import complain_of
 
-        complain_of(failure)
-        sys.exit(2)
+        complain_of(EarlierEdition(str(message)))
+
+    return tell

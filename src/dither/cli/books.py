@@ -32,7 +32,7 @@ def show(
     """Show what is spent, reserved and left; with a loss, exit 1 if it would not fit."""
     would = loss_asked(epsilon=epsilon, delta=delta, rho=rho)
     with Curator.open(home) as curator:
-        names = [dataset] if dataset is not None else list(curator.ledger.datasets())
+        names = [curator.registered(dataset)] if dataset is not None else list(curator.ledger.datasets())
         balances = [curator.ledger.balance(each, analyst) for each in names]
         fits = (
             {}
@@ -114,7 +114,7 @@ def export(dataset: OneDataSet = None, out: Out = None, home: Home = None) -> No
         keep_sources(outputs, curator)
 
         def write(stream: TextIO) -> None:
-            for entry in curator.ledger.entries(dataset):
+            for entry in curator.ledger.entries(None if dataset is None else curator.registered(dataset)):
                 record = {"number": entry.number, "kind": entry.kind, "hash": entry.hash, "record": dict(entry.record)}
                 stream.write(json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n")
 

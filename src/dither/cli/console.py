@@ -35,6 +35,16 @@ def say(text: str, *, style: str | None = None) -> None:
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
+def is_screen() -> bool:
+    """Return whether somebody reads what is printed and can answer: facts about rows are shown nowhere else."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def tell_owner(text: str) -> None:
+    """Print one line beside the output, as it is."""
+    _errors.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def progress(text: str) -> AbstractContextManager[Any]:
     """Return what shows that something takes a while, where somebody looks."""
     return console.status(text, spinner="dots") if sys.stderr.isatty() else nullcontext()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,33 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from dither.cli.console import console, print_json
+from dither.cli.check import kept_words, problems
+from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.options import DataSetName, Delta, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
+from dither.cli.questions import questions_of
+from dither.cli.wizard import (
+    OPEN,
+    ask_all,
+    ask_budget,
+    checked_out,
+    is_agreed,
+    named,
+    print_open,
+    show_facts,
+    show_questions,
+)
 from dither.curator.card import release_card
-from dither.curator.folder import Curator
+from dither.curator.checking import fits_of
+from dither.curator.folder import Curator, located_schema
+from dither.data.facts import Facts
+from dither.data.files import dump_schema
+from dither.data.importing.fit import TableFit
+from dither.data.importing.sources import is_csv, is_parquet
+from dither.data.schema import DataSet
 from dither.data.suggest import suggest
 from dither.errors import InvalidParameter
-from dither.privacy import stated_loss
+from dither.privacy import Loss, stated_loss
 
 
 def init(
@@ -32,15 +52,25 @@ def init(
             return
         console.print(f"made {escape(record['folder'])} with an empty ledger", highlight=False, soft_wrap=True)
         console.print(
-            "next: [bold]dither add --suggest FILE -o SCHEMA.yaml[/] drafts a schema; complete it, then "
-            "[bold]dither add SCHEMA.yaml --budget EPS[/]",
+            "next: [bold]dither add FILE.csv --budget EPS[/] asks what is public about a table and registers it; "
+            "[bold]dither add --suggest FILE -o SCHEMA.yaml[/] only drafts a schema",
             highlight=False,
         )
 
 
-def _draft(source: Path, out: Path | None) -> None:
-    """Draft a schema from names and declared types, never from values."""
-    text = suggest(source).text
+def _draft(source: Path, out: Path | None, name: str | None = None) -> None:
+    """Draft a schema from names and declared types, never from values; on a terminal, show what the values say."""
+    text = suggest(source, name=name).text
+    _write_draft(text, out)
+    if out is not None:
+        say(f"wrote {out}: replace every ??? and read the comments")
+    if is_screen() and (is_csv(source) or is_parquet(source)):
+        with Facts(source) as facts:
+            show_facts(facts)
+            show_questions(questions_of(facts, named(source, name)))
+
+
+def _write_draft(text: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")  # noqa: T201 - the draft is the output
         return
@@ -48,11 +78,12 @@ def _draft(source: Path, out: Path | None) -> None:
         raise InvalidParameter("out", str(out), "a new file")
     check_outputs([Output("out", out)])
     out.write_text(text, encoding="utf-8")
-    console.print(f"wrote {escape(str(out))}: replace every ??? and read the comments", highlight=False)
 
 
 def add(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA.yaml", help="The schema; with --suggest, a data file.")],
+    schema: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A schema, .yaml; or a data file, .csv or .parquet, for the wizard.")
+    ],
     budget: Annotated[
         str | None, typer.Option(help="The epsilon that all releases together may lose, for ever.")
     ] = None,
@@ -64,34 +95,122 @@ def add(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Read Parquet files where they are, once checked, instead of copying.")
     ] = False,
-    out: Out = None,
+    name: Annotated[
+        str | None, typer.Option(help="With a data file: what the data set is called; else after the file.")
+    ] = None,
+    may_be_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Register a table of which no row is kept, all the same.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="With a data file: where the schema goes.")] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Import a data set's rows and register it with its budget; or, with --suggest, draft its schema."""
+    """Register a data set with its budget: from a schema, or from a data file, with a wizard.
+
+    A schema is taken as it is. With a data file the wizard shows you your own rows in figures, on your screen alone,
+    and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
+    draft and the open questions, and exits with 3. Nothing is registered until everything is right.
+
+    Examples: dither add visits.csv --budget 2; dither add visits.yaml --budget 2; dither add --suggest visits.csv
+    """
     if is_draft:
-        _draft(schema, out)
+        _draft(schema, out, name)
+        return
+    if is_csv(schema) or is_parquet(schema):
+        if not is_screen():
+            print_open(schema, name, out, lambda text: _write_draft(text, out))
+        _add_asking(schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place)
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     with Curator.open(home) as curator:
-        dataset = curator.add(schema, budget=loss, in_place=in_place)
-        balance = curator.ledger.balance(dataset.name)
-        if as_json:
-            print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_dict()})
-            return
-        console.print(f"{dataset.name}: {balance.budget} for {dataset.unit}; {balance.spent} is spent", highlight=False)
-        console.print(f"next: [bold]dither sql {dataset.name} QUERY --epsilon E[/] asks and pays", highlight=False)
+        declared = located_schema(schema)
+        fits = _fits(curator, declared, may_be_empty=may_be_empty)
+        _register(curator, declared, loss, in_place=in_place, as_json=as_json)
+        if not as_json:
+            _say_kept(fits)
 
 
-def datasets(home: Home = None, as_json: Json = False) -> None:
+def _add_asking(
+    path: Path,
+    stated: tuple[str | None, str | None, str | None],
+    *,
+    name: str | None,
+    out: Path | None,
+    home: Path | None,
+    in_place: bool,
+) -> None:
+    """Ask what is public about a file, and register it."""
+    called = named(path, name)
+    with Curator.open(home) as curator:
+        goal = checked_out(out, called)
+        check_outputs([Output("out", goal)])
+        with Facts(path) as facts:
+            dataset = ask_all(facts, called)
+        budget, delta, rho = stated
+        if dataset is not None and budget is None and rho is None:
+            budget = ask_budget()
+        if dataset is None or (budget is None and rho is None):
+            tell_owner("nothing was registered, and nothing was written")
+            raise typer.Exit(OPEN)
+        loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
+        text = dump_schema(dataset)
+        say(text)
+        fits = _fits(curator, dataset, may_be_empty=False)
+        _say_kept(fits)
+        if not is_agreed(f"register {called} with {loss}, for ever, and write {goal}?"):
+            tell_owner("nothing was registered, and nothing was written")
+            raise typer.Exit(OPEN)
+        _register(curator, dataset, loss, in_place=in_place, as_json=False)
+        goal.write_text(text, encoding="utf-8")
+        say(f"wrote {goal}: change it and add it again to declare more")
+
+
+def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[TableFit, ...]:
+    """Return how the files fit; refuse a private table of which no row would be kept."""
+    fits = fits_of(curator.folder, dataset)
+    for fit in fits:
+        if not (fit.kept_rows or fit.table.is_public or may_be_empty):
+            why = "it has none" if not fit.rows else f"none has a {fit.table.person} of its declared kind"
+            rule = f"a file of which rows are kept: {why}; 'dither add --allow-empty' registers it all the same"
+            raise InvalidParameter("source", fit.table.source, rule)
+    return fits
+
+
+def _say_kept(fits: Sequence[TableFit]) -> None:
+    """Tell the owner what was kept and what was lost; examples of cells on a screen only."""
+    for fit in fits:
+        tell_owner(kept_words(fit))
+        for name, count, why in problems(fit, with_examples=is_screen()):
+            tell_owner(f"  {name}: {count:,} cells {why}")
+
+
+def _register(curator: Curator, declared: DataSet, loss: Loss, *, in_place: bool, as_json: bool) -> None:
+    before = curator.ledger.datasets()
+    dataset = curator.add(declared, budget=loss, in_place=in_place)
+    balance = curator.ledger.balance(dataset.name)
+    called, edition = curator.called(dataset.name), curator.standing(dataset.name).edition
+    if as_json:
+        record = {"dataset": called, "unit": str(dataset.unit), "budget": balance.budget.to_dict(), "edition": edition}
+        print_json(record)
+        return
+    again = f"edition {edition}; " if dataset.name in before else ""
+    say(f"{called}: {again}{balance.budget} for {dataset.unit}; {balance.spent} is spent")
+    say(f"next: 'dither sql {called} QUERY --epsilon E' asks and pays")
+
+
+def datasets(home: Path | None, as_json: bool) -> None:
     """List the data sets, their units, tables and budgets."""
     with Curator.open(home) as curator:
         rows = [(dataset, curator.ledger.balance(dataset.name)) for dataset in curator.datasets()]
+        standings = curator.ledger.standings()
         if as_json:
             print_json(
                 [
                     {
-                        "dataset": dataset.name,
+                        "dataset": standings[dataset.name].name(dataset.name),
+                        "registered_as": dataset.name,
+                        "edition": standings[dataset.name].edition,
+                        "is_retired": standings[dataset.name].is_retired,
                         "unit": str(dataset.unit),
                         "tables": [table.name for table in dataset.tables],
                         "engine": dataset.engine.split(":", 1)[0],
@@ -103,13 +222,15 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
                 ]
             )
             return
-        table = Table("data set", "unit", "tables", "engine", "budget", "spent", "releases")
+        table = Table("data set", "unit", "tables", "engine", "edition", "budget", "spent", "releases")
         for dataset, balance in rows:
             tables = ", ".join(table.name + (" (public)" if table.is_public else "") for table in dataset.tables)
             engine = dataset.engine.split(":", 1)[0]
+            standing = standings[dataset.name]
+            called = standing.name(dataset.name) + (" (retired)" if standing.is_retired else "")
             table.add_row(
-                dataset.name, str(dataset.unit), tables, engine, str(balance.budget), str(balance.spent),
-                str(balance.releases),
+                called, str(dataset.unit), tables, engine, str(standing.edition), str(balance.budget),
+                str(balance.spent), str(balance.releases),
             )  # fmt: skip
         console.print(table)
 

@@ -40,7 +40,7 @@ def group(verbs: Mapping[str, Verb], **options: Any) -> typer.Typer:
             verb = verbs.get(name or "")
             return name, found if verb is None else _loaded(name or "", verb.place), rest
 
-    made = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, **options)
+    made = typer.Typer(cls=Group, **{"no_args_is_help": True, "add_completion": False, **options})
     for name, verb in verbs.items():
         made.command(name, help=verb.summary)(_stand_in)
     return made

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from dither.curator.editions import FILE, Edition, TableEdition, fingerprint, folder_of
+from dither.curator.ledger import ledger_files
 from dither.data.engines import connect
 from dither.data.importing.conversion import check_parquet, convert, keep_on_disk
 from dither.data.importing.sources import FRAMES, files_of, is_csv, is_parquet, known
@@ -105,6 +106,48 @@ def forget(home: Path, dataset: str) -> None:
         shutil.rmtree(folder_of(home, dataset), ignore_errors=True)
 
 
+def remove_copies(home: Path, dataset: str) -> None:
+    """Remove the rows that were imported; by what they can be known again stays. Only whoever holds the folder may."""
+    for path in folder_of(home, dataset).glob("*.parquet"):
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_or_nothing(home: Path, ledger: str | Path, anchors: Path) -> Iterator[list[str]]:
+    """Make the folders of a curator, and remove them with all that was made in them if what follows fails.
+
+    What was there before stays. Whoever is killed leaves an empty ledger at most, with which the next one goes on.
+
+    Args:
+        home: the curator's folder.
+        ledger: where its ledger will be.
+        anchors: the folder of anchors.
+
+    Yields:
+        a list for the id of the ledger, once it is there.
+
+    """
+    folders = [path for path in (*reversed(home.parents), home, home / "datasets", home / "data") if not path.exists()]
+    files = [path for path in ledger_files(ledger) if not path.exists()]
+    known = set(anchors.glob("*"))
+    made: list[str] = []
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for inner in ("datasets", "data"):
+            (home / inner).mkdir(mode=0o700, exist_ok=True)
+        yield made
+    except BaseException as problem:
+        for path in (*files, *(path for name in made for path in anchors.glob(f"{name}.*") if path not in known)):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        for folder in reversed(folders):
+            with suppress(OSError):
+                folder.rmdir()  # only what is empty goes
+        if isinstance(problem, OSError):
+            raise EngineUnavailable(f"{home} cannot be made ({problem.strerror})") from None
+        raise
+
+
 @contextmanager
 def one_at_a_time(home: Path) -> Iterator[None]:
     """Hold the folder for adding; whatever an earlier holder left is removed."""
@@ -161,11 +204,16 @@ def write_whole(path: Path, text: str) -> None:
     """Write a file that appears whole or not at all, for the owner alone."""
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
 
 
 def _imported(home: Path, folder: Path, dataset: DataSet, table: Table, *, in_place: bool) -> TableEdition:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import dither
+from dither.curator.history import raises
 from dither.curator.ledger import Ledger
 from dither.data.schema import DataSet
 from dither.mechanisms.notebook import MOST_ROWS, decimals, html
@@ -48,18 +49,24 @@ class Card(dict[str, Any]):
 def _told(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {_told(part)}" for key, part in value.items() if part is not None)
+    if isinstance(value, list):
+        return "; ".join(map(_told, value)) or "never"
     return "not yet" if value is None else str(value)
 
 
 def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
     """Return the card of a data set as plain data."""
     balance = ledger.balance(dataset.name)
+    standing = ledger.standings()[dataset.name]
     verification = ledger.verify()
     answers = [entry for entry in ledger.entries(dataset.name) if entry.kind == "reserve"]
     return {
         "version": 1,
         "basic": {
-            "name": dataset.name,
+            "name": standing.name(dataset.name),
+            "registered_as": dataset.name,
+            "edition": standing.edition,
+            "is_retired": standing.is_retired,
             "data_curator": _ASK,
             "intended_use": _ASK,
             "data_product": f"{balance.releases} private answers",
@@ -84,13 +91,16 @@ def release_card(dataset: DataSet, ledger: Ledger) -> dict[str, Any]:
                 "rows_per_group": dataset.rows_per_group,
             },
             "budget": _figures(balance.budget),
+            "raised": raises(ledger, dataset.name),
             "spent": _figures(balance.spent),
             "releases": balance.releases,
         },
         "deployment_model": {
             "model": "central: a trusted curator answers adaptive queries",
             "release_type": "dynamic",
-            "access": "analysts with quotas inside one budget",
+            "access": "analysts with quotas inside one budget"
+            if standing.is_closed
+            else "any analyst, inside one budget",
         },
         "accounting": {
             "composition": "a valid filter over adaptively chosen releases: sums of epsilon or of rho, deltas added",

@@ -20,7 +20,7 @@ import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,23 +30,27 @@ from dither.curator.adding import (
     forget,
     names_with_rows,
     one_at_a_time,
+    remove_copies,
     schema_of,
     show,
     waiting_schema,
+    whole_or_nothing,
     write_whole,
 )
-from dither.curator.editions import Edition, as_read, marks_of, readable
-from dither.curator.ledger import Ledger, open_ledger
+from dither.curator.checking import TableCheck, check_files
+from dither.curator.editions import Edition, as_read, has_same_rows, marks_of, readable
+from dither.curator.ledger import OWNER, Ledger, open_ledger
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.marks import remember, remembered
-from dither.curator.session import OWNER, Session
+from dither.curator.owners import OwnersVerbs
+from dither.curator.session import Session
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
 from dither.data.files import dump_schema, load_schema
 from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
-from dither.errors import DitherError, InvalidParameter, InvalidSchema, NotFound
+from dither.errors import DataSetRetired, DitherError, InvalidParameter, InvalidSchema, NotFound
 from dither.exact import Number
 from dither.privacy import Loss, stated_loss
 
@@ -68,8 +72,8 @@ class Settings:
     allow_idealised: bool = False
 
 
-class Curator(Closing):
-    """An opened folder: data sets, sessions, and the ledger.
+class Curator(OwnersVerbs, Closing):
+    """An opened folder: data sets, sessions, the ledger, and what an owner decides about each data set.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp()) / "clinic"
@@ -98,13 +102,12 @@ class Curator(Closing):
         home = Path(folder).expanduser().resolve()
         if (home / SETTINGS).exists():
             raise InvalidParameter("folder", str(folder), f"new: {SETTINGS} is there already")
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for inner in ("datasets", "data"):
-            (home / inner).mkdir(mode=0o700, exist_ok=True)
         curator = cls(home, Settings(ledger=ledger), anchors=None if anchors is None else Path(anchors))
-        curator.ledger.verify()
-        # The settings come last: a folder is a curator's folder once everything else is there.
-        write_whole(home / SETTINGS, f"version: {_VERSION}\nledger: {ledger}\nallow idealised: false\n")
+        with whole_or_nothing(home, curator.ledger_place, curator.anchors) as made:
+            curator.ledger.verify()
+            made.append(curator.ledger.id)
+            # The settings come last: a folder is a curator's folder once everything else is there.
+            write_whole(home / SETTINGS, f"version: {_VERSION}\nledger: {ledger}\nallow idealised: false\n")
         return curator
 
     @classmethod
@@ -167,7 +170,9 @@ class Curator(Closing):
             budget = stated_loss(epsilon=epsilon, delta=delta, rho=rho)
         elif any(word is not None for word in (epsilon, delta, rho)):
             raise InvalidParameter("budget", budget, "given alone, in place of epsilon, delta and rho")
-        dataset = schema if isinstance(schema, DataSet) else _located(load_schema(Path(schema)), Path(schema))
+        dataset = schema if isinstance(schema, DataSet) else located_schema(schema)
+        # The rows, the marks and the books keep the name that a data set is registered with.
+        dataset = replace(dataset, name=self.registered(dataset.name))
         text = _written(dataset)
         with one_at_a_time(self.folder):
             self._settle()
@@ -195,12 +200,13 @@ class Curator(Closing):
         return tuple(load_schema(path) for path in sorted((self.folder / "datasets").glob("*.yaml")))
 
     def dataset(self, name: str) -> DataSet:
-        """Return one data set."""
-        path = schema_of(self.folder, name)
+        """Return one data set, by what it is called now; its own name is the one that it is registered with."""
+        registered = self.registered(name) if name.isidentifier() else name
+        path = schema_of(self.folder, registered)
         if name.isidentifier():
-            self._show_registered(name)
+            self._show_registered(registered)
         if not name.isidentifier() or not path.is_file():
-            known = ", ".join(dataset.name for dataset in self.datasets()) or "none yet; see 'dither add'"
+            known = ", ".join(self.called(dataset.name) for dataset in self.datasets()) or "none yet; see 'dither add'"
             raise NotFound(f"no data set is registered as {name[:64]!r}; there are: {known}")
         return load_schema(path)
 
@@ -218,7 +224,21 @@ class Curator(Closing):
         for name in frames or {}:
             if name not in names:
                 raise InvalidParameter("frames", name, f"rows of one of {', '.join(names)}")
-        return Session(self, declared, analyst=analyst, frames=frames)
+        if self.standing(declared.name).is_retired:
+            raise DataSetRetired(dataset)
+        return Session(self, declared, analyst=analyst, frames=frames, called=dataset)
+
+    def check(self, dataset: str) -> tuple[TableCheck, ...]:
+        """Return whether the files of a data set still fit its schema, table by table. NOT PRIVATE: for its owner.
+
+        Which cells are not of their kind, which values lie outside bounds and categories, which rows have no id, and
+        whether the file has changed since it was added. Nothing is charged because nothing here may be published.
+
+        Args:
+            dataset: what it is called.
+
+        """
+        return check_files(self.folder, self.dataset(dataset))
 
     def __repr__(self) -> str:
         return f"<Curator of {self.folder}>"
@@ -232,11 +252,18 @@ class Curator(Closing):
             self._ledger.close()
             self._ledger = None
 
+    def _remove_rows(self, name: str) -> None:
+        with one_at_a_time(self.folder):
+            remove_copies(self.folder, name)
+
     def _keep(self, draft: Draft, budget: Loss, unit: str, known: set[str] | None) -> None:
         """Put a draft in place and register it; see ``adding`` for the order and for what holds if this ends midway."""
         name, is_new = draft.dataset, draft.dataset not in self.ledger.datasets()
         if not is_new:
             self.ledger.register(name, budget=budget, unit=unit)
+            if not has_same_rows(readable(self.folder, name, known), draft.edition):
+                # Before the rows: that an answer is about rows of before is said too often rather than too seldom.
+                self.ledger.begin_edition(name)
         marks = set(draft.edition.lasting)
         if is_new or known is None or marks - known:
             is_first = is_new and not schema_of(self.folder, name).exists()
@@ -303,6 +330,11 @@ def open_curator(folder: str | Path | None = None) -> Curator:
     return Curator.open(folder)
 
 
+def located_schema(path: str | Path) -> DataSet:
+    """Return what a schema file declares, with paths of this machine made absolute."""
+    return _located(load_schema(Path(path)), Path(path))
+
+
 def _written(dataset: DataSet) -> str:
     """Return what is public about a data set as the text of its file, or refuse one that could not be read again."""
     text = dump_schema(dataset)
@@ -315,8 +347,6 @@ def _written(dataset: DataSet) -> str:
 
 def _located(dataset: DataSet, schema: Path) -> DataSet:
     """Return the data set with paths of this machine made absolute: relative ones start where the schema is."""
-    from dataclasses import replace
-
     base = schema.expanduser().resolve().parent
     is_duckdb, is_spark = (dataset.engine.startswith(scheme) for scheme in ("duckdb", "spark"))
     tables = []

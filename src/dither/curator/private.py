@@ -30,9 +30,9 @@ import numpy as np
 
 from dither.curator.editions import current
 from dither.curator.folder import SETTINGS, Curator, Settings
-from dither.curator.ledger import Ledger
+from dither.curator.ledger import OWNER, Ledger
 from dither.curator.ledger.memory import MemoryLedger
-from dither.curator.session import OWNER, Session
+from dither.curator.session import Session
 from dither.data.engines import connect
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind

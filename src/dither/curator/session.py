@@ -12,13 +12,14 @@ import contextlib
 import copy
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
-from dither.curator.ledger import Account, Balance, Ledger, Receipt, Stored
+from dither.curator.ledger import OWNER, Account, Balance, Ledger, Receipt, Stored
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
@@ -31,6 +32,7 @@ from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import (
     DitherError,
+    EarlierEdition,
     EngineFailure,
     InvalidParameter,
     LedgerUnavailable,
@@ -60,8 +62,6 @@ if TYPE_CHECKING:
 
 #: More releases are not counted beforehand.
 MOST_AFFORDABLE: Final = 1024
-#: Who owns the rows, and may look at them: the analyst of a session that names none.
-OWNER: Final = "curator"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -95,10 +95,18 @@ class Session(Closing):
     """
 
     def __init__(
-        self, curator: Curator, dataset: DataSet, *, analyst: str, frames: Mapping[str, Any] | None = None
+        self,
+        curator: Curator,
+        dataset: DataSet,
+        *,
+        analyst: str,
+        frames: Mapping[str, Any] | None = None,
+        called: str | None = None,
     ) -> None:
         self.curator = curator
         self.dataset = dataset
+        #: What the data set is called; the books, and its own record, keep the name that it is registered with.
+        self.called = dataset.name if called is None else called
         # What is public was declared once: a copy that nothing else holds, to compare with.
         self._declared = copy.deepcopy(dataset)
         self._offers = Offers(dataset)
@@ -116,7 +124,8 @@ class Session(Closing):
 
     def balance(self) -> Balance:
         """Return what this analyst has spent and may still spend."""
-        return self.curator.ledger.balance(self.dataset.name, self.account.analyst)
+        found = self.curator.ledger.balance(self.dataset.name, self.account.analyst)
+        return replace(found, dataset=self.called)
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""
@@ -125,7 +134,7 @@ class Session(Closing):
     def __repr__(self) -> str:
         tables = ", ".join(table.name for table in self.dataset.tables)
         verbs = "sql, histogram, synthesize, fit, ..."
-        return f"<Session of {self.account.analyst} on {self.dataset.name} ({tables}): {verbs}>"
+        return f"<Session of {self.account.analyst} on {self.called} ({tables}): {verbs}>"
 
     def _repr_html_(self) -> str:
         return session_html(self)
@@ -383,6 +392,16 @@ class Session(Closing):
 
         return self._release(request, offer.loss, run, offer.key)
 
+    def _warn_of_edition(self, receipt: Receipt) -> None:
+        """Say so where a stored answer is about rows that others have taken the place of."""
+        standing = self.curator.standing(self.dataset.name)
+        if receipt.entry < standing.since:
+            text = (
+                f"key {receipt.key!r} was answered before edition {standing.edition} of {self.called} was added: this "
+                "answer is about the rows before it; to ask about the present ones, choose a new key"
+            )
+            warnings.warn(EarlierEdition(text), stacklevel=2)
+
     def _request(self, offer: Offer[Any]) -> Request:
         return Request(self.dataset.name, offer.verb, offer.asked, offer.stated, offer.words)
 
@@ -401,6 +420,7 @@ class Session(Closing):
         ledger = self.curator.ledger
         held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
+            self._warn_of_edition(held.receipt)
             return held.receipt
         drawing = _Drawing(ledger, held)
         try:

@@ -31,7 +31,7 @@ def session_html(session: Session) -> str:
         "publish more; balance and card say what was spent"
     ]
     head = ("column", "kind", "public", "in its source", "")
-    return html(f"Session on {dataset.name}", facts=facts, head=head, rows=rows, of_rows=len(columns), notes=notes)
+    return html(f"Session on {session.called}", facts=facts, head=head, rows=rows, of_rows=len(columns), notes=notes)
 
 
 def curator_html(curator: Curator) -> str:
@@ -41,7 +41,9 @@ def curator_html(curator: Curator) -> str:
         for dataset in curator.datasets():
             balance = curator.ledger.balance(dataset.name)
             tables = ", ".join(table.name for table in dataset.tables)
-            rows.append((dataset.name, tables, balance.unit, balance.budget, balance.spent, balance.left))
+            rows.append(
+                (curator.called(dataset.name), tables, balance.unit, balance.budget, balance.spent, balance.left)
+            )
     except DitherError as failure:
         notes.append(str(failure))
     notes.append("session('NAME') asks; add('SCHEMA.yaml', budget=...) adds")

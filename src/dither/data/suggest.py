@@ -110,7 +110,7 @@ def _draft(table: str, location: str, engine: str, found: Sequence[Found]) -> Dr
     declared = plain_names(listed)
     drafted = []
     for (stored_name, kind, stored), name in zip(found, declared, strict=True):
-        reason = _unfit(stored_name, kind, stored, listed)
+        reason = unfit(stored_name, kind, stored, listed)
         if reason:
             left_out.append(f"{stored_name}: {reason}")
             columns.append(f"      # left out: {scalar(stored_name)} {reason}")
@@ -188,7 +188,16 @@ def _further(kind: Kind, said: str, is_short: bool) -> str:
     return f"{{kind: {kind.value}, {said}}}" if is_short else f"{kind.value}, and below it a line '{said}'"
 
 
-def _unfit(name: str, kind: Kind | None, stored: str, listed: Sequence[str]) -> str:
+def unfit(name: str, kind: Kind | None, stored: str, listed: Sequence[str]) -> str:
+    """Return why no schema can name a column; empty where one can.
+
+    Args:
+        name: what its source calls it.
+        kind: that of its declared type.
+        stored: that type in words.
+        listed: all names of the source.
+
+    """
     if listed.count(name) > 1:
         return f"names {listed.count(name)} columns, and none of them can be told by it: give them different names"
     try:

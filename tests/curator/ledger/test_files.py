@@ -19,7 +19,14 @@ import pytest
 from dither.curator.ledger import Account, open_ledger, schema
 from dither.curator.ledger import sqlite as sqlite_module
 from dither.curator.ledger.sqlite import SqliteLedger
-from dither.errors import DitherError, InvalidParameter, LedgerBehindAnchor, LedgerCorrupted, LedgerUnavailable
+from dither.errors import (
+    AnalystUnknown,
+    DitherError,
+    InvalidParameter,
+    LedgerBehindAnchor,
+    LedgerCorrupted,
+    LedgerUnavailable,
+)
 from dither.privacy import PureDP
 
 ANA = Account("visits", "ana")
@@ -261,6 +268,24 @@ def test_a_ledger_of_the_first_version_opens(file_home) -> None:
         assert (balance.spent.pure, balance.releases, balance.sealed) == (Fraction(3, 10), 3, 1)
         assert ledger.reserve(ANA, "first", "digest one", PureDP("0.1")).answer == b"answer one"
         release(ledger, "new")
+        assert ledger.verify().is_intact
+
+
+def test_a_ledger_of_the_second_version_opens_with_what_its_quotas_meant(file_home) -> None:
+    """In that version analysts without a quota could spend; what they did stays right, and ends with the next quota."""
+    connection = sqlite3.connect(file_home.path)
+    connection.executescript((Path(__file__).parent / "version_2.sql").read_text(encoding="utf-8"))
+    connection.close()
+    ben = Account("visits", "ben")
+    with file_home.open() as ledger:
+        assert ledger.verify().is_intact
+        assert ledger.id == "00000000000040008000000000000002"
+        assert ledger.balance("visits").spent.pure == Fraction(1, 5)
+        assert ledger.reserve(ANA, "first", "digest one", PureDP("0.1")).answer == b"answer one"
+        ledger.complete(ledger.reserve(ben, "third", "digest three", PureDP("0.1")), b"answer three")
+        ledger.set_quota("visits", "ana", PureDP("0.5"))
+        with pytest.raises(AnalystUnknown):
+            ledger.reserve(ben, "fourth", "digest four", PureDP("0.1"))
         assert ledger.verify().is_intact
 
 

@@ -12,9 +12,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from dither.curator.ledger import Account, Reservation, Stored
+from dither.curator.ledger import OWNER, Account, Reservation, Stored
 from dither.curator.ledger.books import Books
-from dither.errors import BudgetExceeded, HandleMisuse, InvalidParameter, KeyReused, ReleaseFailed, RequestSealed
+from dither.errors import (
+    AnalystUnknown,
+    BudgetExceeded,
+    HandleMisuse,
+    InvalidParameter,
+    KeyReused,
+    ReleaseFailed,
+    RequestSealed,
+)
 from dither.privacy import ZCDP, ApproxDP, Filter, PureDP
 
 #: Whole multiples of the ledger's unit, so that rounding up changes nothing and the model can be exact.
@@ -49,6 +57,8 @@ class Model:
 
     def fits(self, analyst: str, loss: Any) -> bool:
         quota = self.quotas.get(analyst)
+        if self.quotas and quota is None:
+            return False
         return self.filter.admits(loss) and (quota is None or quota.admits(loss))
 
     def debit(self, analyst: str, loss: Any) -> None:
@@ -87,7 +97,8 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             known = self.model.requests.get((analyst, key))
             if known is None:
                 if not self.model.fits(analyst, loss):
-                    with pytest.raises(BudgetExceeded):
+                    is_stranger = self.model.quotas and analyst not in self.model.quotas
+                    with pytest.raises(AnalystUnknown if is_stranger else BudgetExceeded):
                         ledger.reserve(account, key, digest, loss)
                     return
                 self.model.debit(analyst, loss)
@@ -212,7 +223,7 @@ def machine(new_home: Callable[[], Any], ledgers: list[Books]) -> type[RuleBased
             assert balance.spent >= spent
             counts = (balance.releases, balance.waiting, balance.sealed)
             assert counts == (len(states), states.count("reserved"), states.count("sealed"))
-            assert ledgers[0].would_admit(Account(self.name, "nobody yet"), balance.left)
+            assert ledgers[0].would_admit(Account(self.name, OWNER), balance.left)
 
         def teardown(self) -> None:
             """Every answered request was debited, and the debits keep within the budget, added up anew."""

@@ -25,6 +25,7 @@ from pathlib import Path
 from dither.curator.ledger.anchor import anchors_folder
 from dither.curator.ledger.interface import (
     MOST_ATTEMPTS,
+    OWNER,
     WAIT_SECONDS,
     Account,
     Balance,
@@ -35,10 +36,12 @@ from dither.curator.ledger.interface import (
     Stored,
     Verification,
 )
+from dither.curator.ledger.standing import Standing
 from dither.errors import InvalidParameter
 
 __all__ = [
     "MOST_ATTEMPTS",
+    "OWNER",
     "WAIT_SECONDS",
     "Account",
     "Balance",
@@ -46,6 +49,7 @@ __all__ = [
     "Ledger",
     "Receipt",
     "Reservation",
+    "Standing",
     "Stored",
     "Verification",
     "accept_restored",

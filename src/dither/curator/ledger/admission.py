@@ -16,8 +16,10 @@ import copy
 import functools
 import json
 from fractions import Fraction
+from typing import Any
 
 from dither.curator.ledger.amounts import ZERO, Amount
+from dither.curator.ledger.standing import BESIDE, beside
 from dither.privacy import ApproxDP, Filter, GaussianDP, Loss
 from dither.privacy.losses import states_rho
 
@@ -34,7 +36,8 @@ _SHARE = "conversion"
 @functools.lru_cache(maxsize=256)
 def limit_of(text: str) -> Loss:
     """Return the budget or quota that a text stands for."""
-    return Loss.from_dict({name: figure for name, figure in json.loads(text).items() if name != _SHARE})
+    record = json.loads(text)
+    return Loss.from_dict({name: figure for name, figure in record.items() if name != _SHARE and name not in BESIDE})
 
 
 def _share_of(text: str) -> Fraction | None:
@@ -43,8 +46,8 @@ def _share_of(text: str) -> Fraction | None:
     return None if share is None else Fraction(share)
 
 
-def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, str]:
-    """Return the record of a limit that takes the place of another: it keeps how delta was divided.
+def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, Any]:
+    """Return the record of a limit that takes the place of another: it keeps how delta was divided, and all beside.
 
     The first release settled that before there were answers. What is spent by now depends on them, and so must not
     settle it anew.
@@ -55,7 +58,7 @@ def successor(limit: str | None, spent: Amount, loss: Loss) -> dict[str, str]:
         loss: the new limit.
 
     """
-    record = loss.to_dict()
+    record: dict[str, Any] = loss.to_dict() | beside(limit)
     if not isinstance(loss, ApproxDP) or states_rho(loss) or spent == ZERO:
         return record
     old = None if limit is None else filter_at(limit, spent)

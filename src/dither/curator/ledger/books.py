@@ -1,4 +1,4 @@
-"""The ledger's rules, over any database that has transactions.
+"""The ledger's rules for releases, over any database that has transactions.
 
 Every change is one transaction that reads, decides and writes: nothing is checked first and done later.
 """
@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve, successor
-from dither.curator.ledger.amounts import ZERO, Amount, checked_limit, is_no_less
+from dither.curator.ledger.admission import filter_at, limit_of, on_its_curve
+from dither.curator.ledger.amounts import ZERO, Amount
 from dither.curator.ledger.anchor import Memory
-from dither.curator.ledger.chain import answer_digest, canonical
+from dither.curator.ledger.chain import answer_digest
 from dither.curator.ledger.evidence import checked_answer
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.interface import (
     MOST_ATTEMPTS,
+    OWNER,
     WAIT_SECONDS,
     Account,
     Balance,
@@ -28,15 +29,16 @@ from dither.curator.ledger.interface import (
     checked_text,
     checked_wait,
 )
-from dither.curator.ledger.orders import Answer, Debit, Decision, Draw
-from dither.curator.ledger.page import Page, Purse, Request, limit_text
+from dither.curator.ledger.orders import Answer, Debit, Decision, Draw, why_barred
+from dither.curator.ledger.owners import OwnersBooks, limit_as_loss
+from dither.curator.ledger.page import Page, Request
 from dither.curator.ledger.replay import Replay
 from dither.curator.ledger.restore import contradiction
-from dither.curator.ledger.transactions import TransactedLedger
 from dither.errors import (
+    AnalystUnknown,
     BudgetExceeded,
+    DataSetRetired,
     DitherError,
-    IncompatibleDistance,
     InvalidParameter,
     KeyReused,
     LedgerCorrupted,
@@ -52,63 +54,8 @@ from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 from dither.privacy.losses import states_rho
 
 
-class Books(TransactedLedger):
+class Books(OwnersBooks):
     """A ledger in a database: budgets, quotas, releases, and what can be asked about them."""
-
-    # Budgets.
-
-    def register(self, dataset: str, *, budget: Loss, unit: str) -> None:
-        """Open the account of a data set, or find it open with the same budget and unit."""
-        checked_name("dataset", dataset)
-        checked_name("unit", unit)
-        checked_limit("budget", budget)
-
-        def work(page: Page) -> None:
-            found = page.find_dataset(dataset)
-            if found is None:
-                page.enter("register", dataset=dataset, unit=unit, budget=budget.to_dict())
-                page.keep_dataset(dataset, unit, Purse(limit_text(budget), ZERO, 0))
-            elif found[0] != unit:
-                raise IncompatibleDistance("unit", found[0], unit)
-            elif _limit(found[1]) != budget:
-                rule = f"the one {dataset!r} is registered with, {_limit(found[1])}; it can be raised"
-                raise InvalidParameter("budget", budget, rule)
-
-        self._change("register", work)
-
-    def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
-        """Give a data set a larger budget of the same kind."""
-        checked_name("dataset", dataset)
-        checked_limit("budget", budget)
-        checked_text("reason", reason)
-
-        def work(page: Page) -> None:
-            unit, purse = page.dataset(dataset)
-            before = _limit(purse)
-            if not is_no_less(budget, before):
-                raise InvalidParameter("budget", budget, f"of the same kind as {before}, and no less in any figure")
-            record = successor(purse.limit, purse.spent, budget)
-            page.enter("raise", dataset=dataset, budget=record, reason=reason)
-            page.keep_dataset(dataset, unit, Purse(canonical(record), purse.spent, purse.releases))
-
-        self._change("raise", work)
-
-    def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
-        """Limit what one analyst may spend of a data set's budget."""
-        account = Account(dataset, analyst)
-        checked_limit("quota", quota)
-
-        def work(page: Page) -> None:
-            _, purse = page.dataset(dataset)
-            budget = _limit(purse)
-            if isinstance(quota, ZCDP) != isinstance(budget, ZCDP) or not quota <= budget:
-                raise InvalidParameter("quota", quota, f"of the same kind as the budget, {budget}, and within it")
-            mine = page.analyst(account)
-            record = successor(mine.limit, mine.spent, quota)
-            page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
-            page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
-
-        self._change("quota", work)
 
     # Releases.
 
@@ -178,6 +125,10 @@ class Books(TransactedLedger):
         match decision.kind:
             case "unknown":
                 return NotFound(f"no data set is registered as {account.dataset!r:.80}")
+            case "retired":
+                return DataSetRetired(account.dataset)
+            case "stranger":
+                return AnalystUnknown(account.analyst, account.dataset)
             case "reused":
                 return KeyReused(key)
             case "sealed":
@@ -252,6 +203,20 @@ class Books(TransactedLedger):
         answer, entry, digest, content = checked_answer(page, account, key, known)
         return Receipt(self._id, account, key, known.digest, known.charge.loss(), entry, digest, content, answer)
 
+    def find_answers(self, name: str, dataset: str | None = None) -> tuple[Receipt, ...]:
+        """Return the stored answers that a name stands for: an entry's number, a key, or a receipt's place."""
+        wanted = _named(self._id, name)
+
+        def work(page: Page) -> tuple[Receipt, ...]:
+            found = {}
+            for account, key in page.requests_called(*wanted):
+                known = page.request(account, key)
+                if known is not None and known.state == "answered" and dataset in (None, account.dataset):
+                    found[known.reserved] = self._receipt(page, account, key, known)
+            return tuple(found[entry] for entry in sorted(found))
+
+        return self._look(work)
+
     # Looking.
 
     def balance(self, dataset: str, analyst: str | None = None) -> Balance:
@@ -266,13 +231,15 @@ class Books(TransactedLedger):
             share = left if mine is purse else mine.room()
             if left is None or (share is not None and not left <= share):
                 left = share or PureDP(0)
+            if why_barred(purse, mine, account or Account(dataset, OWNER)) is not None:
+                left = ZCDP(0) if isinstance(left, ZCDP) else PureDP(0)
             waiting = page.waiting(dataset, analyst)
             reserved = [charge for state, charge in waiting if state == "reserved"]
             return Balance(
                 dataset=dataset,
                 analyst=analyst,
                 unit=unit,
-                budget=_limit(purse if mine.limit is None else mine),
+                budget=limit_as_loss(purse if mine.limit is None else mine),
                 spent=mine.spent.loss(),
                 reserved=sum(reserved, ZERO).loss(),
                 left=left,
@@ -288,6 +255,8 @@ class Books(TransactedLedger):
 
         def work(page: Page) -> bool:
             purses = page.dataset(account.dataset)[1], page.analyst(account)
+            if why_barred(*purses, account) is not None:
+                return False
             charges = [Amount.of(loss), *(on_its_curve(loss, purse.limit, purse.spent) for purse in purses)]
             return any(
                 all(purse.admits(charge, self._certificates) for purse in purses)
@@ -349,8 +318,14 @@ def _otherwise(loss: Loss, decision: Decision) -> Amount | None:
     return decision.charge if is_covered else None
 
 
-def _limit(purse: Purse) -> Loss:
-    return PureDP(0) if purse.limit is None else limit_of(purse.limit)
+def _named(ledger: str, name: str) -> tuple[str, int | None]:
+    """Return a key that a name may be, and the number of an entry, if it may be one."""
+    checked_name("name", name)
+    place = name.split(":")
+    if len(place) == 3 and place[0] == ledger and place[1].isdecimal():
+        return name, int(place[1])
+    is_number = name.isascii() and name.isdecimal() and len(name) < 19
+    return name, int(name) if is_number else None
 
 
 def _shortage(decision: Decision, loss: Loss | None) -> str:

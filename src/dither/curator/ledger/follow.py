@@ -100,7 +100,7 @@ class Followed:
             match record["kind"]:
                 case "register":
                     self._set(seq, record["dataset"], (record["unit"], Purse(canonical(record["budget"]), ZERO, 0)))
-                case "raise":
+                case "raise" | "close" | "rename" | "retire" | "edition":
                     unit, purse = self.datasets[record["dataset"]]
                     self._set(seq, record["dataset"], (unit, purse._replace(limit=canonical(record["budget"]))))
                 case "quota":

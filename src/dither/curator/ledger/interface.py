@@ -16,9 +16,10 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from dither.curator.ledger.holds import Hold
+from dither.curator.ledger.standing import Standing
 from dither.data.closing import Closing
 from dither.errors import InvalidParameter
 from dither.mechanisms.notebook import html
@@ -27,6 +28,8 @@ from dither.privacy import Loss
 #: How often a request may be begun in all. A failure that depends on the data is a coin, and this is how often an
 #: analyst may have it flipped.
 MOST_ATTEMPTS = 3
+#: Who owns the rows, may look at them, and needs no quota: the analyst of a session that names none.
+OWNER: Final = "curator"
 #: How long ``reserve`` waits for another caller that works on the same request, in seconds, unless told otherwise.
 WAIT_SECONDS = 30.0
 LONGEST_WAIT_SECONDS = 86_400.0
@@ -220,13 +223,52 @@ class Ledger(Closing):
 
     @abstractmethod
     def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
-        """Give a data set a larger budget of the same kind; the chain keeps the reason."""
+        """Give a data set a larger budget of the same kind; the chain keeps the reason.
+
+        Args:
+            dataset: the name that it is registered with.
+            budget: no less in any figure than the one before.
+            reason: why, for everybody who reads the books or a release card.
+
+        """
 
     @abstractmethod
     def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
-        """Limit what one analyst may spend of a data set's budget; without a quota, all of it.
+        """Limit what one analyst may spend of a data set's budget.
 
-        A quota divides the budget and never adds to it. It may be set below what is spent already.
+        As long as a data set has no quotas every analyst may spend all of it. From the first one on, those without a
+        quota may spend nothing, the owner excepted. A quota divides the budget and never adds to it. It may be set
+        below what is spent already.
+        """
+
+    @abstractmethod
+    def rename(self, dataset: str, name: str, *, reason: str = "") -> None:
+        """Call a data set otherwise from now on.
+
+        Accounts, entries and receipts keep the name that it is registered with, so that they stay verifiable; the
+        chain says what it was called when. Nobody else can be given a name that it had.
+        """
+
+    @abstractmethod
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """Debit nothing more to a data set, for ever. What was answered can still be told."""
+
+    @abstractmethod
+    def begin_edition(self, dataset: str) -> int:
+        """Say that other rows take the place of those before; return the number of their edition."""
+
+    @abstractmethod
+    def standings(self) -> Mapping[str, Standing]:
+        """Return how each data set stands: names, quotas, edition, whether it is retired; by registered name."""
+
+    @abstractmethod
+    def find_answers(self, name: str, dataset: str | None = None) -> tuple[Receipt, ...]:
+        """Return the stored answers that a name stands for; nothing is charged and nothing is drawn.
+
+        Args:
+            name: the number of an entry (a debit's or an answer's), a key, or the place that a receipt tells.
+            dataset: the registered name, where only one data set's answers are wanted.
+
         """
 
     @abstractmethod
@@ -257,6 +299,8 @@ class Ledger(Closing):
 
         Raises:
             BudgetExceeded: the loss does not fit; nothing was debited.
+            AnalystUnknown: the data set has quotas, and the analyst has none.
+            DataSetRetired: nothing more is debited to the data set.
             KeyReused: the key belongs to another request; nothing was debited.
             RequestSealed: three attempts were begun and none was answered.
             ReleaseFailed: noise was drawn for it and no answer was stored.
@@ -308,7 +352,7 @@ class Ledger(Closing):
 
     @abstractmethod
     def datasets(self) -> tuple[str, ...]:
-        """Return the names of all registered data sets, sorted."""
+        """Return the names with which data sets are registered, sorted."""
 
     @abstractmethod
     def entries(self, dataset: str | None = None) -> Iterator[Entry]:

@@ -18,8 +18,9 @@ from dither.curator.ledger.admission import Certificates
 from dither.curator.ledger.amounts import Amount
 from dither.curator.ledger.chain import answer_digest
 from dither.curator.ledger.evidence import check_waiting
-from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
+from dither.curator.ledger.interface import MOST_ATTEMPTS, OWNER, Account
 from dither.curator.ledger.page import Page, Purse, Request
+from dither.curator.ledger.standing import standing_of
 
 
 class Debit(NamedTuple):
@@ -94,9 +95,9 @@ class Decision(NamedTuple):
     """What the ledger decided, once its transaction is durable.
 
     ``kind`` is ``reserved``, ``drawing`` or ``stored`` when something was written; ``answered`` when the answer is in
-    the ledger already; or why nothing was done: ``unknown``, ``reused``, ``sealed``, ``drawn``, ``dearer``, ``budget``,
-    ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by letter. What is ``drawn`` and not
-    answered is sealed, too: its noise was drawn, and is not drawn again.
+    the ledger already; or why nothing was done: ``unknown``, ``retired``, ``stranger``, ``reused``, ``sealed``,
+    ``drawn``, ``dearer``, ``budget``, ``quota``, ``foreign``; or ``long`` for a refusal that is too long to be told by
+    letter. What is ``drawn`` and not answered is sealed, too: its noise was drawn, and is not drawn again.
     """
 
     kind: str
@@ -132,6 +133,9 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
         return Decision("unknown")
     unit, purse = found
     mine = page.analyst(account)
+    barred = why_barred(purse, mine, account)
+    if barred is not None:
+        return Decision(barred)
     if not purse.admits(charge, certificates):
         return _refusal("budget", purse)
     if not mine.admits(charge, certificates):
@@ -141,6 +145,21 @@ def _debit(page: Page, order: Debit, certificates: Certificates) -> Decision:
     page.keep_analyst(account, mine.pay(charge))
     page.reserve(account, order.key, order.digest, charge)
     return Decision("reserved", page.seq, page.hash, 1, charge)
+
+
+def why_barred(purse: Purse, mine: Purse, account: Account) -> str | None:
+    """Return why nothing at all is debited to an account, in the words of a decision, if nothing is.
+
+    Args:
+        purse: of the data set.
+        mine: of the analyst.
+        account: who asks.
+
+    """
+    standing = standing_of(purse.limit)
+    if standing.is_retired:
+        return "retired"
+    return "stranger" if standing.is_closed and mine.limit is None and account.analyst != OWNER else None
 
 
 def _refusal(kind: str, purse: Purse) -> Decision:

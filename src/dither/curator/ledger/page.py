@@ -23,6 +23,7 @@ from dither.curator.ledger.anchor import Holding, Memory
 from dither.curator.ledger.chain import answer_text, canonical, debit_text, link
 from dither.curator.ledger.interface import Account
 from dither.curator.ledger.rows import Rows
+from dither.curator.ledger.standing import standing_of
 from dither.errors import DitherError, LedgerCorrupted, NotFound
 from dither.privacy import ZCDP, Loss, PureDP
 
@@ -328,6 +329,15 @@ class Page:
             None if drawn is None else int(drawn),
         )
 
+    def requests_called(self, key: str, entry: int | None) -> list[tuple[Account, str]]:
+        """Return the requests that have a key, or whose debit or answer is an entry."""
+        statement = "SELECT dataset, analyst, key FROM requests WHERE key = ?"
+        rows = list(self.rows.all(statement, key))
+        if entry is not None:
+            statement = "SELECT dataset, analyst, key FROM requests WHERE reserved = ? OR answered = ?"
+            rows += self.rows.all(statement, entry, entry)
+        return [(Account(str(row[0]), str(row[1])), str(row[2])) for row in rows]
+
     def hash_of(self, seq: int) -> str | None:
         """Return the hash of an entry."""
         row = self.rows.one("SELECT hash FROM entries WHERE seq = ?", seq)
@@ -424,6 +434,7 @@ class Page:
 
 def _dataset_of(row: Sequence[Any]) -> tuple[str, Purse]:
     limit_of(row[1])
+    standing_of(row[1])
     return str(row[0]), Purse(row[1], Amount.from_texts(*row[2:5]), int(row[5]))
 
 

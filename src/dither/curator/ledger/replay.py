@@ -7,16 +7,22 @@ debit fitted when it was made, and then compares the outcome with the tables, th
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from dither.curator.ledger.admission import filter_at, limit_of, successor
 from dither.curator.ledger.amounts import ZERO, Amount, is_no_less
 from dither.curator.ledger.chain import answer_digest, canonical, first_link, link
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Account
+from dither.curator.ledger.orders import why_barred
 from dither.curator.ledger.page import Page, Purse
+from dither.curator.ledger.standing import closed, renamed, renewed, retired, standing_of
 from dither.errors import DitherError
 
-_KINDS = ("register", "raise", "quota", "reserve", "renew", "draw", "seal", "answer", "restore")
+_KINDS = (
+    *("register", "raise", "quota", "close", "rename", "retire", "edition"),
+    *("reserve", "renew", "draw", "seal", "answer", "restore"),
+)
 #: More problems than this are not listed: one is enough.
 _MOST_PROBLEMS = 20
 
@@ -83,17 +89,47 @@ class Replay:
 
     def _register(self, record: dict[str, Any]) -> None:
         name = record["dataset"]
-        _demand(name not in self.datasets, "the data set was registered before")
+        called = {other for _, purse in self.datasets.values() for other in standing_of(purse.limit).called}
+        _demand(name not in self.datasets and name not in called, "the data set was registered before")
         self.datasets[name] = record["unit"], Purse(_limit(record["budget"]), ZERO, 0)
 
     def _raise(self, record: dict[str, Any]) -> None:
         unit, purse = self._dataset(record)
+        _demand(not standing_of(purse.limit).is_retired, "the data set was retired")
         budget = _limit(record["budget"])
         is_raised = purse.limit is not None and is_no_less(limit_of(budget), limit_of(purse.limit))
         _demand(is_raised, "the budget was not raised")
         kept = canonical(successor(purse.limit, purse.spent, limit_of(budget)))
         _demand(budget == kept, "the raised budget is divided otherwise")
         self.datasets[record["dataset"]] = unit, Purse(budget, purse.spent, purse.releases)
+
+    def _close(self, record: dict[str, Any]) -> None:
+        self._change(record, closed)
+
+    def _rename(self, record: dict[str, Any]) -> None:
+        name = record["name"]
+        taken = {
+            other
+            for registered, (_, purse) in self.datasets.items()
+            if registered != record["dataset"]
+            for other in (registered, *standing_of(purse.limit).called)
+        }
+        _demand(name not in taken, "the name belongs to another data set")
+        self._change(record, lambda terms: renamed(terms, name))
+
+    def _retire(self, record: dict[str, Any]) -> None:
+        self._change(record, retired)
+
+    def _edition(self, record: dict[str, Any]) -> None:
+        self._change(record, lambda terms: renewed(terms, record["seq"]))
+
+    def _change(self, record: dict[str, Any], how: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Change what an owner decided, and nothing else."""
+        unit, purse = self._dataset(record)
+        _demand(not standing_of(purse.limit).is_retired, "the data set was retired")
+        terms = canonical(how(purse.terms))
+        _demand(_limit(record["budget"]) == terms, "something else changed with it")
+        self.datasets[record["dataset"]] = unit, Purse(terms, purse.spent, purse.releases)
 
     def _quota(self, record: dict[str, Any]) -> None:
         self._dataset(record)
@@ -121,6 +157,7 @@ class Replay:
             "drawn": None,
         }
         _demand(fits, "the debit did not fit: an overspend")
+        _demand(why_barred(purse, mine, account) is None, "nothing may be debited to the account")
 
     def _renew(self, record: dict[str, Any]) -> None:
         request = self._waiting(record)
@@ -198,6 +235,7 @@ def _limit(terms: dict[str, Any]) -> str:
     """Return the stored text of a limit, if it is one."""
     text = canonical(terms)
     limit_of(text)
+    standing_of(text)
     return text
 
 

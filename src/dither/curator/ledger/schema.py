@@ -176,8 +176,11 @@ _POSTGRES_2 = (
     ),
 )
 
+# Version 3: the text of a budget may say what else its owner decided (``standing``), and entries of new kinds say when.
+# Nothing changes in the tables; a package that would not understand such a text is told so by the number.
+
 #: The table of versions itself; it never changes.
 VERSIONS = "CREATE TABLE schema_versions (version INTEGER PRIMARY KEY, since TEXT NOT NULL)"
 
-SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2}
-POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2}
+SQLITE: dict[int, tuple[str, ...]] = {1: _SQLITE_1, 2: _SQLITE_2, 3: ()}
+POSTGRES: dict[int, tuple[str, ...]] = {1: _POSTGRES_1, 2: _POSTGRES_2, 3: ()}

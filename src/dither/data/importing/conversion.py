@@ -46,12 +46,12 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
     """
     handed: list[Path] = []
     try:
-        with _connection(goal.parent) as connection:
+        with importing_connection(goal.parent) as connection:
             origins, sources = [], []
             for place, file in enumerate(files):
                 if is_csv(file):
                     handed.append(goal.with_name(f"{goal.name}.{place}"))
-                    origin, source = _texts(table, file, handed[-1])
+                    origin, source = texts_of(table, file, handed[-1])
                 else:
                     origin, source = known(file), parquet_source(connection, table, [file])
                 origins.append(origin)
@@ -79,12 +79,12 @@ def check_parquet(table: Table, files: Sequence[str], workshop: Path) -> tuple[K
         workshop: an own folder for intermediate results.
 
     """
-    with _connection(workshop) as connection:
+    with importing_connection(workshop) as connection:
         origins = [known(file) for file in files]
         for file in files:
             source = parquet_source(connection, table, [file])
             # A hash cannot be taken from a file's statistics: every page is read.
-            hashed = ", ".join(f"max(hash({sql}))" for sql in _printed(table, source).values())
+            hashed = ", ".join(f"max(hash({sql}))" for sql in printed_cells(table, source).values())
             _run(connection, table, f"SELECT {hashed} FROM {source[0]}", [(file, source)])
         # Together, as queries read them.
         parquet_source(connection, table, files)
@@ -102,7 +102,13 @@ def keep_on_disk(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
+def importing_connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
+    """Open a database in memory that reads files strictly.
+
+    Args:
+        workshop: an own folder for intermediate results.
+
+    """
     import duckdb
 
     with duckdb.connect(":memory:", config={**_SETTINGS, "temp_directory": str(workshop)}) as connection:
@@ -112,7 +118,7 @@ def _connection(workshop: Path) -> Iterator[DuckDBPyConnection]:
         yield connection
 
 
-def _texts(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
+def texts_of(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
     """Hand over the declared columns of a CSV file as texts, each with the quote before it if it had one."""
     with CsvReader(file, [column.stored_name for column in table.columns]) as reader:
         names = reader.header.names
@@ -136,7 +142,7 @@ def _texts(table: Table, file: str, goal: Path) -> tuple[KnownFile, Source]:
     return origin, (source, {name: (f"x{place}", "VARCHAR") for name, place in zip(table.kinds, places, strict=True)})
 
 
-def _printed(table: Table, source: Source) -> dict[str, str]:
+def printed_cells(table: Table, source: Source) -> dict[str, str]:
     """Return each declared column as a clean value of its kind."""
     emitter = DuckDBEmitter({table.name: source}, _no_list)
     return {name: emitter.cell(table, name, kind) for name, kind in table.kinds.items()}
@@ -144,7 +150,7 @@ def _printed(table: Table, source: Source) -> dict[str, str]:
 
 def _cells(table: Table, source: Source) -> str:
     quote = DuckDBEmitter({}, _no_list).quote
-    cells = ", ".join(f"{sql} AS {quote(name)}" for name, sql in _printed(table, source).items())
+    cells = ", ".join(f"{sql} AS {quote(name)}" for name, sql in printed_cells(table, source).items())
     return f"SELECT {cells} FROM {source[0]} AS s"
 
 
@@ -153,7 +159,7 @@ def _run(connection: DuckDBPyConnection, table: Table, statement: str, parts: Se
     if _succeeds(connection, statement):
         return
     for file, source in parts:
-        for name, sql in _printed(table, source).items():
+        for name, sql in printed_cells(table, source).items():
             if not _succeeds(connection, f"SELECT max(hash({sql})) FROM {source[0]}"):
                 fix = "nothing was taken from it; write it again"
                 raise EngineUnavailable(f"table {table.name}: column {name} of {file} cannot be read to its end; {fix}")

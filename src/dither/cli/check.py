@@ -1,0 +1,96 @@
+"""``dither check``: whether the rows of a data set still fit its schema, on its owner's screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from dither.cli.console import console, print_json, say
+from dither.cli.options import DataSetName, Home, Json
+from dither.curator.checking import TableCheck
+from dither.curator.folder import Curator
+from dither.data.importing.fit import ColumnFit, TableFit
+
+
+def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> None:
+    """Say whether a data set's rows still fit its schema, for its owner's eyes; exit 1 if they do not.
+
+    It counts cells that are not of their kind, values outside bounds and categories, and rows without an id, and shows
+    an example of each. NOT PRIVATE: nothing is charged, and nothing of it may be published.
+
+    Example: dither check visits
+    """
+    with Curator.open(home) as curator:
+        found = curator.check(dataset)
+    if as_json:
+        print_json([_record(one) for one in found])
+    else:
+        say("NOT PRIVATE: for the owner of the rows alone", style="bold")
+        for one in found:
+            _print(one)
+    raise typer.Exit(0 if all(one.is_right for one in found) else 1)
+
+
+def kept_words(fit: TableFit) -> str:
+    """Return how much of a table is kept, in one line."""
+    filled, kept = (sum(getattr(one, name) for one in fit.columns) for name in ("filled", "kept"))
+    words = f"{fit.table.name}: {fit.kept_rows:,} of {fit.rows:,} rows kept, {kept:,} of {filled:,} filled cells"
+    return f"{words}; {fit.without_id:,} rows have no {fit.table.person}" if fit.without_id else words
+
+
+def problems(fit: TableFit, *, with_examples: bool) -> Iterator[tuple[str, int, str]]:
+    """Yield what does not fit: the column, how many cells, and why.
+
+    Args:
+        fit: as it was found.
+        with_examples: whether cells may be shown.
+
+    """
+    for one in fit.columns:
+        if one.lost:
+            because = one.reason if with_examples else f"not of the kind {one.column.kind.value}"
+            yield one.column.name, one.lost, f"become NULL: {because}"
+        if one.outside:
+            because = f", such as {one.outside_example[:60]!r}" if with_examples else ""
+            yield one.column.name, one.outside, f"{_beyond(one)}{because}"
+
+
+def _beyond(one: ColumnFit) -> str:
+    column = one.column
+    if column.categories is not None:
+        return "are no declared category, and belong to no group"
+    return f"lie outside [{column.lower}, {column.upper}], and are clamped where they are added up"
+
+
+def _print(one: TableCheck) -> None:
+    if one.fit is None:
+        say(f"{one.table.name}: {one.note or 'not in files of this machine; its engine checks its types when asked'}")
+        return
+    say(kept_words(one.fit))
+    found = list(problems(one.fit, with_examples=True))
+    if found:
+        table = Table("column", "cells", "what is wrong")
+        for name, count, why in found:
+            table.add_row(escape(name), f"{count:,}", escape(why))
+        console.print(table)
+    if not one.fit.rows:
+        say(f"{one.table.name} has no rows")
+    if one.note:
+        say(f"{one.table.name}: {one.note}")
+
+
+def _record(one: TableCheck) -> dict[str, Any]:
+    record: dict[str, Any] = {"table": one.table.name, "is_right": one.is_right, "note": one.note}
+    if one.fit is None:
+        return record
+    record |= {"rows": one.fit.rows, "without_id": one.fit.without_id}
+    columns = [
+        {"column": each.column.name, "filled": each.filled, "lost": each.lost, "reason": each.reason}
+        | {"outside": each.outside, "outside_example": each.outside_example}
+        for each in one.fit.columns
+    ]
+    return record | {"columns": columns}

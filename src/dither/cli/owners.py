@@ -1,0 +1,174 @@
+"""``dither datasets raise-budget | set-quota | rename | retire | history`` and ``dither answer``: a data set's life."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from dither.cli.console import complain, console, print_json, say
+from dither.cli.options import DataSetName, Delta, Home, Json, Rho
+from dither.cli.outputs import check_outputs, keep_sources, table_output
+from dither.curator.folder import Curator
+from dither.curator.ledger import Balance
+from dither.errors import InvalidParameter
+from dither.publish.queries import QueryResult
+
+Whole = Annotated[str | None, typer.Option("--epsilon", "--budget", help="The new whole: what is spent is part of it.")]
+Share = Annotated[str | None, typer.Option(help="What all of the analyst's releases together may lose.")]
+Reason = Annotated[str, typer.Option(help="Why; the books keep it.")]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called.")]
+Who = Annotated[str, typer.Argument(metavar="ANALYST", help="Whose quota.")]
+_SUFFIXES = (".csv", ".parquet", ".json", ".html")
+_LONGEST = 60
+
+
+def raise_budget(
+    dataset: DataSetName,
+    reason: Annotated[str, typer.Option(help="Why; the books and the release card show it.")],
+    epsilon: Whole = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Give a data set a larger budget; the books and the card say when and why.
+
+    What was promised to the people in the data is weaker from then on. A budget is never lowered.
+
+    Example: dither datasets raise-budget visits --epsilon 3 --reason "the ethics board agreed to a second study"
+    """
+    with Curator.open(home) as curator:
+        _show(curator.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason), dataset, as_json)
+
+
+def set_quota(
+    dataset: DataSetName,
+    analyst: Who,
+    epsilon: Share = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Limit what one analyst may spend; from then on, those without a quota spend nothing.
+
+    The owner, who is the analyst "curator", needs no quota.
+
+    Example: dither datasets set-quota visits ana --epsilon 0.5
+    """
+    with Curator.open(home) as curator:
+        _show(curator.set_quota(dataset, analyst, epsilon=epsilon, delta=delta, rho=rho), dataset, as_json)
+
+
+def rename(dataset: DataSetName, name: NewName, reason: Reason = "", home: Home = None) -> None:
+    """Call a data set otherwise; its budget, answers and receipts stay.
+
+    Receipts keep the name that it was registered with, and no other data set can be called so.
+
+    Example: dither datasets rename visits clinic_visits
+    """
+    with Curator.open(home) as curator:
+        curator.rename(dataset, name, reason=reason)
+    say(f"{dataset} is called {name} now; what was spent stays spent, and its keys and receipts stay valid")
+
+
+def retire(
+    dataset: DataSetName,
+    reason: Annotated[str, typer.Option(help="Why; the books keep it.")],
+    home: Home = None,
+) -> None:
+    """End a data set: nothing more is asked of it, and its copied rows are removed.
+
+    There is no way back. Your own files stay. Answers that were given can still be fetched.
+
+    Example: dither datasets retire visits --reason "the study is over"
+    """
+    with Curator.open(home) as curator:
+        curator.retire(dataset, reason=reason)
+    say(f"{dataset} is retired: its books and answers stay, its copied rows are removed")
+
+
+def history(dataset: DataSetName, home: Home = None, as_json: Json = False) -> None:
+    """Show who asked what, when, at which price, and what the owner decided.
+
+    The first column is what 'dither answer' takes.
+
+    Example: dither datasets history visits
+    """
+    with Curator.open(home) as curator:
+        acts = curator.history(dataset)
+    if as_json:
+        print_json([act.to_dict() for act in acts])
+        return
+    table = Table("entry", "when (UTC)", "who", "what", "price", "outcome", "edition")
+    for act in acts:
+        what = " ".join(act.what.split())
+        shown = what if len(what) <= _LONGEST else what[: _LONGEST - 1] + "…"
+        price = "" if act.price is None else str(act.price)
+        table.add_row(
+            str(act.number), act.time[:19].replace("T", " "), escape(act.who), escape(shown), price, act.outcome,
+            str(act.edition),
+        )  # fmt: skip
+    console.print(table)
+
+
+def answer(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An entry's number from the history, a key, or a receipt.")],
+    dataset: Annotated[str | None, typer.Option(help="Whose answer, where a key was used with several.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML.")] = None,
+    home: Home = None,
+    as_json: Json = False,
+) -> None:
+    """Fetch a stored answer again, at no cost.
+
+    Example: dither answer 12 -o answer.csv
+    """
+    outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
+    check_outputs(outputs)
+    with Curator.open(home) as curator:
+        keep_sources(outputs, curator)
+        found = curator.answer(name, dataset=dataset)
+        called = curator.called(found.receipt.account.dataset)
+    value = found.value
+    if out is not None:
+        if not isinstance(value, QueryResult):
+            raise InvalidParameter("out", str(out), "left out: this answer is not a table; --json prints it")
+        from dither.cli.ask import save
+
+        save(value, out)
+    receipt = found.receipt
+    if as_json or not isinstance(value, QueryResult):
+        print_json({"receipt": receipt.to_dict(), "is_earlier_edition": found.is_earlier, "answer": _plain(value)})
+        return
+    say(str(value))
+    say(f"asked by {receipt.account.analyst} of {called} with key {receipt.key}; entry {receipt.entry}; not charged")
+    if found.is_earlier:
+        complain(escape(f"other rows of {called} were added since: this answer is about those before"))
+
+
+def _plain(value: object) -> object:
+    if not isinstance(value, QueryResult):
+        return value
+    import json
+
+    return json.loads(value.to_json())
+
+
+def _show(balance: Balance, called: str, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "dataset": called,
+                "analyst": balance.analyst,
+                "budget": balance.budget.to_dict(),
+                "spent": balance.spent.to_dict(),
+                "left": balance.left.to_dict(),
+            }
+        )
+        return
+    whose = called if balance.analyst is None else f"{balance.analyst} in {called}"
+    say(f"{whose}: {balance.budget} in all, {balance.spent} is spent, {balance.left} is left")

@@ -1,0 +1,220 @@
+"""What a schema needs that only the owner can decide: all open questions of a file, in the order of a schema file.
+
+A proposal says where it comes from: the declared type, the name of the column, or the data. One from the data is never
+taken unless the owner confirms that it is public, because a schema is public and a look at rows is not paid for.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from dither.data.expressions import Kind
+from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, ColumnFacts, Facts, round_range
+from dither.data.files import schema_from
+from dither.data.hints import hint, id_candidates
+from dither.errors import DitherError
+
+#: What may be typed: yes, it is public; no, leave it undeclared; how else one finds out.
+YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
+#: Where nothing is proposed.
+NOWHERE: Final = "nothing"
+ROW: Final = "row"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One thing that is not decided.
+
+    Args:
+        place: where it stands in a schema, such as "columns.age.bounds".
+        text: what is asked.
+        proposal: what would be declared, as it would be typed; empty where nothing is proposed.
+        origin: where the proposal comes from.
+        otherwise: how it can be found out without looking, for the one who asks for help.
+
+    """
+
+    place: str
+    text: str
+    proposal: str = ""
+    origin: str = NOWHERE
+    otherwise: str = ""
+
+    @property
+    def column(self) -> str:
+        """The column that it is about; empty where it is about none."""
+        parts = self.place.split(".")
+        return parts[1] if parts[0] == "columns" else ""
+
+    @property
+    def must_be_confirmed(self) -> bool:
+        """Whether the proposal would tell something of the rows."""
+        return self.origin == FROM_DATA
+
+    def __str__(self) -> str:
+        offered = f": {self.proposal} (from {self.origin})" if self.proposal else ""
+        return f"{self.text}{offered}"
+
+
+def questions_of(facts: Facts, dataset: str) -> list[Question]:
+    """Return all open questions, in the order of a schema file.
+
+    Args:
+        facts: what the rows show to their owner.
+        dataset: what the data set will be called.
+
+    """
+    names = [one.name for one in facts.columns]
+    likely = id_candidates(names)
+    paid = f"dither.open_curator().session({dataset!r})"
+    found = [
+        Question(
+            "privacy id",
+            f"whose is a row? the name of a column, or '{ROW}' where no person has several rows",
+            likely[0] if likely else "",
+            FROM_NAME if likely else NOWHERE,
+        ),
+        Question(
+            "contribution.rows",
+            "how many rows of one person count in an answer?",
+            otherwise=f"{paid}.limits({dataset!r}, epsilon=0.1) finds it under privacy once the data set is added",
+        ),
+    ]
+    for one in facts.columns:
+        found += _of_column(one, f"{paid}.bounds({dataset!r}, {one.name!r}, epsilon=0.1)")
+    return found
+
+
+def _of_column(one: ColumnFacts, paid: str) -> list[Question]:
+    place = f"columns.{one.name}"
+    found = []
+    if one.origin != FROM_TYPE:
+        found.append(Question(f"{place}.kind", f"the kind of {one.name}", one.kind.value, one.origin))
+    if one.kind is Kind.TEXT and (one.values or hint(one.name).is_category):
+        listed, origin = _listed(one.values), FROM_DATA if one.values else NOWHERE
+        text = f"the categories of {one.name}, to group by, with commas between"
+        found.append(Question(f"{place}.categories", text, listed, origin))
+    elif one.kind not in (Kind.TEXT, Kind.BOOLEAN):
+        proposal, origin = _bounds(one)
+        text = f"the bounds of {one.name}, to add up: least, largest"
+        otherwise = (
+            f"leave them out now; {paid} finds them under privacy, and is paid for" if one.kind.is_number else ""
+        )
+        found.append(Question(f"{place}.bounds", text, proposal, origin, otherwise))
+    return found
+
+
+def _bounds(one: ColumnFacts) -> tuple[str, str]:
+    if one.kind.is_number:
+        if hint(one.name).bounds:
+            return hint(one.name).bounds.strip("[]"), FROM_NAME
+        near = round_range(one.least, one.largest)
+        return ("", NOWHERE) if near is None else (f"{near[0]}, {near[1]}", FROM_DATA)
+    if isinstance(one.least, datetime.date) and isinstance(one.largest, datetime.date):
+        first, last = datetime.date(one.least.year, 1, 1), datetime.date(one.largest.year, 12, 31)
+        return f"{first}, {last}", FROM_DATA
+    return "", NOWHERE
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    """Return values with commas between, or nothing where they have commas of their own."""
+    return "" if any("," in value or value != value.strip() for value in values) else ", ".join(values)
+
+
+class Answers:
+    """What the owner has decided so far, as the tree of a schema."""
+
+    def __init__(self, facts: Facts, dataset: str) -> None:
+        self._facts = facts
+        self._dataset = dataset
+        self._person: str | None = None
+        self._rows = 1
+        self._columns: dict[str, dict[str, Any]] = {}
+        for one in facts.columns:
+            source = {"from": one.stored_name} if one.stored_name != one.name else {}
+            self._columns[one.name] = {**source, "kind": one.kind.value}
+
+    @property
+    def person(self) -> str | None:
+        """The column that says whose a row is; None where every row is a person."""
+        return self._person
+
+    def applies(self, question: Question) -> bool:
+        """Return whether a question is still open, by what was decided before."""
+        if question.place == "contribution.rows":
+            return self._person is not None
+        if not question.column:
+            return True
+        if question.column not in self._columns:
+            return False
+        what = question.place.rpartition(".")[2]
+        if what == "kind":
+            return True
+        if question.column == self._person:
+            return False
+        kind = Kind(self._columns[question.column]["kind"])
+        return kind not in (Kind.TEXT, Kind.BOOLEAN) if what == "bounds" else kind is Kind.TEXT
+
+    def leave_out(self, question: Question) -> str:
+        """Decide that something is not declared; return why that cannot be, if it cannot."""
+        if not question.column:
+            return "this one must be decided"
+        if question.place.endswith(".kind"):
+            if question.column == self._person:
+                return "the column that says whose a row is cannot be left out"
+            del self._columns[question.column]
+        return ""
+
+    def decide(self, question: Question, typed: str) -> str:
+        """Take what was typed; return what is wrong with it, if anything is."""
+        if question.place == "privacy id":
+            if typed != ROW and typed not in self._columns:
+                return f"not a column; there are {', '.join(self._columns)}, or '{ROW}'"
+            self._person = None if typed == ROW else typed
+            return ""
+        if question.place == "contribution.rows":
+            if not (typed.isascii() and typed.isdecimal() and int(typed) > 0):
+                return "not a whole number from 1"
+            self._rows = int(typed)
+            return ""
+        name, what = question.column, question.place.rpartition(".")[2]
+        words = [word.strip() for word in typed.strip("[]").split(",")]
+        if what == "bounds" and len(words) != 2:
+            return "not two values with a comma between"
+        before = self._columns[name]
+        self._columns[name] = {**before, what: typed if what == "kind" else [_plain(word, before) for word in words]}
+        try:
+            schema_from(self._tree([name] if self._person in (None, name) else [self._person or "", name]))
+        except DitherError as problem:
+            self._columns[name] = before
+            return str(problem)
+        return ""
+
+    def tree(self) -> Mapping[str, Any]:
+        """Return the whole schema."""
+        return self._tree(list(self._columns))
+
+    def _tree(self, names: list[str]) -> dict[str, Any]:
+        table: dict[str, Any] = {"source": self._facts.path}
+        tree: dict[str, Any] = {"dataset": self._dataset, "unit": "row"}
+        if self._person is not None:
+            table["privacy id"] = self._person
+            tree |= {"unit": "person", "contribution": {"rows": self._rows}}
+        table["columns"] = {name: self._columns[name] for name in self._columns if name in names}
+        return {**tree, "tables": {self._dataset: table}}
+
+
+def _plain(word: str, column: Mapping[str, Any]) -> Any:
+    """Return a typed word as a schema has it."""
+    kind = Kind(column["kind"])
+    if not kind.is_number:
+        return word
+    for read in (int, float):
+        try:
+            return read(word)
+        except ValueError:
+            continue
+    return word

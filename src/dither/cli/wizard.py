@@ -1,0 +1,255 @@
+"""The wizard of ``dither add FILE``: shows owners their own rows in figures, asks what is public, then registers.
+
+What it shows is on the screen alone, and kept nowhere. A proposal from the data enters the schema only if the owner
+says that it is public; a terminal is needed for that, and there is no option that says it for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from dither.cli.console import console, say, tell_owner
+from dither.cli.questions import HELP, NO, YES, Answers, Question, questions_of
+from dither.data.expressions import Kind
+from dither.data.facts import ColumnFacts, Facts
+from dither.data.files import schema_from
+from dither.data.schema import DataSet
+from dither.data.suggest import suggest, table_name
+from dither.errors import InvalidParameter
+from dither.privacy import PureDP
+
+#: The exit code for questions that nobody has answered: nothing was registered.
+OPEN: Final = 3
+_EPSILON: Final = PureDP("0.1")
+_BAR: Final = 20
+_MOST_LIMITS: Final = 20
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a limit of rows a person does.
+
+    Args:
+        rows: of one person that count.
+        dropped: rows that do not.
+        people: who have more.
+        error: how far a count of rows is off at most at an epsilon of 0.1, 95 times of 100.
+
+    """
+
+    rows: int
+    dropped: int
+    people: int
+    error: float
+
+
+def limits_of(counts: Mapping[int, int]) -> list[Limit]:
+    """Return what the limits 1, 2, 4, 8 ... do, up to the first that drops nothing.
+
+    Args:
+        counts: how many people have how many rows, by the number of rows.
+
+    """
+    found: list[Limit] = []
+    rows = 1
+    while len(found) < _MOST_LIMITS:
+        dropped = sum((many - rows) * people for many, people in counts.items() if many > rows)
+        more = sum(people for many, people in counts.items() if many > rows)
+        found.append(Limit(rows, dropped, more, count_error(rows)))
+        if not dropped:
+            break
+        rows *= 2
+    return found
+
+
+def count_error(rows: int) -> float:
+    """Return how far a count is off at most, 95 times of 100, where that many rows of a person count."""
+    from dither.publish.queries import quote
+    from dither.publish.queries.builder import table
+
+    columns = {"id": "integer"}
+    tables = {"t": {"source": "t.csv", "privacy id": "id", "columns": columns}}
+    dataset = schema_from({"dataset": "d", "unit": "person", "contribution": {"rows": rows}, "tables": tables})
+    return quote(table("t").count("n").build(dataset), _EPSILON).columns[0].error
+
+
+def show_facts(facts: Facts) -> None:
+    """Show what the rows say, column by column, on the owner's screen."""
+    say("NOT PRIVATE: what follows is for the owner of the rows alone, and is kept nowhere", style="bold")
+    say(f"{facts.path}: {facts.rows:,} rows" + ("" if facts.rows else "; only the names of columns, if any"))
+    grid = Grid("column", "kind", "from", "missing", "distinct", "values")
+    for one in facts.columns:
+        grid.add_row(
+            escape(one.name),
+            one.kind.value,
+            one.origin,
+            f"{one.missing:.1%}",
+            f"{one.distinct:,}",
+            escape(_values(one)),
+        )
+    console.print(grid)
+    for one in facts.columns:
+        if one.note:
+            say(f"{one.name}: {one.note}")
+    for why in facts.left_out:
+        say(f"left out: {why}")
+
+
+def _values(one: ColumnFacts) -> str:
+    if one.values:
+        return ", ".join(one.values)[:80]
+    return "" if one.least is None else f"{one.least} to {one.largest}"
+
+
+def show_questions(questions: Sequence[Question]) -> None:
+    """Show all that is open, at once."""
+    say(f"{len(questions)} questions are open:")
+    for number, question in enumerate(questions, 1):
+        say(f"  {number}. {question}")
+
+
+def show_limits(counts: Mapping[int, int]) -> None:
+    """Draw what each limit of rows a person drops, and what it costs."""
+    rows, people = sum(many * whose for many, whose in counts.items()), sum(counts.values())
+    say(f"{people:,} people have {rows:,} rows; one of them has {max(counts, default=0):,}")
+    grid = Grid("rows a person", "rows dropped", "", "people cut", "a count is off by, at epsilon 0.1")
+    for limit in limits_of(counts):
+        share = limit.dropped / rows if rows else 0.0
+        bar = "█" * round(_BAR * share) or ("▏" if limit.dropped else "")
+        grid.add_row(
+            f"{limit.rows:,}", f"{limit.dropped:,} ({share:.1%})", bar, f"{limit.people:,}", f"{limit.error:,.0f} rows"
+        )
+    console.print(grid)
+
+
+def print_open(path: Path, name: str | None, out: Path | None, write: Callable[[str], None]) -> None:
+    """Give the draft and the open questions where nobody can be asked, and leave with the code for that.
+
+    Nothing of it is read off the rows.
+
+    Args:
+        path: the file.
+        name: what the data set is to be called.
+        out: where the draft goes; None for the output.
+        write: writes the draft.
+
+    """
+    draft = suggest(path, name=name)
+    write(draft.text)
+    tell_owner(f"{path}: {len(draft.decisions)} questions are open, and nothing was registered:")
+    for place in draft.decisions:
+        tell_owner(f"  {place}")
+    tell_owner(
+        f"decide them in {'the draft' if out is None else out}, then 'dither add SCHEMA.yaml --budget EPS'; or on a "
+        f"terminal 'dither add {path}' shows what the rows say and asks one by one"
+    )
+    raise typer.Exit(OPEN)
+
+
+def ask_all(facts: Facts, dataset: str) -> DataSet | None:
+    """Ask every question, one by one, and return the data set; None where the owner has gone.
+
+    Args:
+        facts: what the rows show.
+        dataset: what it will be called.
+
+    """
+    questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
+    show_facts(facts)
+    show_questions(questions)
+    say("Enter takes a proposal from a name or a type. One from the data is taken by 'y' alone: I say it is public.")
+    say("'n' leaves it undeclared, '?' says how else it is found, anything else is taken instead.")
+    while questions:
+        question = questions.pop(0)
+        if not answers.applies(question):
+            continue
+        if question.place == "contribution.rows" and answers.person is not None:
+            show_limits(facts.rows_a_person(answers.person))
+        typed = _asked(question, answers)
+        if typed is None:
+            return None
+        if question.place.endswith(".kind"):
+            questions[:0] = _after_kind(facts, question, typed)
+    return schema_from(answers.tree())
+
+
+def _asked(question: Question, answers: Answers) -> str | None:
+    """Ask until the answer can be taken; return it, or None where the owner has gone."""
+    while True:
+        line = _line(f"{question}\n> ")
+        if line is None:
+            return None
+        typed = line.strip()
+        if typed.lower() in HELP:
+            say(question.otherwise or "think of what anybody could know, and take round numbers")
+            continue
+        if typed.lower() in NO:
+            problem = answers.leave_out(question)
+        elif typed.lower() in YES or not typed:
+            problem = _why_not_taken(question, typed) or answers.decide(question, question.proposal)
+            typed = question.proposal
+        else:
+            problem = answers.decide(question, typed)
+        if not problem:
+            return typed
+        say(problem)
+
+
+def _why_not_taken(question: Question, typed: str) -> str:
+    if not question.proposal:
+        return "nothing is proposed: type it, or 'n' to leave it undeclared"
+    if not typed and question.must_be_confirmed:
+        return "this comes from the data: type 'y' if it is public, or round numbers that anybody could know"
+    return ""
+
+
+def _after_kind(facts: Facts, question: Question, typed: str) -> list[Question]:
+    """Say what another kind than the proposed one loses, and return what is open then."""
+    if typed == question.proposal or typed.lower() in NO:
+        return []
+    kind, one = Kind(typed), facts.column(question.column)
+    kept, why = facts.kept_as(one.name, kind)
+    if kept < one.filled:
+        say(f"{one.name}: {kept:,} of {one.filled:,} cells are kept, the others become NULL: {why}")
+    place, name = f"columns.{one.name}", one.name
+    if kind is Kind.TEXT:
+        return [Question(f"{place}.categories", f"the categories of {name}, to group by, with commas between")]
+    return [Question(f"{place}.bounds", f"the bounds of {name}, to add up: least, largest")]
+
+
+def ask_budget() -> str | None:
+    """Ask for the budget; None where the owner has gone."""
+    return _line("what may all releases together lose, for ever? an epsilon, such as 1\n> ")
+
+
+def is_agreed(text: str) -> bool:
+    """Ask whether to go on."""
+    line = _line(f"{text} [y/n]\n> ")
+    return line is not None and line.strip().lower() in YES
+
+
+def named(path: Path, name: str | None) -> str:
+    """Return what a data set is called after its file, unless something else is said."""
+    return table_name(path) if name is None else name
+
+
+def checked_out(out: Path | None, dataset: str) -> Path:
+    """Return the file that the schema is written to, which must be new."""
+    path = Path(f"{dataset}.yaml") if out is None else out
+    if path.exists():
+        raise InvalidParameter("out", str(path), "a new file")
+    return path
+
+
+def _line(prompt: str) -> str | None:
+    try:
+        return str(typer.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
+    except (EOFError, KeyboardInterrupt, typer.Abort):
+        return None

@@ -1,0 +1,88 @@
+"""Does the file still fit the schema? For the owner alone.
+
+**Not private.** It reads rows without a mechanism and without a charge, and shows single cells. What it returns must
+not leave the owner's machine.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dither.curator.editions import TableEdition, current
+from dither.data.importing.fit import TableFit, fit_of
+from dither.data.importing.sources import FRAMES, files_of
+from dither.data.schema import DataSet, Table
+from dither.errors import EngineUnavailable
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What was found about one table.
+
+    Args:
+        table: what is declared.
+        fit: how its rows fit; None where they are not in files of this machine, and so were not read.
+        note: what else its owner should know: the file has changed since it was added, or is gone.
+
+    """
+
+    table: Table
+    fit: TableFit | None
+    note: str = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether there is nothing to complain of."""
+        return not self.note and (self.fit is None or self.fit.is_whole)
+
+
+def check_files(home: Path, dataset: DataSet) -> tuple[TableCheck, ...]:
+    """Return how the files of a data set fit its schema, table by table. NOT PRIVATE: for the owner's eyes.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+
+    """
+    edition = None
+    with suppress(EngineUnavailable):
+        edition = current(home, dataset.name)
+    parts = {} if edition is None else edition.tables
+    return tuple(_check(home, dataset, table, parts.get(table.name)) for table in dataset.tables)
+
+
+def fits_of(home: Path, dataset: DataSet) -> tuple[TableFit, ...]:
+    """Return how the files of a data set fit that is about to be added; tables that are not in files are left out.
+
+    Args:
+        home: the curator's folder.
+        dataset: as it is declared.
+
+    """
+    tables = [table for table in dataset.tables if _is_in_files(dataset, table)]
+    return tuple(fit_of(table, files_of(table, home)) for table in tables)
+
+
+def _is_in_files(dataset: DataSet, table: Table) -> bool:
+    return dataset.engine.startswith("duckdb") and table.source != FRAMES
+
+
+def _check(home: Path, dataset: DataSet, table: Table, edition: TableEdition | None) -> TableCheck:
+    if not _is_in_files(dataset, table):
+        return TableCheck(table, None)
+    try:
+        files = files_of(table, home)
+    except EngineUnavailable:
+        files = []
+    origins = [] if edition is None else [file.path for file in edition.origins]
+    if not files:
+        if edition is None or not edition.is_copy or not all(Path(file.path).is_file() for file in edition.files):
+            return TableCheck(table, None, "its file is gone, and so is the copy of its rows")
+        fit = fit_of(table.as_copied, [file.path for file in edition.files])
+        return TableCheck(table, fit, f"{table.source} is gone: the copy was read, in which lost cells are empty")
+    note = ""
+    if edition is not None and (files != origins or not all(file.is_same() for file in edition.origins)):
+        note = "the file has changed since it was added: answers are about the rows of then, until it is added again"
+    return TableCheck(table, fit_of(table, files), note)

@@ -1,0 +1,154 @@
+"""What the owner of a data set decides in the ledger: budget, quotas, names, editions, its end.
+
+Every act is one transaction with an entry of its own, so that the chain says who may ask what since when. None of them
+gives anything back: what is spent stays spent, under whatever name and edition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dither.curator.ledger.admission import limit_of, successor
+from dither.curator.ledger.amounts import ZERO, checked_limit, is_no_less
+from dither.curator.ledger.chain import canonical
+from dither.curator.ledger.interface import Account, checked_name, checked_text
+from dither.curator.ledger.page import Page, Purse, limit_text
+from dither.curator.ledger.standing import Standing, closed, renamed, renewed, retired, standing_of
+from dither.curator.ledger.transactions import TransactedLedger
+from dither.errors import DataSetRetired, IncompatibleDistance, InvalidParameter
+from dither.privacy import ZCDP, Loss, PureDP
+
+
+class OwnersBooks(TransactedLedger):
+    """The part of a ledger that is the owner's: what may be spent, by whom, and how each data set stands."""
+
+    def register(self, dataset: str, *, budget: Loss, unit: str) -> None:
+        """Open the account of a data set, or find it open with the same budget and unit."""
+        checked_name("dataset", dataset)
+        checked_name("unit", unit)
+        checked_limit("budget", budget)
+
+        def work(page: Page) -> None:
+            found = page.find_dataset(dataset)
+            if found is None:
+                _refuse_taken(page, "dataset", dataset)
+                page.enter("register", dataset=dataset, unit=unit, budget=budget.to_dict())
+                page.keep_dataset(dataset, unit, Purse(limit_text(budget), ZERO, 0))
+                return
+            if found[0] != unit:
+                raise IncompatibleDistance("unit", found[0], unit)
+            _refuse_retired(dataset, found[1])
+            if limit_as_loss(found[1]) != budget:
+                fix = f"'dither datasets raise-budget {standing_of(found[1].limit).name(dataset)}' raises it"
+                rule = f"the one {dataset!r} is registered with, {limit_as_loss(found[1])}; {fix}"
+                raise InvalidParameter("budget", budget, rule)
+
+        self._change("register", work)
+
+    def raise_budget(self, dataset: str, budget: Loss, *, reason: str) -> None:
+        """Give a data set a larger budget of the same kind."""
+        checked_name("dataset", dataset)
+        checked_limit("budget", budget)
+        checked_text("reason", reason)
+
+        def work(page: Page) -> None:
+            unit, purse = page.dataset(dataset)
+            _refuse_retired(dataset, purse)
+            before = limit_as_loss(purse)
+            if not is_no_less(budget, before):
+                rule = f"of the same kind as {before}, and no less in any figure: a budget is never lowered"
+                raise InvalidParameter("budget", budget, rule)
+            record = successor(purse.limit, purse.spent, budget)
+            page.enter("raise", dataset=dataset, budget=record, reason=reason)
+            page.keep_dataset(dataset, unit, Purse(canonical(record), purse.spent, purse.releases))
+
+        self._change("raise", work)
+
+    def set_quota(self, dataset: str, analyst: str, quota: Loss) -> None:
+        """Limit what one analyst may spend of a data set's budget; from the first quota on, others spend nothing."""
+        account = Account(dataset, analyst)
+        checked_limit("quota", quota)
+
+        def work(page: Page) -> None:
+            unit, purse = page.dataset(dataset)
+            _refuse_retired(dataset, purse)
+            budget = limit_as_loss(purse)
+            if isinstance(quota, ZCDP) != isinstance(budget, ZCDP) or not quota <= budget:
+                raise InvalidParameter("quota", quota, f"of the same kind as the budget, {budget}, and within it")
+            if not standing_of(purse.limit).is_closed:
+                _enter_terms(page, "close", dataset, unit, purse, closed(purse.terms))
+            mine = page.analyst(account)
+            record = successor(mine.limit, mine.spent, quota)
+            page.enter("quota", dataset=dataset, analyst=analyst, quota=record)
+            page.keep_analyst(account, Purse(canonical(record), mine.spent, mine.releases))
+
+        self._change("quota", work)
+
+    def rename(self, dataset: str, name: str, *, reason: str = "") -> None:
+        """Call a data set otherwise: the books keep the name it is registered with."""
+        checked_name("name", name)
+        checked_text("reason", reason)
+
+        def change(page: Page, purse: Purse) -> dict[str, Any]:
+            if name == standing_of(purse.limit).name(dataset):
+                raise InvalidParameter("name", name, "another one than it has")
+            _refuse_taken(page, "name", name, but=dataset)
+            return renamed(purse.terms, name)
+
+        self._decide("rename", dataset, change, name=name, reason=reason)
+
+    def retire(self, dataset: str, *, reason: str) -> None:
+        """Debit nothing more to a data set, for ever; what was answered can still be told."""
+        checked_text("reason", reason)
+        self._decide("retire", dataset, lambda _, purse: retired(purse.terms), reason=reason)
+
+    def begin_edition(self, dataset: str) -> int:
+        """Say that other rows take the place of those before, and return the number of their edition."""
+        self._decide("edition", dataset, lambda page, purse: renewed(purse.terms, page.seq + 1))
+        return self.standings()[dataset].edition
+
+    def standings(self) -> dict[str, Standing]:
+        """Return how each data set stands, by the name that it is registered with."""
+
+        def work(page: Page) -> dict[str, Standing]:
+            return {name: standing_of(purse.limit) for name, (_, purse) in sorted(page.accounts()[0].items())}
+
+        return self._look(work)
+
+    def _decide(self, kind: str, dataset: str, change: Callable[[Page, Purse], dict[str, Any]], **fields: Any) -> None:
+        """Write down one decision about a data set."""
+        checked_name("dataset", dataset)
+
+        def work(page: Page) -> None:
+            unit, purse = page.dataset(dataset)
+            _refuse_retired(dataset, purse)
+            _enter_terms(page, kind, dataset, unit, purse, change(page, purse), **fields)
+
+        self._change(kind, work)
+
+
+def limit_as_loss(purse: Purse) -> Loss:
+    """Return a limit as a loss; nothing where there is none."""
+    return PureDP(0) if purse.limit is None else limit_of(purse.limit)
+
+
+def _enter_terms(
+    page: Page, kind: str, dataset: str, unit: str, purse: Purse, terms: dict[str, Any], **fields: Any
+) -> None:
+    page.enter(kind, dataset=dataset, budget=terms, **fields)
+    page.keep_dataset(dataset, unit, Purse(canonical(terms), purse.spent, purse.releases))
+
+
+def _refuse_retired(dataset: str, purse: Purse) -> None:
+    if standing_of(purse.limit).is_retired:
+        raise DataSetRetired(dataset)
+
+
+def _refuse_taken(page: Page, parameter: str, name: str, but: str | None = None) -> None:
+    """Refuse a name that another data set has or had: what was spent under it is about other people."""
+    for registered, (_, purse) in page.accounts()[0].items():
+        called = standing_of(purse.limit)
+        if registered != but and name in (registered, *called.called):
+            rule = f"a new one: the data set {called.name(registered)!r} was called so, and its budget stays with it"
+            raise InvalidParameter(parameter, name, rule)

@@ -1,0 +1,230 @@
+# ruff: noqa: S608 - every name and path in a statement is quoted or made up here
+"""What a file's rows show to the person who owns them: kinds, ranges, distinct values, missing cells, rows a person.
+
+**Not private.** An owner who declares a table may look at it; whoever else sees these figures learns about people
+without paying. They are for a screen, and are kept nowhere. What of them enters a schema was confirmed by the owner as
+public, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from dither.data.closing import Closing
+from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.spill import SpillFolder
+from dither.data.expressions import Kind
+from dither.data.hints import hint, plain_names
+from dither.data.importing.conversion import importing_connection, printed_cells
+from dither.data.importing.duckdb_tables import Source
+from dither.data.importing.fit import asked, opened, why_lost
+from dither.data.importing.sources import is_csv
+from dither.data.schema import Column, Table
+from dither.data.suggest import Found, described, unfit
+
+#: Kinds that cells are tried as where no type is declared; the first that all of them have counts.
+_TRIED: Final = (Kind.INTEGER, Kind.BOOLEAN, Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
+#: More values than this are not listed.
+MOST_VALUES: Final = 20
+#: Where a proposal comes from.
+FROM_TYPE, FROM_NAME, FROM_DATA = "the declared type", "the name", "the data"
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What one column shows.
+
+    Args:
+        name: what it would be called in a schema.
+        stored_name: what the file calls it.
+        kind: what it would be declared as.
+        origin: where that comes from: the declared type, the name, or the data.
+        rows: of the file.
+        filled: cells that hold something.
+        kept: cells of that kind.
+        distinct: how many values there are.
+        least: the least of them, of numbers, days and moments.
+        largest: the largest.
+        values: all of them, of texts that have few.
+        note: what the owner should know: cells that another kind would lose.
+
+    """
+
+    name: str
+    stored_name: str
+    kind: Kind
+    origin: str
+    rows: int
+    filled: int
+    kept: int = 0
+    distinct: int = 0
+    least: Any = None
+    largest: Any = None
+    values: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def missing(self) -> float:
+        """The share of rows without a value."""
+        return 1 - self.kept / self.rows if self.rows else 0.0
+
+
+class Facts(Closing):
+    """A file that its owner looks at: read once, into a private folder that goes with this.
+
+    Args:
+        path: a CSV or Parquet file.
+
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._stack = ExitStack()
+        self.path = str(Path(path).resolve())
+        found = described(path)
+        listed = [name for name, *_ in found]
+        #: Columns that no schema can name, with the reason.
+        self.left_out = [
+            f"{name!r} {why}" for name, kind, stored in found if (why := unfit(name, kind, stored, listed))
+        ]
+        usable = [
+            (plain, one)
+            for plain, one in zip(plain_names(listed), found, strict=True)
+            if not unfit(one[0], one[1], one[2], listed)
+        ]
+        try:
+            folder = self._stack.enter_context(closing(SpillFolder()))
+            self._connection = self._stack.enter_context(importing_connection(folder.path))
+            plain = tuple(_column(name, one, one[1] or Kind.TEXT) for name, one in usable)
+            self._table = Table("t", plain, source=self.path)
+            self._source: Source = opened(self._connection, self._table, self.path, folder.path / "texts.parquet")
+            self.columns = self._columns([one for _, one in usable])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._stack.close()
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return self.columns[0].rows if self.columns else 0
+
+    def column(self, name: str) -> ColumnFacts:
+        """Return what a column shows, by its declared name."""
+        return next(one for one in self.columns if one.name == name)
+
+    def rows_a_person(self, name: str) -> dict[int, int]:
+        """Return how many people have how many rows, by the number of rows.
+
+        Args:
+            name: the column that says whose a row is.
+
+        """
+        cell = self._cell(name, self.column(name).kind)
+        counted = f"SELECT count(*) AS n FROM {self._source[0]} AS s WHERE {cell} IS NOT NULL GROUP BY {cell}"
+        found = asked(self._connection, f"SELECT n, count(*) FROM ({counted}) GROUP BY n ORDER BY n", self._table)
+        return {int(rows): int(people) for rows, people in found}
+
+    def kept_as(self, name: str, kind: Kind) -> tuple[int, str]:
+        """Return how many cells of a column are of a kind, and why one of the others is not.
+
+        Args:
+            name: the column.
+            kind: what it would be declared as.
+
+        """
+        cell, raw = self._cell(name, kind), self._raw(name)
+        other = f"min(CAST({raw} AS VARCHAR)) FILTER ({raw} IS NOT NULL AND {cell} IS NULL)"
+        statement = f"SELECT count({cell}), {other} FROM {self._source[0]} AS s"
+        kept, example = asked(self._connection, statement, self._table)[0]
+        return int(kept), why_lost(kind, example) if example is not None else ""
+
+    def _raw(self, name: str) -> str:
+        return DuckDBEmitter({}, _no_list).quote(self._source[1][name][0])
+
+    def _cell(self, name: str, kind: Kind) -> str:
+        """Return a column as a clean value of a kind."""
+        table = replace(self._table, columns=(replace(self._table.column(name), kind=kind),))
+        return printed_cells(table, self._source)[name]
+
+    def _columns(self, found: Sequence[Found]) -> tuple[ColumnFacts, ...]:
+        told = ["count(*)"]
+        for column in self._table.columns:
+            told.append(f"count({self._raw(column.name)})")
+            for kind in _TRIED if is_csv(self.path) else ():
+                told.append(f"count({self._cell(column.name, kind)})")
+        rows, *figures = asked(self._connection, f"SELECT {', '.join(told)} FROM {self._source[0]} AS s", self._table)[
+            0
+        ]
+        step = 1 + (len(_TRIED) if is_csv(self.path) else 0)
+        columns = []
+        for place, (column, (stored, declared, _)) in enumerate(zip(self._table.columns, found, strict=True)):
+            filled, *kept = figures[step * place : step * (place + 1)]
+            kind, origin = _chosen(column.name, declared, filled, dict(zip(_TRIED, kept, strict=False)))
+            columns.append(self._looked_at(ColumnFacts(column.name, stored, kind, origin, rows, filled)))
+        return tuple(columns)
+
+    def _looked_at(self, one: ColumnFacts) -> ColumnFacts:
+        cell = self._cell(one.name, one.kind)
+        has_range = one.kind not in (Kind.TEXT, Kind.BOOLEAN)
+        ends = f"min({cell}), max({cell})" if has_range else "NULL, NULL"
+        statement = f"SELECT count({cell}), count(DISTINCT {cell}), {ends} FROM {self._source[0]} AS s"
+        kept, distinct, least, largest = asked(self._connection, statement, self._table)[0]
+        values: tuple[str, ...] = ()
+        if one.kind is Kind.TEXT and 0 < distinct <= MOST_VALUES:
+            listed = f"SELECT DISTINCT {cell} AS v FROM {self._source[0]} AS s WHERE {cell} IS NOT NULL ORDER BY v"
+            values = tuple(str(row[0]) for row in asked(self._connection, listed, self._table))
+        expected = hint(one.name).kind
+        note = ""
+        if one.kind is Kind.TEXT and expected not in (None, Kind.TEXT) and one.filled:
+            note = self.kept_as(one.name, expected)[1]
+        elif one.kind is Kind.TEXT and distinct:
+            why = self.kept_as(one.name, Kind.REAL)[1]
+            note = why if "decimals are written" in why else ""
+        return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
+
+
+def _column(name: str, found: Found, kind: Kind) -> Column:
+    return Column(name, kind, source=None if name == found[0] else found[0])
+
+
+def _chosen(name: str, declared: Kind | None, filled: int, kept: dict[Kind, int]) -> tuple[Kind, str]:
+    """Return the kind to propose, and where it comes from."""
+    if declared is not None:
+        return declared, FROM_TYPE
+    expected = hint(name).kind
+    if expected is not None and (expected is Kind.TEXT or kept.get(expected) == filled):
+        return expected, FROM_NAME
+    fitting = [kind for kind in _TRIED if filled and kept.get(kind) == filled]
+    return (fitting[0] if fitting else Kind.TEXT), FROM_DATA
+
+
+def round_range(least: Any, largest: Any) -> tuple[int, int] | None:
+    """Return round numbers around a range: one digit, and 0 where all are on one side of it. None where none are near.
+
+    >>> round_range(3, 87), round_range(-12.5, 1234), round_range(0.2, 0.7), round_range(1990, 2024)
+    ((0, 90), (-20, 2000), (0, 1), (0, 3000))
+    """
+    if not isinstance(least, int | float) or not isinstance(largest, int | float):
+        return None
+    if not (abs(least) < 1e15 and abs(largest) < 1e15):
+        return None
+    return min(0, _round(least)), max(0, _round(largest))
+
+
+def _round(value: float) -> int:
+    """Return the next number away from 0 that has one digit that is not 0."""
+    size = max(1, -int(-abs(value) // 1))
+    unit = 10 ** (len(str(size)) - 1)
+    rounded = -(-size // unit) * unit if value else 0
+    return int(rounded if value >= 0 else -rounded)
+
+
+def _no_list(*_: object) -> str:
+    raise AssertionError  # cells name no list

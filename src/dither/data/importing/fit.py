@@ -1,0 +1,211 @@
+# ruff: noqa: S608 - every name and path in a statement is quoted or made up here
+"""How well files fit what is declared of them: which cells become NULL, which values lie outside. For owners only.
+
+**Not private.** Counts and examples come from rows without noise: they are for the screen of the person who owns the
+rows, and are kept nowhere. Nothing that an analyst sees is made of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dither.data.engines.emit_duckdb import DuckDBEmitter
+from dither.data.engines.spill import SpillFolder
+from dither.data.expressions import Kind
+from dither.data.importing.conversion import importing_connection, printed_cells, texts_of
+from dither.data.importing.duckdb_tables import Source, parquet_source
+from dither.data.importing.sources import is_csv
+from dither.data.schema import Column, Table
+from dither.errors import EngineUnavailable
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_EUROPEAN: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+|-?[0-9]+,[0-9]+")
+_WORDS: Final = frozenset(["yes", "no", "y", "n", "ja", "nein", "oui", "non", "on", "off"])
+_LONGEST: Final = 60
+
+
+@dataclass(frozen=True)
+class ColumnFit:
+    """How the cells of one column fit.
+
+    Args:
+        column: what is declared.
+        filled: how many cells hold something.
+        kept: how many of them are of the declared kind; the others become NULL.
+        example: one of the others; empty where there is none.
+        outside: how many kept cells lie outside bounds or categories.
+        outside_example: one of those.
+
+    """
+
+    column: Column
+    filled: int
+    kept: int
+    example: str = ""
+    outside: int = 0
+    outside_example: str = ""
+
+    @property
+    def lost(self) -> int:
+        """How many cells become NULL although they hold something."""
+        return self.filled - self.kept
+
+    @property
+    def reason(self) -> str:
+        """Why the example becomes NULL, and what would help; shows the example."""
+        return why_lost(self.column.kind, self.example) if self.lost else ""
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """How the rows of one table fit.
+
+    Args:
+        table: what is declared.
+        rows: how many there are.
+        without_id: how many have no privacy id: they do not exist for any answer.
+        columns: cell by cell.
+
+    """
+
+    table: Table
+    rows: int
+    without_id: int
+    columns: tuple[ColumnFit, ...]
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows can count."""
+        return self.rows - self.without_id
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether there are rows, and every cell is what it is declared to be."""
+        return self.kept_rows > 0 and not self.without_id and not any(one.lost or one.outside for one in self.columns)
+
+
+def why_lost(kind: Kind, example: str) -> str:
+    """Return why a cell is not of a kind, and what would help.
+
+    >>> why_lost(Kind.REAL, "1.234,5")
+    "'1.234,5' is not a real: decimals are written with a point, and without marks between thousands"
+    """
+    said = f"{example[:_LONGEST]!r} is not {'an' if kind is Kind.INTEGER else 'a'} {kind.value}"
+    if kind.is_number and _EUROPEAN.fullmatch(example.strip()):
+        return f"{said}: decimals are written with a point, and without marks between thousands"
+    if kind is Kind.BOOLEAN and example.strip().lower() in _WORDS:
+        return f"{said}: declare it as text with such words as categories"
+    if kind is Kind.INTEGER and re.search("[A-Za-z]", example):
+        return f"{said}: declare it as text"
+    hints = {
+        Kind.DATE: "days are written as 2024-12-31",
+        Kind.TIMESTAMP: "moments are written as 2024-12-31 23:59:59",
+        Kind.BOOLEAN: "write true or false, or declare it as text",
+    }
+    return f"{said}: {hints[kind]}" if kind in hints else said
+
+
+def fit_of(table: Table, files: Sequence[str]) -> TableFit:
+    """Return how files fit what is declared of a table. NOT PRIVATE: for the eyes of their owner alone.
+
+    Args:
+        table: what is declared.
+        files: CSV or Parquet files, resolved.
+
+    Raises:
+        EngineUnavailable: a file cannot be read to its end, or lacks a column.
+
+    """
+    parts: list[TableFit] = []
+    with closing(SpillFolder()) as folder, importing_connection(folder.path) as connection:
+        for file in files:
+            source = opened(connection, table, file, folder.path / f"{len(parts)}.parquet")
+            parts.append(_fit(connection, table, source))
+    return _together(table, parts)
+
+
+def opened(connection: DuckDBPyConnection, table: Table, file: str, texts: Path) -> Source:
+    """Return a file as a source.
+
+    Args:
+        connection: where it is to be read.
+        table: what is declared.
+        file: CSV or Parquet.
+        texts: a new file, for the texts of a CSV file.
+
+    """
+    return texts_of(table, file, texts)[1] if is_csv(file) else parquet_source(connection, table, [file])
+
+
+def asked(connection: DuckDBPyConnection, statement: str, table: Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement, or say that the table cannot be read: what DuckDB says may quote a cell."""
+    import duckdb
+
+    is_read = True
+    try:
+        return connection.execute(statement).fetchall()
+    except duckdb.Error:
+        is_read = False
+    if not is_read:
+        raise EngineUnavailable(f"table {table.name}: {table.source} cannot be read to its end; write it again")
+    return []
+
+
+def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableFit:
+    emitter = DuckDBEmitter({table.name: source}, _no_list)
+    cells = printed_cells(table, source)
+    raw = {name: emitter.quote(stored) for name, (stored, _) in source[1].items()}
+    told = ["count(*)", "count(*)" if table.person is None else f"count({cells[table.person]})"]
+    for column in table.columns:
+        cell, stored = cells[column.name], raw[column.name]
+        outside = _outside(emitter, column, cell)
+        told += [f"count({stored})", f"count({cell})"]
+        told.append(f"min(CAST({stored} AS VARCHAR)) FILTER ({stored} IS NOT NULL AND {cell} IS NULL)")
+        told.append(f"count(*) FILTER ({outside})")
+        told.append(f"min(CAST({cell} AS VARCHAR)) FILTER ({outside})")
+    rows, with_id, *figures = asked(connection, f"SELECT {', '.join(told)} FROM {source[0]} AS s", table)[0]
+    fits = []
+    for place, column in enumerate(table.columns):
+        filled, kept, example, count, other = figures[5 * place : 5 * place + 5]
+        fits.append(ColumnFit(column, filled, kept, example or "", count, other or ""))
+    return TableFit(table, rows, rows - with_id, tuple(fits))
+
+
+def _outside(emitter: DuckDBEmitter, column: Column, cell: str) -> str:
+    rules = []
+    if column.lower is not None:
+        low, high = (emitter.literal(bound, column.kind) for bound in (column.lower, column.upper))
+        rules.append(f"({cell} < {low} OR {cell} > {high})")
+    if column.categories is not None:
+        listed = ", ".join(emitter.literal(one, column.kind) for one in column.categories)
+        rules.append(f"{cell} NOT IN ({listed})")
+    return f"{cell} IS NOT NULL AND ({' OR '.join(rules)})" if rules else "false"
+
+
+def _together(table: Table, parts: Sequence[TableFit]) -> TableFit:
+    columns = []
+    for place, column in enumerate(table.columns):
+        ones = [part.columns[place] for part in parts]
+        columns.append(
+            ColumnFit(
+                column,
+                sum(one.filled for one in ones),
+                sum(one.kept for one in ones),
+                next((one.example for one in ones if one.lost), ""),
+                sum(one.outside for one in ones),
+                next((one.outside_example for one in ones if one.outside), ""),
+            )
+        )
+    rows, without = (sum(getattr(part, name) for part in parts) for name in ("rows", "without_id"))
+    return TableFit(table, rows, without, tuple(columns))
+
+
+def _no_list(*_: object) -> str:
+    raise AssertionError  # cells name no list

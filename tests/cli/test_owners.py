@@ -1,0 +1,247 @@
+"""The owner's verbs: the wizard, the check, the life of a data set, and answers told again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dither.cli import curate, main, wizard
+from dither.cli.wizard import count_error, limits_of
+from dither.curator.folder import Curator
+from dither.data.expressions import Kind
+from dither.data.files import load_schema
+from dither.data.schema import Column
+from dither.errors import DataSetRetired, InvalidParameter, NotFound
+from tests.cli.test_curate import QUERY, home, record, run
+
+__all__ = ["home"]
+
+AWKWARD = """\
+Patient No.,smoker?,cost,region,visit date,Größe
+P00663,yes,"1.234,5",north,2024-01-03,171
+P00663,no,"2,5",south,2024-02-01,182
+P00664,no,"99,0",north,2024-11-30,164
+P00665,yes,"7,0",east,2023-05-05,
+"""
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curate, "is_screen", lambda: True)
+
+
+def typed(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def test_a_life_by_commands(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    first = record("sql", "shop", QUERY, "--epsilon", "0.5", "--key", "monday")
+    raised = record("datasets", "raise-budget", "shop", "--epsilon", "3", "--reason", "the board agreed")
+    assert raised["budget"] == {"kind": "pure", "epsilon": "3"}
+    assert record("card", "shop")["privacy_loss"]["raised"][0]["reason"] == "the board agreed"
+    with pytest.raises(InvalidParameter, match="never lowered"):
+        run("datasets", "raise-budget", "shop", "--epsilon", "1", "--reason", "a slip")
+    assert record("datasets", "set-quota", "shop", "ana", "--epsilon", "0.25")["left"]["epsilon"] == "1/4"
+    run("datasets", "rename", "shop", "store")
+    listed = record("datasets")[0]
+    assert (listed["dataset"], listed["registered_as"], listed["edition"]) == ("store", "shop", 1)
+    assert record("sql", "store", QUERY, "--epsilon", "0.5", "--key", "monday")["rows"] == first["rows"]
+    assert record("ledger", "show", "store")[0]["releases"] == 1
+    told = record("datasets", "history", "store")
+    assert [one["who"] for one in told] == ["curator"] * 6
+    asked = next(one for one in told if one["price"] is not None)
+    assert (asked["what"], asked["outcome"], asked["key"]) == (QUERY, "answered", "monday")
+    shown = run("datasets", "history", "store")
+    assert "renamed" in shown
+    assert "answered" in shown
+    again = record("answer", str(asked["number"]))
+    assert again["answer"]["rows"] == first["rows"]
+    assert again["receipt"]["dataset"] == "shop"
+    assert "monday" in run("answer", "monday", "-o", "again.csv")
+    assert (home / "again.csv").read_text().startswith("city,")
+    with pytest.raises(NotFound):
+        run("answer", "tuesday")
+    run("datasets", "retire", "store", "--reason", "over")
+    assert record("datasets")[0]["is_retired"]
+    with pytest.raises(DataSetRetired):
+        run("sql", "store", QUERY, "--epsilon", "0.1")
+    assert record("answer", "monday")["answer"]["rows"] == first["rows"]
+    assert record("ledger", "verify")["is_intact"]
+
+
+def test_an_answer_of_an_earlier_edition_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert record("add", "shop.yaml", "--budget", "2")["edition"] == 1
+    run("sql", "shop", QUERY, "--epsilon", "0.5", "--key", "monday")
+    with (home / "sales.csv").open("a") as stream:
+        stream.write("7,Bern,3\n")
+    assert "edition 2" in run("add", "shop.yaml", "--budget", "2")
+    monkeypatch.setattr(sys, "argv", ["dither", "sql", "shop", QUERY, "--epsilon", "0.5", "--key", "monday"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    assert "before edition 2 of shop" in capsys.readouterr().err
+    assert "about those before" in run("answer", "monday")
+
+
+def test_every_owners_verb_has_an_example(home: Path) -> None:
+    for words in (
+        ["add"], ["check"], ["answer"], ["datasets", "raise-budget"], ["datasets", "set-quota"],
+        ["datasets", "rename"], ["datasets", "retire"], ["datasets", "history"],
+    ):  # fmt: skip
+        assert "Example" in run(*words, "--help")
+
+
+def test_a_check_says_what_does_not_fit_any_more(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    assert "300 of 300 rows kept" in run("check", "shop")
+    (home / "sales.csv").write_text('customer,city,price\nP1,Basel,1\n2,Ulm,"3,5"\n3,Bern,99\n,Bern,x\n')
+    shown = " ".join(run("check", "shop", code=1).split())
+    for words in ("'P1' is not an integer", "'Ulm'", "decimals are written with a point", "lie outside [0, 50]"):
+        assert words in shown or words.replace(" ", "") in shown.replace(" ", "").replace("│", "")
+    (found,) = record("check", "shop", code=1)
+    assert (found["rows"], found["without_id"], found["is_right"]) == (4, 2, False)
+    columns = {one["column"]: one for one in found["columns"]}
+    assert (columns["customer"]["lost"], columns["price"]["lost"]) == (1, 2)
+    assert (columns["city"]["outside"], columns["price"]["outside"]) == (1, 1)
+    assert "changed since it was added" in found["note"]
+    (home / "sales.csv").unlink()
+    assert "is gone" in record("check", "shop", code=1)[0]["note"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("customer,city,price\n", "it has none"), ("customer,city,price\nP1,Bern,3\nP2,Bern,4\n", "none has a customer")],
+)
+def test_a_table_of_which_nothing_is_kept_is_not_registered(home: Path, text: str, why: str) -> None:
+    (home / "sales.csv").write_text(text)
+    with pytest.raises(InvalidParameter, match=why):
+        run("add", "shop.yaml", "--budget", "2")
+    assert record("datasets") == []
+    run("add", "shop.yaml", "--budget", "2", "--allow-empty")
+    assert record("datasets")[0]["dataset"] == "shop"
+
+
+def test_an_add_tells_what_was_lost_and_shows_cells_on_a_screen_only(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "sales.csv").write_text('customer,city,price\n1,Bern,"1.234,5"\n2,Bern,3\n')
+    shown = run("add", "shop.yaml", "--budget", "2")
+    assert "2 of 2 rows kept, 5 of 6 filled cells" in shown
+    assert "price: 1 cells become NULL" in shown
+    assert "1.234,5" not in shown
+    monkeypatch.setattr(curate, "is_screen", lambda: True)
+    assert "'1.234,5' is not a real" in run("add", "shop.yaml", "--budget", "2")
+
+
+def test_nobody_to_ask_gets_a_draft_and_the_questions_and_nothing_of_the_rows(home: Path) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    shown = run("add", "clinic.csv", "--budget", "2", code=wizard.OPEN)
+    assert "unit: ???" in shown
+    for place in ("unit", "contribution", "tables.clinic.privacy id", "tables.clinic.columns.Patient_No.kind"):
+        assert f"  {place}" in shown
+    assert "nothing was registered" in shown
+    for cell in ("P00663", "north", "171", "1.234"):
+        assert cell not in shown
+    assert record("datasets") == []
+    assert not (home / "clinic.yaml").exists()
+    # Whatever is piped in counts for nothing.
+    run("add", "clinic.csv", "--budget", "2", code=wizard.OPEN, text=typed(*["y"] * 50))
+    assert record("datasets") == []
+
+
+@pytest.mark.usefixtures("screen")
+def test_the_wizard_asks_and_registers(home: Path) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    answers = (
+        "Patient_No", "2",  # whose, rows
+        "y",  # kind of Patient_No: text, from the data
+        "", "y", "yes, no",  # smoker: Enter is not enough, then y; categories typed
+        "real", "0, 500",  # cost: declared real although cells are lost
+        "", "y",  # region: text from the name, categories from the data
+        "", "2020-01-01, 2029-12-31",  # visit date: from the name; round bounds in place of the data's
+        "y", "", "100, 220",  # Größe: integer from the data; bounds from the data are not taken by Enter
+        "1.5",  # budget
+        "y",  # register
+    )  # fmt: skip
+    shown = run("add", "clinic.csv", text=typed(*answers))
+    for words in (
+        "questions are open", "(from the name)", "(from the data)", "kept nowhere", "'1.234,5' is not a real",
+        "rows a person", "0 of 4 cells are kept", "clinic: epsilon = 1.5",
+    ):  # fmt: skip
+        assert words in shown
+    schema = load_schema(home / "clinic.yaml")
+    table = schema.table("clinic")
+    assert (schema.rows, table.person) == (2, "Patient_No")
+    assert table.column("smoker") == Column("smoker", Kind.TEXT, categories=("yes", "no"), source="smoker?")
+    assert table.column("region").categories == ("east", "north", "south")
+    assert table.column("Grosse") == Column("Grosse", Kind.INTEGER, 100, 220, source="Größe")
+    assert str(table.column("visit_date").lower) == "2020-01-01"
+    assert record("datasets")[0]["dataset"] == "clinic"
+    record("sql", "clinic", "SELECT region, COUNT(*) AS n FROM clinic GROUP BY region", "--epsilon", "0.5")
+    # What was shown is kept nowhere: no cell of the file is in any text that the folder has.
+    texts = [path.read_bytes() for path in (home / "home").rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    assert not any(b"P00663" in text for text in texts)
+
+
+@pytest.mark.usefixtures("screen")
+@pytest.mark.parametrize("lines", [(), ("Patient_No",), ("Patient_No", "2", "n"), ("nobody", "Patient_No", "0")])
+def test_a_wizard_that_is_left_registers_nothing(home: Path, lines: tuple[str, ...]) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    shown = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed(*lines))
+    assert "nothing was registered" in shown
+    assert record("datasets") == []
+    assert not (home / "clinic.yaml").exists()
+
+
+@pytest.mark.usefixtures("screen")
+def test_nothing_from_the_data_is_taken_by_enter(home: Path) -> None:
+    """Enter at every question, for ever: whatever comes from the data stays open."""
+    (home / "plain.csv").write_text("a,b\n1,x\n2,y\n")
+    shown = run("add", "plain.csv", "--budget", "1", code=wizard.OPEN, text=typed("row", *[""] * 20))
+    assert shown.count("this comes from the data") == 20
+    assert record("datasets") == []
+
+
+@pytest.mark.usefixtures("screen")
+def test_a_draft_on_a_screen_shows_the_rows_beside_it_and_not_in_it(home: Path) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    shown = run("add", "--suggest", "clinic.csv", "-o", "draft.yaml")
+    assert "east, north, south" in shown
+    assert "questions are open" in shown
+    draft = (home / "draft.yaml").read_text()
+    assert "???" in draft
+    assert not any(cell in draft for cell in ("north", "P00663", "171"))
+    paid = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed("Patient_No", "?"))
+    assert ".limits('clinic', epsilon=0.1)" in paid
+
+
+def test_limits_count_what_they_drop() -> None:
+    counts = {1: 10, 3: 4, 9: 1}
+    found = limits_of(counts)
+    assert [limit.rows for limit in found] == [1, 2, 4, 8, 16]
+    rows = [many for many, people in counts.items() for _ in range(people)]
+    for limit in found:
+        assert limit.dropped == sum(max(0, many - limit.rows) for many in rows)
+        assert limit.people == sum(many > limit.rows for many in rows)
+    assert found[-1].dropped == 0
+    assert count_error(8) > 7 * count_error(1) > 0
+    assert [limit.rows for limit in limits_of({})] == [1]
+
+
+def test_a_failed_registration_after_the_questions_leaves_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curate, "is_screen", lambda: True)
+    (home / "few.csv").write_text("age\n30\n31\n")
+    monkeypatch.setattr(Curator, "_keep", _fails)
+    with pytest.raises(InvalidParameter, match="a full disk"):
+        run("add", "few.csv", "--budget", "1", text=typed("row", "", "", "y"))
+    assert not (home / "few.yaml").exists()
+    assert record("datasets") == []
+
+
+def _fails(*_: object) -> None:
+    raise InvalidParameter("disk", "this one", "not a full disk")
