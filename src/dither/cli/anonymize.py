@@ -19,6 +19,7 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
@@ -33,7 +34,7 @@ from dither.cli.options import (
 )
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.publish import bins_of
-from dither.cli.synthesize import files_of, only_table, pair_of, say_price
+from dither.cli.synthesize import files_of, only_table, pair_of
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
@@ -63,14 +64,13 @@ class Asked:
     out: Path | None
     model: Path | None
     report: Path | None
-    is_quoted: bool
 
     def files(self) -> list[Output]:
         """Return what is to be written."""
         if (self.method == KEPT) != bool(self.questions):
             raise InvalidParameter("ask", list(self.questions), f"given for {KEPT}, and for it alone")
         if self.method != KEPT:
-            return [] if self.is_quoted else files_of(self.out or Path(), self.model, self.report)
+            return [] if self.charged.is_quoted else files_of(self.out or Path(), self.model, self.report)
         unheard = (self.columns, self.target, self.taxonomies, self.steps, self.rows, self.out, self.model, self.report)
         if any(value is not None for value in unheard) or self.groups or self.bins or self.other:
             raise InvalidParameter("ask", list(self.questions), "given with --terms, --where and a loss alone")
@@ -111,6 +111,7 @@ def anonymize(
     ] = None,
     model: Model = None,
     report: Report = None,
+    force: Force = False,
     quote: Quoted = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -123,7 +124,7 @@ def anonymize(
 ) -> None:
     """Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at random."""
     asked = Asked(
-        charged=Charged(epsilon, delta, rho, where, analyst, key, home, as_json),
+        charged=Charged(epsilon, delta, rho, where, analyst, key, home, as_json, quote, force),
         dataset=dataset,
         table=table,
         method=method,
@@ -140,15 +141,14 @@ def anonymize(
         out=out,
         model=model,
         report=report,
-        is_quoted=quote,
     )
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
+    with ask.charged_session(asked.charged, asked.dataset, asked.files()) as session:
         name = session.dataset.table(asked.table or only_table(session)).name
         if asked.method == KEPT:
             conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
-            if asked.is_quoted:
+            if asked.charged.is_quoted:
                 price = session.quote(session.offer.ask_kept(name, conditions, **asked.release))
-                say_price(price, as_json=asked.charged.json)
+                ask.say_price(price, as_json=asked.charged.json)
                 return
             with progress("asking"):
                 answer = session.ask_kept(name, conditions, **asked.release)
@@ -171,8 +171,8 @@ def anonymize(
             "other": dict(map(pair_of, asked.other)),
             **asked.release,
         }
-        if asked.is_quoted:
-            say_price(session.quote(session.offer.anonymize(name, **wanted)), as_json=asked.charged.json)
+        if asked.charged.is_quoted:
+            ask.say_price(session.quote(session.offer.anonymize(name, **wanted)), as_json=asked.charged.json)
             return
         with progress("anonymizing"):
             found = session.anonymize(name, **wanted)

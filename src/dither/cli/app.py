@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -38,6 +39,7 @@ VERBS: Final = MappingProxyType(
             "Write the release card of a data set, in the sections of the public registry of deployments.",
         ),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
+        "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "synthesize": Verb(
             "synthesize:synthesize",
@@ -100,17 +102,48 @@ LEDGER: Final = MappingProxyType(
     }
 )
 
+#: The verbs by who uses them; a test finds each in one place.
+EVERYBODY: Final = "Everybody: see it work"
+OWNER: Final = "Owner: declare data, set a budget, watch the books"
+ANALYST: Final = "Analyst: price a question, ask it, publish"
+RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
+PANELS: Final = MappingProxyType(
+    {
+        EVERYBODY: ("demo",),
+        OWNER: ("init", "add", "datasets", "card"),
+        ANALYST: ("quote", "sql", "shell", "synthesize", "anonymize", "fit", "release"),
+        RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
+    }
+)
+GROUPS: Final = MappingProxyType(
+    {
+        "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
+        "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
+        "bench": (BENCH, RESEARCHER, "Compare methods by their error, on generated or real data."),
+    }
+)
+_AnyHome = Annotated[
+    Path | None, typer.Option("--home", help="The curator's folder, here or after the verb; else DITHER_HOME.")
+]
+
 app = group(
     VERBS,
+    PANELS,
     name="dither",
     help="Differential privacy that is exact, priced before it looks, and checked by trial.",
     pretty_exceptions_enable=False,
+    add_completion=True,
 )
-app.add_typer(
-    group(PUBLISH, help="Publish tables of counts: histograms, many queries at once, marginals."), name="publish"
-)
-app.add_typer(group(BENCH, help="Compare methods by their error, on generated or real data."), name="bench")
-app.add_typer(group(LEDGER, help="What was spent, by whom, and whether the books are true."), name="ledger")
+
+
+def _with_home(home: _AnyHome = None) -> None:
+    """Take the curator's folder between the two words of a verb."""
+
+
+for _name, (_verbs, _title, _help) in GROUPS.items():
+    _made = group(_verbs, help=_help)
+    _made.callback()(_with_home)
+    app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
 
 def _version(wanted: bool) -> None:
@@ -124,16 +157,32 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    home: _AnyHome = None,
 ) -> None:
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
 
 
 def main() -> None:
-    """Run the command; an error of dither's own becomes one line and exit code 2."""
+    """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
+    as_json = "--json" in sys.argv[1:]
     try:
-        app()
+        # Where a program reads, wrong usage is told as JSON as well, and not by the parser.
+        sys.exit(app(standalone_mode=not as_json))
     except DitherError as failure:
-        from dither.cli.console import complain_of
+        from dither.cli.console import complain_in_json, complain_of
+        from dither.cli.exits import code_of, record_of
 
-        complain_of(failure)
-        sys.exit(2)
+        if as_json:
+            complain_in_json(record_of(failure))
+        else:
+            complain_of(failure)
+        sys.exit(code_of(failure))
+    except Exception as misuse:
+        # What the parser refuses has no public class that all its versions share.
+        if not (as_json and hasattr(misuse, "format_message") and hasattr(misuse, "exit_code")):
+            raise
+        from dither.cli.console import complain_in_json
+
+        said = {"kind": "Usage", "message": misuse.format_message(), "exit_code": misuse.exit_code}
+        complain_in_json({"error": said})
+        sys.exit(misuse.exit_code)

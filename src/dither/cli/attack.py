@@ -10,7 +10,8 @@ from rich.table import Table
 
 from dither.attack import Attack, Outcome, attacks, find_attack, write_page
 from dither.cli.console import console, print_json
-from dither.cli.options import Json
+from dither.cli.options import Force, Json
+from dither.cli.outputs import Output, check_outputs, keep_files
 
 
 def run(
@@ -20,12 +21,16 @@ def run(
         str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Attack generated data, and say what was recovered without protection and with it."""
     if name == "list":
         _list(as_json=as_json)
         return
+    files = [] if out is None else [Output("out", out)]
+    check_outputs(files)
+    keep_files(files, force=force)
     chosen = list(attacks().values()) if name == "all" else [find_attack(name)]
     outcomes = [one.run(targets=_within(one, targets, of_all=name == "all"), epsilon=epsilon) for one in chosen]
     if out is not None:

@@ -12,8 +12,8 @@ import typer
 from rich.table import Table
 
 from dither.cli.console import console, print_json
-from dither.cli.options import Delta, Home, Json, Out, Rho, loss_asked
-from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
+from dither.cli.options import Delta, Force, Home, Json, Out, Rho, loss_asked
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Balance, Verification
 
@@ -106,12 +106,13 @@ def verify(home: Home = None, as_json: Json = False) -> None:
     raise typer.Exit(0 if found.is_intact else 1)
 
 
-def export(dataset: OneDataSet = None, out: Out = None, home: Home = None) -> None:
+def export(dataset: OneDataSet = None, out: Out = None, force: Force = False, home: Home = None) -> None:
     """Write every entry as one line of JSON."""
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
+        keep_files(outputs, force=force)
 
         def write(stream: TextIO) -> None:
             for entry in curator.ledger.entries(dataset):

@@ -9,6 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
+from dither.cli.exits import words_of_failure
+from dither.errors import DitherError
+
 console = Console()
 _errors = Console(stderr=True)
 
@@ -19,15 +22,19 @@ def print_json(record: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """Print one line to standard error."""
-    _errors.print(f"[bold red]dither:[/] {text}", highlight=False, soft_wrap=True)
-
-
-def complain_of(failure: BaseException) -> None:
-    """Print what an error says, and what was noted on it: how to go on."""
-    notes = getattr(failure, "__notes__", ())
+    """Print one line to standard error, as it is: brackets are brackets."""
     _errors.print("[bold red]dither:[/]", end=" ")
-    _errors.print("; ".join([str(failure), *notes]), highlight=False, soft_wrap=True, markup=False)
+    _errors.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def complain_of(failure: DitherError) -> None:
+    """Print what an error says, and what was noted on it: how to go on."""
+    complain(words_of_failure(failure))
+
+
+def complain_in_json(record: Any) -> None:
+    """Print an error for programs to standard error, so that standard output holds answers alone."""
+    sys.stderr.write(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dither.cli.console import console, print_json
-from dither.cli.options import DataSetName, Delta, Home, Json, Out, Rho
-from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
 from dither.data.suggest import suggest
@@ -114,7 +114,7 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
         console.print(table)
 
 
-def card(dataset: DataSetName, out: Out = None, home: Home = None, as_json: Json = False) -> None:
+def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:
     """Write the release card of a data set, in the sections of the public registry of deployments."""
     import yaml
 
@@ -122,6 +122,7 @@ def card(dataset: DataSetName, out: Out = None, home: Home = None, as_json: Json
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
+        keep_files(outputs, force=force)
         record = release_card(curator.dataset(dataset), curator.ledger)
         if as_json:
             print_json(record)

@@ -15,10 +15,12 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
     PrivateTable,
+    Quoted,
     Rho,
     Where,
 )
@@ -40,13 +42,15 @@ def fit(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
     from dither import learn
 
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
     if model not in learn.ESTIMATORS:
         raise InvalidParameter("model", model, f"one of {', '.join(sorted(learn.ESTIMATORS))}")
     files = [Output("out", out, (".json",))]
@@ -56,17 +60,22 @@ def fit(
     if unknown := sorted(set(given) - known):
         raise InvalidParameter("option", unknown[0], f"one of {', '.join(sorted(known))}")
     estimator = kind(epsilon=charged.epsilon, delta=charged.delta, rho=charged.rho, **given)
-    with ask.session(charged.home, dataset, charged.analyst, files) as session, progress("learning"):
+    with ask.charged_session(charged, dataset, files) as session:
         names = words_of(features)
-        fitted: Any = session.fit(estimator, table, target=target, features=names, where=charged.where, key=charged.key)
-    with delivering(charged.name):
-        write_whole(out, fitted.save)
-        said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
-        if charged.json:
-            print_json({**said, "receipt": fitted.privacy_.receipt, "written": str(out)})
+        offer = session.offer.fit(estimator, table, target=target, features=names, where=charged.where, key=charged.key)
+        if is_quoted:
+            ask.say_price(session.quote(offer), as_json=as_json)
             return
-        say(f"{model} of {target} in {out}")
-        say(f"cost {said['loss']}, for {said['unit']}")
+        with progress("learning"):
+            fitted: Any = session.release(offer)
+        with delivering(charged.name):
+            write_whole(out, fitted.save)
+            said = {"model": model, "target": target, "loss": str(fitted.privacy_.loss), "unit": fitted.privacy_.unit}
+            if charged.json:
+                print_json({**said, "receipt": fitted.privacy_.receipt, "key": charged.name, "written": str(out)})
+                return
+            say(f"{model} of {target} in {out}")
+            say(f"cost {said['loss']}, for {said['unit']}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -18,6 +18,7 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
@@ -32,7 +33,6 @@ from dither.cli.options import (
 )
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.publish import bins_of
-from dither.curator.price import Price
 from dither.curator.session import Session, check_owner
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
@@ -50,7 +50,6 @@ class Wanted:
     model: Path | None
     report: Path | None
     compare: bool
-    is_quoted: bool
 
     def files(self, names: Sequence[str] = ()) -> list[Output]:
         """Return what is to be written.
@@ -61,15 +60,7 @@ class Wanted:
         """
         if self.compare and self.report is None:
             raise InvalidParameter("compare_with_real", True, "given with --report, in which the figures are written")
-        return [] if self.is_quoted else files_of(self.out, self.model, self.report, names)
-
-
-def say_price(price: Price, *, as_json: bool) -> None:
-    """Print what a release would cost."""
-    if as_json:
-        print_json(price.to_dict())
-    else:
-        say(str(price))
+        return files_of(self.out, self.model, self.report, names)
 
 
 def files_of(out: Path, model: Path | None, report: Path | None, names: Sequence[str] = ()) -> list[Output]:
@@ -112,6 +103,7 @@ def synthesize(
     ] = None,
     model: Model = None,
     report: Report = None,
+    force: Force = False,
     quote: Quoted = False,
     compare: Annotated[
         bool,
@@ -129,8 +121,8 @@ def synthesize(
     as_json: Json = False,
 ) -> None:
     """Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones."""
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
-    wanted = Wanted(charged, out, rows, model, report, compare, quote)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, quote, force)
+    wanted = Wanted(charged, out, rows, model, report, compare)
     if tables is None:
         if children is not None:
             raise InvalidParameter("children", children, "given with --tables")
@@ -153,7 +145,7 @@ def _one_table(
     method: str,
 ) -> None:
     """Learn a model of a table, draw rows from it and write them."""
-    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst, wanted.files()) as session:
+    with ask.charged_session(wanted.charged, dataset, wanted.files()) as session:
         _check_owner(session, wanted)
         name = table or only_table(session)
         names = words_of(columns)
@@ -165,8 +157,8 @@ def _one_table(
             "other": dict(map(pair_of, other)),
             "constraints": () if constraints is None else read_constraints(constraints),
         }
-        if wanted.is_quoted:
-            say_price(session.quote(session.offer.synthesize(name, names, **asked)), as_json=wanted.charged.json)
+        if wanted.charged.is_quoted:
+            ask.say_price(session.quote(session.offer.synthesize(name, names, **asked)), as_json=wanted.charged.json)
             return
         with progress("learning"):
             found = session.synthesize(name, names, **asked)
@@ -192,9 +184,7 @@ def _families(
     named = words_of(tables) or ()
     if len(named) != 2:
         raise InvalidParameter("tables", tables, "PARENT,CHILD: two tables with one privacy id")
-    with ask.session(
-        wanted.charged.home, dataset, wanted.charged.analyst, wanted.files(tuple(dict.fromkeys(named)))
-    ) as session:
+    with ask.charged_session(wanted.charged, dataset, wanted.files(tuple(dict.fromkeys(named)))) as session:
         _check_owner(session, wanted)
         parent, child = (session.dataset.table(name).name for name in named)
         asked: dict[str, Any] = {
@@ -205,9 +195,9 @@ def _families(
             "other": dict(map(pair_of, other)),
             "children": children,
         }
-        if wanted.is_quoted:
+        if wanted.charged.is_quoted:
             price = session.quote(session.offer.synthesize_families(parent, child, **asked))
-            say_price(price, as_json=wanted.charged.json)
+            ask.say_price(price, as_json=wanted.charged.json)
             return
         with progress("learning"):
             found = session.synthesize_families(parent, child, **asked)
