@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from pathlib import Path
 from types import MappingProxyType
@@ -162,6 +164,15 @@ def _root(
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
 
 
+def _let_go() -> None:
+    """Drop what standard output could not take: the interpreter would try again, and exit with a code of its own."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        with contextlib.suppress(OSError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
     as_json = "--json" in sys.argv[1:]
@@ -176,6 +187,7 @@ def main() -> None:
             complain_in_json(record_of(failure))
         else:
             complain_of(failure)
+        _let_go()
         sys.exit(code_of(failure))
     except Exception as misuse:
         # What the parser refuses has no public class that all its versions share.

@@ -31,6 +31,7 @@ from dither.cli.options import (
 from dither.cli.outputs import (
     Output,
     check_outputs,
+    check_screen,
     delivering,
     keep_files,
     keep_sources,
@@ -99,6 +100,7 @@ def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = 
         outputs: what is to be written of the answer.
 
     """
+    check_screen()
     written = () if charged.is_quoted else outputs
     key = "" if charged.is_quoted else charged.name
     return session(charged.home, dataset, charged.analyst, written, force=charged.force, key=key)
@@ -126,6 +128,9 @@ def sql(
     ] = None,
     force: Force = False,
     is_quoted: Quoted = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without a query: ask each without showing its price first.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -135,7 +140,7 @@ def sql(
 
         if out is not None or key is not None:
             raise InvalidParameter("query", None, "given with --out and --key, which are about one query")
-        shell(dataset, epsilon, delta, rho, analyst, noise, home=home)
+        shell(dataset, epsilon, delta, rho, analyst, noise, yes, home)
         return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)

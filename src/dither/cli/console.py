@@ -17,8 +17,9 @@ _errors = Console(stderr=True)
 
 
 def print_json(record: Any) -> None:
-    """Print a record as JSON, and nothing else."""
+    """Print a record as JSON, and nothing else; whoever calls is told if it did not arrive."""
     sys.stdout.write(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
 
 
 def complain(text: str) -> None:
@@ -35,6 +36,12 @@ def complain_of(failure: DitherError) -> None:
 def complain_in_json(record: Any) -> None:
     """Print an error for programs to standard error, so that standard output holds answers alone."""
     sys.stderr.write(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def note(text: str) -> None:
+    """Print one dim line beside the answer, where somebody looks."""
+    if sys.stderr.isatty():
+        _errors.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
 def say(text: str, *, style: str | None = None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import stat
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,6 +81,12 @@ def check_outputs(outputs: Sequence[Output]) -> None:
         other = seen.setdefault(identity(path), output)
         if other is not output:
             raise InvalidParameter(option, str(path), f"another file than that of {other.option}")
+
+
+def check_screen() -> None:
+    """Refuse to answer into nothing, before anything is paid for."""
+    if sys.stdout is None:
+        raise InvalidParameter("standard output", "closed", "open: the answer is shown there")
 
 
 def keep_files(outputs: Sequence[Output], *, force: bool) -> None:
