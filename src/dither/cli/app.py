@@ -18,7 +18,7 @@ from dither.errors import DitherError
 VERBS: Final = MappingProxyType(
     {
         "catalog": Verb(
-            "catalog:show", "List the mechanisms: what each does, what it promises, how the promise is known."
+            "catalog:show", "List the mechanisms by task: what each is for, what it promises, how the promise is known."
         ),
         "explain": Verb("explain:show", "Say what a mechanism promises and why: guarantee, proof, source, figures."),
         "audit": Verb("audit:audit", "Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."),

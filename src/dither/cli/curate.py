@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from dither.cli.console import console, print_json
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.tables import new_table, print_table
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
 from dither.data.suggest import suggest
@@ -103,7 +103,7 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
                 ]
             )
             return
-        table = Table("data set", "unit", "tables", "engine", "budget", "spent", "releases")
+        table = new_table("data set", "unit", "tables", "engine", "budget", "spent", "releases")
         for dataset, balance in rows:
             tables = ", ".join(table.name + (" (public)" if table.is_public else "") for table in dataset.tables)
             engine = dataset.engine.split(":", 1)[0]
@@ -111,7 +111,7 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
                 dataset.name, str(dataset.unit), tables, engine, str(balance.budget), str(balance.spent),
                 str(balance.releases),
             )  # fmt: skip
-        console.print(table)
+        print_table(table)
 
 
 def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:
