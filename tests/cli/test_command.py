@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import subprocess
@@ -11,11 +12,12 @@ from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 import dither.cli.app as command
 from dither import errors
-from dither.cli import console, exits, main
+from dither.cli import console, exits, main, tables
 from dither.cli.app import GROUPS, PANELS, VERBS, app
 from dither.cli.examples import EXAMPLES
 
@@ -229,3 +231,21 @@ def test_no_budget_no_name_no_folder(
     assert typed(monkeypatch, "sql", "shop", query, "--epsilon", "1", "--home", "/nowhere") == exits.NOT_FOUND
     assert typed(monkeypatch, "ledger", "show", "shop", "--epsilon", "5", *home) == exits.ANSWER_IS_NO
     assert typed(monkeypatch, "sql", "shop", "SELECT city FROM sales", "--epsilon", "1", *home) == exits.WRONG_REQUEST
+
+
+def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = ("--home", str(shop / "home"))
+    unit = "people added or removed (all rows with one customer)"
+    for words in (("ledger", "show"), ("datasets",)):
+        piped = run(*words, *home).splitlines()
+        assert len(piped) == 5
+        assert unit in piped[3]
+        for width in (40, 80, 120, 200):
+            screen = Console(force_terminal=True, width=width, file=io.StringIO(), no_color=True)
+            monkeypatch.setattr(tables, "console", screen)
+            run(*words, *home)
+            monkeypatch.undo()
+            monkeypatch.setenv("DITHER_ANCHORS", str(shop / "anchors"))
+            lines = screen.file.getvalue().splitlines()  # type: ignore[attr-defined]
+            assert all(len(line) <= max(width, len(f"data set      {unit}")) for line in lines)
+            assert "epsilon = 2" in "".join(lines)

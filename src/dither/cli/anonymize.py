@@ -192,13 +192,16 @@ def _deliver(found: AnonymizedTable, asked: Asked, rows: int | None) -> None:
         written["report"] = str(report)
     if asked.charged.json:
         said = {"table": found.table, "method": found.method, "rows": len(drawn), "columns": list(drawn.columns)}
-        cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
+        cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt, "key": asked.charged.name}
         print_json({**said, **cost, "notes": list(found.notes), "written": written})
         return
-    say(f"{len(drawn)} anonymized rows of {found.table} in {asked.out}, by {found.method}")
+    say(f"wrote {len(drawn):,} anonymized rows of {found.table} to {asked.out}, by {found.method}")
     for note in found.notes:
         say(note)
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    for name, path in written.items():
+        if name != "rows":
+            say(f"wrote the {name} to {path}")
+    say(f"cost {found.loss}, for {found.unit}; the same again costs nothing: --key {asked.charged.name}")
 
 
 def terms_of(texts: Sequence[str]) -> dict[str, list[str]]:

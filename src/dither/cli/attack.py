@@ -12,6 +12,7 @@ from dither.attack import Attack, Outcome, attacks, find_attack, write_page
 from dither.cli.console import console, print_json
 from dither.cli.options import Force, Json
 from dither.cli.outputs import Output, check_outputs, keep_files
+from dither.cli.tables import print_table
 
 
 def run(
@@ -39,11 +40,11 @@ def run(
         records = [one.to_dict() for one in outcomes]
         print_json(records if name == "all" else records[0])
         return
-    console.print(_table(outcomes))
+    print_table(_table(outcomes))
     for outcome in outcomes:
         if name == "all":
             break
-        console.print(f"[bold]{find_attack(outcome.attack).summary}[/]", highlight=False)
+        console.print(find_attack(outcome.attack).summary, style="bold", highlight=False, markup=False)
         console.print(f"{outcome.words}", highlight=False, markup=False)
         console.print(f"Counted: {outcome.measure}. Protection: {outcome.loss}.", highlight=False, markup=False)
         for title, value in outcome.figures:
@@ -68,7 +69,7 @@ def _list(*, as_json: bool) -> None:
         table.add_column(title, overflow="fold")
     for one in known:
         table.add_row(one.name, one.summary, one.source)
-    console.print(table)
+    print_table(table)
     console.print("dither attack NAME shows one on generated data; with -o page.html it is plotted.", highlight=False)
 
 

@@ -75,7 +75,7 @@ def fit(
                 print_json({**said, "receipt": fitted.privacy_.receipt, "key": charged.name, "written": str(out)})
                 return
             say(f"{model} of {target} in {out}")
-            say(f"cost {said['loss']}, for {said['unit']}")
+            say(f"cost {said['loss']}, for {said['unit']}; the same again costs nothing: --key {charged.name}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -45,7 +45,8 @@ def group(verbs: Mapping[str, Verb], panels: Mapping[str, Sequence[str]] | None 
             verb = verbs.get(name or "")
             return name, found if verb is None else _loaded(name or "", verb.place), rest
 
-    made = typer.Typer(cls=Group, no_args_is_help=True, **{"add_completion": False, "context_settings": HELP} | options)
+    usual = {"no_args_is_help": True, "add_completion": False, "context_settings": HELP}
+    made = typer.Typer(cls=Group, **{**usual, **options})
     titles = {name: title for title, names in (panels or {}).items() for name in names}
     for name in sorted(verbs, key=[*titles, *verbs].index):
         made.command(name, help=verbs[name].summary, rich_help_panel=titles.get(name))(_stand_in)

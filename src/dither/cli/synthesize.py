@@ -227,13 +227,25 @@ def _reporting(found: SyntheticTable, quality: Quality) -> Callable[[Path], obje
 def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[str, str], wanted: Wanted) -> None:
     if wanted.charged.json:
         said = {"method": found.method, "loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
-        print_json({**said, "rows": rows, "written": written})
+        print_json({**said, "key": wanted.charged.name, "rows": rows, "written": written})
         return
     for name, many in rows.items():
-        say(f"{many} synthetic rows of {name} in {written[name]}, by {found.method}")
+        say(f"wrote {many:,} synthetic rows of {name} to {written[name]}")
+    say(
+        f"released: private models of parents and of their children, by {found.method}; their rows describe nobody, "
+        "and may be shared"
+    )
+    for name, path in written.items():
+        if name not in rows:
+            say(f"wrote the {name} to {path}")
     if wanted.compare:
         say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    _say_cost(found, wanted)
+
+
+def _say_cost(found: SyntheticTable | SyntheticFamilies, wanted: Wanted) -> None:
+    """Say what it cost, and that more rows cost nothing."""
+    say(f"cost {found.loss}, for {found.unit}; further rows of it cost nothing: --rows N --key {wanted.charged.name}")
 
 
 def _beside(path: Path, name: str) -> Path:
@@ -301,6 +313,7 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
         "loss": str(found.loss),
         "unit": found.unit,
         "receipt": found.receipt,
+        "key": wanted.charged.name,
         "written": written,
     }
     if quality is not None:
@@ -308,10 +321,15 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
     if wanted.charged.json:
         print_json(said)
         return
-    say(f"{len(drawn)} synthetic rows of {found.table} in {wanted.out}, by {found.method}")
+    columns = [name for name, _ in found.columns]
+    say(f"wrote {len(drawn):,} synthetic rows of {found.table} to {wanted.out}: {', '.join(columns)}")
+    say(f"released: a private model of these columns, by {found.method}; its rows describe nobody, and may be shared")
+    for name, path in written.items():
+        if name != "rows":
+            say(f"wrote the {name} to {path}")
     if quality is not None and quality.compares_real:
         say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    _say_cost(found, wanted)
 
 
 def only_table(session: Session) -> str:
