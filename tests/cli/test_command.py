@@ -241,7 +241,7 @@ def test_tables_fit_a_terminal_and_are_whole_in_a_pipe(shop: Path, monkeypatch: 
         assert len(piped) == 5
         assert unit in piped[3]
         for width in (40, 80, 120, 200):
-            screen = Console(force_terminal=True, width=width, file=io.StringIO(), no_color=True)
+            screen = Console(force_terminal=True, width=width, file=io.StringIO(), color_system=None)
             monkeypatch.setattr(tables, "console", screen)
             run(*words, *home)
             monkeypatch.undo()

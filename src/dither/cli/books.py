@@ -74,7 +74,7 @@ def print_balances(balances: Sequence[Balance]) -> None:
             balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
             f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
         )  # fmt: skip
-    print_table(table)
+    print_table(table, or_list=True)
 
 
 def print_verdict(found: Verification) -> None:

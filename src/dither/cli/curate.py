@@ -111,7 +111,7 @@ def datasets(home: Home = None, as_json: Json = False) -> None:
                 dataset.name, str(dataset.unit), tables, engine, str(balance.budget), str(balance.spent),
                 str(balance.releases),
             )  # fmt: skip
-        print_table(table)
+        print_table(table, or_list=True)
 
 
 def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:

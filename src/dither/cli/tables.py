@@ -23,11 +23,12 @@ def new_table(*titles: str, **options: str) -> Table:
     return table
 
 
-def print_table(table: Table) -> None:
-    """Print a table: whole where a program reads, and as a list of its cells where a terminal is far too narrow.
+def print_table(table: Table, *, or_list: bool = False) -> None:
+    """Print a table: whole where a program reads, and with its cells broken between words where a terminal is narrow.
 
     Args:
         table: with a title for every column.
+        or_list: whether, where a terminal is too narrow, every row is a list of its cells instead.
 
     """
     options = console.options
@@ -35,7 +36,7 @@ def print_table(table: Table) -> None:
     if not console.is_terminal:
         Console(file=console.file, width=max(wanted, 1)).print(table)
         return
-    if wanted > 2 * console.width:
+    if or_list and wanted > console.width:
         _print_list(table)
         return
     console.print(table)
