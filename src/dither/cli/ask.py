@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dither.cli.console import complain, console, print_json, progress, say
+from dither.cli.console import complain, console, print_json, say
 from dither.cli.interrupted import what_became
 from dither.cli.options import (
     Analyst,
@@ -38,6 +38,7 @@ from dither.cli.outputs import (
     table_output,
     write_whole,
 )
+from dither.cli.progress import progress
 from dither.curator.folder import Curator
 from dither.curator.price import Price
 from dither.curator.session import Session

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from dither.audit import Verdict, pairs_of, self_test, subjects_of
@@ -22,6 +22,7 @@ from dither.audit.subjects import Subject
 from dither.audit.telling import audit_and_tell
 from dither.cli.console import console, print_json, say
 from dither.cli.options import Json, loss_asked
+from dither.cli.progress import share
 from dither.cli.tables import print_table
 from dither.errors import InvalidParameter
 from dither.mechanisms import Example
@@ -112,8 +113,7 @@ def run(
     found = [(name, number, one) for number, one in enumerate(subjects_of(name, claim=claim, pairs=pairs))]
     verdicts: list[tuple[str, Verdict]] = []
     accounts: list[Account] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
+    with share(is_shown=not as_json) as progress:
         task = progress.add_task("", total=sum(_tests(one) for _, _, one in found))
         for each, number, one in found:
             progress.update(task, description=f"{each} {number}")

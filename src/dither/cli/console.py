@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from dither.cli.exits import words_of_failure
 from dither.errors import DitherError
 
 console = Console()
-_errors = Console(stderr=True)
+errors = Console(stderr=True)
 
 
 def print_json(record: Any) -> None:
@@ -24,8 +23,8 @@ def print_json(record: Any) -> None:
 
 def complain(text: str) -> None:
     """Print one line to standard error, as it is: brackets are brackets."""
-    _errors.print("[bold red]dither:[/]", end=" ")
-    _errors.print(text, highlight=False, soft_wrap=True, markup=False)
+    errors.print("[bold red]dither:[/]", end=" ")
+    errors.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
 def complain_of(failure: DitherError) -> None:
@@ -41,17 +40,12 @@ def complain_in_json(record: Any) -> None:
 def note(text: str) -> None:
     """Print one dim line beside the answer, where somebody looks."""
     if sys.stderr.isatty():
-        _errors.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
+        errors.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
 def say(text: str, *, style: str | None = None) -> None:
     """Print one line as it is."""
     console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
-
-
-def progress(text: str) -> AbstractContextManager[Any]:
-    """Return what shows that something takes a while, where somebody looks."""
-    return console.status(text, spinner="dots") if sys.stderr.isatty() else nullcontext()
 
 
 def words_of(text: str | None) -> tuple[str, ...] | None:

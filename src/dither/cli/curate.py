@@ -11,6 +11,7 @@ from rich.markup import escape
 from dither.cli.console import console, print_json
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.progress import reading
 from dither.cli.tables import new_table, print_table
 from dither.curator.card import release_card
 from dither.curator.folder import Curator
@@ -74,7 +75,8 @@ def add(
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
     with Curator.open(home) as curator:
-        dataset = curator.add(schema, budget=loss, in_place=in_place)
+        with reading(schema):
+            dataset = curator.add(schema, budget=loss, in_place=in_place)
         balance = curator.ledger.balance(dataset.name)
         if as_json:
             print_json({"dataset": dataset.name, "unit": str(dataset.unit), "budget": balance.budget.to_dict()})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.console import print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Charged,
@@ -25,6 +25,7 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
+from dither.cli.progress import progress
 from dither.errors import InvalidParameter
 
 

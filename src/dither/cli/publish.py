@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import console, print_json, progress
+from dither.cli.console import console, print_json
 from dither.cli.options import (
     Analyst,
     Bins,
@@ -33,6 +33,7 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, table_output
+from dither.cli.progress import progress
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.data.schema import Table

@@ -10,9 +10,10 @@ import numpy as np
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say
+from dither.cli.console import print_json, say
 from dither.cli.options import Analyst, Charged, DataSetName, Force, Home, Json, Key, Quoted
 from dither.cli.outputs import Output, delivering, write_whole
+from dither.cli.progress import progress
 from dither.errors import InvalidParameter
 from dither.lift.lifted import Lifted
 from dither.lift.stored import write_value

@@ -16,11 +16,12 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import complain, complain_of, progress, say
+from dither.cli.console import complain, complain_of, say
 from dither.cli.exits import code_of
 from dither.cli.interrupted import what_became
 from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Noise, Rho
 from dither.cli.outputs import delivering, new_key
+from dither.cli.progress import progress
 from dither.curator.session import Session
 from dither.data.schema import Column, DataSet
 from dither.errors import DitherError, InvalidParameter, LossNotStated

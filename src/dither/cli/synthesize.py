@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.console import print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Bins,
@@ -32,6 +32,7 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
+from dither.cli.progress import progress
 from dither.cli.publish import bins_of
 from dither.curator.session import Session, check_owner
 from dither.errors import InvalidParameter
