@@ -15,9 +15,9 @@ from dither.privacy import Loss, stated_loss
 
 def home_above(ctx: typer.Context, value: Path | None) -> Path | None:
     """Return the curator's folder, where it was typed before the verb and not after it."""
-    while value is None and ctx.parent is not None:
-        ctx = ctx.parent
-        value = ctx.params.get("home")
+    above: Any = ctx.parent
+    while value is None and above is not None:
+        value, above = above.params.get("home"), above.parent
     return value
 
 

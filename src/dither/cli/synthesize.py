@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, say, words_of
+from dither.cli.console import complain, print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Bins,
@@ -149,12 +149,17 @@ def _one_table(
     with ask.charged_session(wanted.charged, dataset, wanted.files()) as session:
         _check_owner(session, wanted)
         name = table or only_table(session)
-        names = words_of(columns)
         known = tuple(session.dataset.table(name).kinds)
+        edges = bins_of(session, name, bins, known)
+        names = words_of(columns)
+        if not names:
+            names, left_out = usable_columns(session, name, edges)
+            if left_out and not wanted.charged.json:
+                complain(f"left out, because neither categories nor bounds are declared: {', '.join(left_out)}")
         asked: dict[str, Any] = {
             **wanted.charged.asked,
             "method": method,
-            "bins": bins_of(session, name, bins, known),
+            "bins": edges,
             "other": dict(map(pair_of, other)),
             "constraints": () if constraints is None else read_constraints(constraints),
         }
@@ -331,6 +336,34 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
     if quality is not None and quality.compares_real:
         say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
     _say_cost(found, wanted)
+
+
+def usable_columns(session: Session, table: str, bins: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of which a model can be made, by what is declared, and those that are left out.
+
+    Where none can be, all are returned, so that the refusal says what is missing.
+
+    Args:
+        session: that is asked.
+        table: a private table.
+        bins: that were given for columns.
+
+    """
+    from dither.publish.synthetic.columns import codings_of
+
+    declared = session.dataset.table(table)
+    usable, left_out = [], []
+    for name in declared.kinds:
+        if name == declared.person:
+            continue
+        try:
+            if name not in bins:  # what was said of a column is refused as it was said
+                codings_of(session.dataset, table, (name,))
+        except InvalidParameter:
+            left_out.append(name)
+        else:
+            usable.append(name)
+    return (tuple(usable), tuple(left_out)) if usable else (tuple(left_out), ())
 
 
 def only_table(session: Session) -> str:
