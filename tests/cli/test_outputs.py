@@ -20,6 +20,7 @@ from dither.cli.app import app
 from dither.cli.outputs import Output
 from dither.curator.folder import Curator
 from dither.errors import DitherError, InvalidParameter, MissingExtra, NotDelivered
+from dither.mechanisms.core.spec import to_spec
 
 from .test_publish import SCHEMA, record, run
 
@@ -264,6 +265,30 @@ def test_a_screen_that_takes_nothing_loses_nothing(
     assert releases() == before + 1
     assert run(*words[1:], "--key", lost["key"], *(["--force"] if files else []))
     assert releases() == before + 1
+
+
+def test_a_described_release_loses_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Curator.open(place / "home") as curator, curator.session("shop") as session:
+        described = to_spec(session.offer.histogram("sales", "city", epsilon=1).mechanism)
+    (place / "method.json").write_text(json.dumps(described))
+    words, before = ("release", "shop", "method.json"), releases()
+    for wrong in [*(way.format("json") for way in WRONG), "a.csv"]:
+        with pytest.raises(InvalidParameter, match="out must be"):
+            run(*words, "-o", wrong)
+    assert record(*words, "--quote", "-o", "there.json")["fits"] is True
+    assert releases() == before
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.cli.release.write_whole", full)
+        with pytest.raises(NotDelivered) as lost:
+            run(*words, "-o", "described.json")
+    run(*words, "-o", "described.json", "--key", lost.value.key)
+    assert releases() == before + 1
+    assert (place / "described.json").stat().st_size > 10
+
+
+def test_forty_ways_were_tried() -> None:
+    """Of getting an output wrong: most of them on every verb that writes one."""
+    assert len({*WRONG, *(words for words, _ in BESIDE)}) + len(VERBS) >= 40
 
 
 def test_what_was_there_stays_until_the_new_file_is_whole(place: Path) -> None:
