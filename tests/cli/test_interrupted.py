@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +12,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from dither.cli import exits
+from dither.cli import ask, exits, main
+from dither.cli import interrupted as interrupted_module
 from dither.cli.app import app
 from dither.curator.ledger.books import Books
 from dither.errors import LedgerUnavailable, ReleaseFailed
@@ -147,3 +150,30 @@ def test_a_ledger_that_cannot_be_asked_is_no_reason_to_guess(monkeypatch: pytest
         said = interrupted(*QUERY)
     assert "the ledger cannot say now: the same command with --key" in said
     assert "95 %" in run(*QUERY, "--key", key_in(said))
+
+
+def test_before_a_session_is_open(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through the door of the command, for people and for programs: said once."""
+    before = books()
+    for words in (QUERY, (*QUERY, "--json")):
+        for stage, said in (
+            ("dither.curator.folder.Curator.open", "nothing was charged by this command"),
+            ("dither.curator.session.Session._open", "before anything was charged"),
+        ):
+            with monkeypatch.context() as patch:
+                patch.setattr(interrupted_module, "_told", [])
+                patch.setattr(stage, stop)
+                patch.setattr(sys, "argv", ["dither", *words])
+                with pytest.raises(SystemExit) as left:
+                    main()
+            told = capsys.readouterr().err
+            assert left.value.code == exits.INTERRUPTED
+            assert told.count("interrupted") == 1
+            assert said in (json.loads(told)["error"]["message"] if "--json" in words else told)
+    assert books() == before
+
+
+def test_a_session_that_does_not_say_its_key_makes_no_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(KeyboardInterrupt), ask.session(None, "shop", "curator"):
+        raise KeyboardInterrupt
+    assert "'dither ledger show' says what was charged" in capsys.readouterr().err

@@ -164,6 +164,10 @@ def _root(
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
 
 
+#: As shells have it; the parser makes it of an interruption.
+_INTERRUPTED: Final = 130
+
+
 def _let_go() -> None:
     """Drop what standard output could not take: the interpreter would try again, and exit with a code of its own."""
     try:
@@ -179,6 +183,12 @@ def main() -> None:
     try:
         # Where a program reads, wrong usage is told as JSON as well, and not by the parser.
         sys.exit(app(standalone_mode=not as_json))
+    except SystemExit as left:
+        if left.code == _INTERRUPTED:
+            from dither.cli.interrupted import tell_once
+
+            tell_once()
+        raise
     except DitherError as failure:
         from dither.cli.console import complain_in_json, complain_of
         from dither.cli.exits import code_of, record_of

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dither.cli.console import complain, console, print_json, say
-from dither.cli.interrupted import what_became
+from dither.cli.console import console, note, print_json, say
+from dither.cli.interrupted import tell, what_became
 from dither.cli.options import (
     Analyst,
     Charged,
@@ -57,7 +57,7 @@ def session(
     outputs: Sequence[Output] = (),
     *,
     force: bool = False,
-    key: str = "",
+    key: str | None = None,
 ) -> Iterator[Session]:
     """Open a session, and close what it holds; files that could not be written are refused before.
 
@@ -69,7 +69,7 @@ def session(
         analyst: who asks.
         outputs: what is to be written of the answer.
         force: whether files that are there may be written over.
-        key: of the request that is made; empty where none is.
+        key: of the request that is made; empty where none is, and None where it is not known.
 
     """
     check_outputs(outputs)
@@ -80,7 +80,7 @@ def session(
     try:
         yield opened
     except KeyboardInterrupt:
-        complain(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)))
+        tell(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)))
         raise
     except NotDelivered as lost:
         has_files = any(output.path.exists() for output in outputs)
@@ -104,6 +104,9 @@ def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = 
     check_screen()
     written = () if charged.is_quoted else outputs
     key = "" if charged.is_quoted else charged.name
+    if key:
+        # Said before anything is paid for: who loses the window can ask for the answer all the same.
+        note(f"key {key}")
     return session(charged.home, dataset, charged.analyst, written, force=charged.force, key=key)
 
 
@@ -179,7 +182,7 @@ def quote(
     as_json: Json = False,
 ) -> None:
     """Say what a query would cost and how far it would err; the data stays closed."""
-    with session(home, dataset, "curator") as asked:
+    with session(home, dataset, "curator", key="") as asked:
         if target is not None:
             column, _, error = target.partition("=")
             if epsilon is not None or rho is not None or not error:

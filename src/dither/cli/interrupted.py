@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from dither.cli.console import complain, complain_in_json
+from dither.cli.exits import INTERRUPTED
 from dither.errors import DitherError
 
 if TYPE_CHECKING:
     from dither.curator.session import Session
 
 
-def what_became(session: Session, key: str, *, has_files: bool = False) -> str:
+#: What was told in this run of the command.
+_told: list[str] = []
+
+
+def tell(sentence: str) -> None:
+    """Print what became of an interrupted request, for people or, where JSON was asked for, for programs.
+
+    Args:
+        sentence: that says it.
+
+    """
+    _told.append(sentence)
+    if "--json" in sys.argv[1:]:
+        complain_in_json({"error": {"kind": "Interrupted", "message": sentence, "exit_code": INTERRUPTED}})
+    else:
+        complain(sentence)
+
+
+def tell_once() -> None:
+    """Say that nothing was charged, where an interruption came before a session was opened or after it was closed."""
+    if not _told:
+        tell("interrupted; nothing was charged by this command")
+
+
+def what_became(session: Session, key: str | None, *, has_files: bool = False) -> str:
     """Return in one sentence what an interrupted request cost, and how to go on; the ledger says it, not a guess.
 
     Args:
         session: in which it was made.
-        key: of the request; empty where nothing could be charged.
+        key: of the request; empty where nothing could be charged, None where it is not known.
         has_files: whether some of its files are there already.
 
     """
+    if key is None:
+        return "interrupted; 'dither ledger show' says what was charged"
     if not key:
         return "interrupted; nothing was charged"
     again = f"the same command with --key {key}{' --force' if has_files else ''}"

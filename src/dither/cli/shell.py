@@ -51,7 +51,7 @@ def shell(
     home: Home = None,
 ) -> None:
     """Ask many queries at a prompt: each is priced, and asked if you say yes."""
-    with ask.session(home, dataset, analyst) as session:
+    with ask.session(home, dataset, analyst, key="") as session:
         is_terminal = sys.stdin.isatty()
         stated = {"epsilon": epsilon, "delta": delta, "rho": rho}
         prompt = Prompt(session, stated, noise=noise, is_terminal=is_terminal, yes=yes)
