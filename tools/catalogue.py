@@ -1,4 +1,4 @@
-"""Write the tables of algorithms, ``docs/algorithms/index.md``, from the registry, and mark pages of literature.
+"""Write the tables of algorithms, by task (``docs/algorithms/index.md``) and by name, and mark pages of literature.
 
 ``python tools/catalogue.py`` writes them; with ``--check`` it writes nothing and exits 1 when a committed page is
 stale.
@@ -13,20 +13,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dither.mechanisms import Entry, registered
+from dither.mechanisms.core.tasks import TASKS
 from dither.privacy import Distance, Metric
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "algorithms" / "index.md"
+ALPHABET = PAGE.parents[1] / "alphabet.md"
 
 _HEADER = """---
 hide:
   - toc
 ---
 
-# Algorithms
+# Algorithms by task
 
-The mechanisms of this package, by name. The tables are written from the registry by `python tools/catalogue.py`; a test
-fails when they are stale. Below them are those that are there [as literature](#reference).
+What do you want to release? Each task has a table: what comes first is taken first, with one sentence on when. The
+pages behind the names have the guarantee, its proof and its source. At the terminal, `dither catalog --task median`
+shows one of the tables, `dither catalog wavelet` searches. All mechanisms [by name](../alphabet.md) have a page of
+their own.
 
+The tables are written from the registry and from `dither.mechanisms.core.tasks` by `python tools/catalogue.py`; a test
+fails when they are stale.
+
+| I want to release ... | take first |
+| --- | --- |
 """
 _REFERENCE = """
 ## Reference
@@ -36,8 +45,22 @@ name. For nearly every purpose something above is better; each page says what is
 leave them out, and `make audit` tries them less.
 
 """
+_ALPHABET = """---
+hide:
+  - toc
+---
+
+# Algorithms by name
+
+The mechanisms of this package, by name; which to take for what is said [by task](algorithms/index.md). Below them are
+those that are there [as literature](#reference).
+
+"""
 _TITLES = """| name | what it does | loss | distance | numerics | source |
 | --- | --- | --- | --- | --- | --- |
+"""
+_TASK_TITLES = """| name | when to take it | loss | distance | numerics |
+| --- | --- | --- | --- | --- |
 """
 #: The line on the page of a mechanism that is there as literature.
 MARK = "**Reference.** Here as literature: released by its name alone, left out of `auto` and of short lists."
@@ -45,26 +68,55 @@ _MARKED = re.compile(rf"{re.escape(MARK)}\n\n")
 _BELOW = re.compile(r"^Rests on: [^\n]*\n\n", re.MULTILINE)
 
 _LEGEND = """
-- **Loss**: a loss of kind *pure* has an epsilon, one of kind *zcdp* a rho ([losses](../theory/losses.md)).
+- **Loss**: a loss of kind *pure* has an epsilon, one of kind *zcdp* a rho ([losses]({above}theory/losses.md)).
 - **Distance**: what `d_in` counts. {distances}
-- **Numerics**: how the guarantee is known to survive arithmetic ([the guarantee](../guarantee.md)).
+- **Numerics**: how the guarantee is known to survive arithmetic ([the guarantee]({above}guarantee.md)).
 """
 
 
-def table() -> str:
-    """Return the whole page."""
-    own = [entry for entry in registered().values() if entry.mechanism.__module__.startswith("dither.")]
-    metrics = {
-        distance.name: distance for entry in own for distance in _distances(entry) if isinstance(distance, Metric)
-    }
+def by_task() -> str:
+    """Return the page of all tasks."""
+    known = registered()
+    parts = [_HEADER]
+    for name, task in TASKS.items():
+        first = ", ".join(f"[{method}]({method}.md)" for method in list(task.methods)[:3])
+        parts.append(f"| [{_cell(task.wish)}](#{name}) | {first} |\n")
+    for name, task in TASKS.items():
+        parts.append(f"\n## {name.capitalize()}\n\nI want to release {task.wish}.")
+        parts.append(f" By: {_code(task.door)}.\n\n" if task.door else "\n\n")
+        rows = ([*row(known[method])[:1], said, *row(known[method])[2:5]] for method, said in task.methods.items())
+        parts.append(_TASK_TITLES + _lines(rows))
+    literature = [entry for entry in _own() if entry.is_reference]
+    names = ", ".join(f"[{entry.name}]({entry.name}.md)" for entry in literature)
+    return "".join([*parts, _REFERENCE, f"{names}.\n", _legend("../")])
+
+
+def alphabet() -> str:
+    """Return the page of all names."""
+    tables = []
+    for kind in (False, True):
+        rows = (row(entry, "algorithms/") for entry in _own() if entry.is_reference is kind)
+        tables.append(_TITLES + _lines(rows))
+    return "".join((_ALPHABET, tables[0], _REFERENCE, tables[1], _legend("")))
+
+
+def _own() -> list[Entry]:
+    return [entry for entry in registered().values() if entry.mechanism.__module__.startswith("dither.")]
+
+
+def _legend(above: str) -> str:
+    metrics = {each.name: each for entry in _own() for each in _distances(entry) if isinstance(each, Metric)}
     meanings = "; ".join(f"{name}: {metrics[name]}" for name in sorted(metrics))
-    chosen, literature = ([entry for entry in own if entry.is_reference is kind] for kind in (False, True))
-    parts = (_HEADER, _rows(chosen), _REFERENCE, _rows(literature), _LEGEND.format(distances=f"{meanings}."))
-    return "".join(parts)
+    return _LEGEND.format(distances=f"{meanings}.", above=above)
 
 
-def _rows(entries: Iterable[Entry]) -> str:
-    return _TITLES + "".join(f"| {' | '.join(map(_cell, row(entry)))} |\n" for entry in entries)
+def _lines(rows: Iterable[list[str]]) -> str:
+    return "".join(f"| {' | '.join(map(_cell, cells))} |\n" for cells in rows)
+
+
+def _code(door: str) -> str:
+    """Return a door with what is typed in it marked as such."""
+    return re.sub(r"(dither [a-z]+(?: (?:histogram|workload|marginals))?|(?:session|dither)[.][\w.]+)", r"`\1`", door)
 
 
 def marked(text: str, *, is_reference: bool) -> str:
@@ -75,7 +127,7 @@ def marked(text: str, *, is_reference: bool) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the tables, and the pages of mechanisms as they should be."""
-    found = {PAGE: table()}
+    found = {PAGE: by_task(), ALPHABET: alphabet()}
     for name, entry in registered().items():
         path = PAGE.with_name(f"{name}.md")
         if path.is_file():
@@ -83,12 +135,18 @@ def pages() -> dict[Path, str]:
     return found
 
 
-def row(entry: Entry) -> list[str]:
-    """Return the cells of one mechanism; what depends on parameters is listed for all its examples."""
+def row(entry: Entry, folder: str = "") -> list[str]:
+    """Return the cells of one mechanism; what depends on parameters is listed for all its examples.
+
+    Args:
+        entry: the mechanism.
+        folder: in which its page is, seen from the table.
+
+    """
     losses = dict.fromkeys(example.mechanism.loss(1).kind for example in entry.examples())
     named = (distance.name if isinstance(distance, Metric) else str(distance) for distance in _distances(entry))
     return [
-        f"[{entry.name}]({entry.name}.md)",
+        f"[{entry.name}]({folder}{entry.name}.md)",
         entry.summary,
         ", ".join(losses),
         ", ".join(dict.fromkeys(named)),
@@ -117,7 +175,7 @@ def main(arguments: list[str]) -> int:
     }
     for path, fresh in stale.items():
         if is_check:
-            print(f"stale: docs/algorithms/{path.name}; run python tools/catalogue.py")
+            print(f"stale: {path.relative_to(PAGE.parents[2])}; run python tools/catalogue.py")
         else:
             path.write_text(fresh, encoding="utf-8")
     return int(is_check and bool(stale))

@@ -71,6 +71,7 @@ class LossNotStated(InvalidParameter):
     """Nothing says what a release may lose; there is no default for it, and nothing was spent."""
 
     def __init__(self, parameter: str = "epsilon", left: object = None) -> None:
+        self.left = left
         has = "" if left is None else f"; {left} is left"
         rule = f"given, alone, with delta, or replaced by rho: add {parameter}=0.1, or --{parameter} 0.1{has}"
         super().__init__(parameter, None, rule)
@@ -271,11 +272,12 @@ class ReleaseFailed(EngineFailure):
 class NotDelivered(DitherError):
     """An answer that was paid for could not be written or shown; it is kept, and its key gives it again."""
 
-    def __init__(self, key: str, reason: str) -> None:
+    def __init__(self, key: str, reason: str, *, has_files: bool = False) -> None:
         self.key, self.reason = key, reason
+        force = " --force" if has_files else ""  # some of its files are there already
         super().__init__(
             f"the answer was paid for and is kept, but could not be written or shown: {reason}; "
-            f"the same command with --key {key} gives it again at no further cost"
+            f"the same command with --key {key}{force} gives it again at no further cost"
         )
 
 

@@ -162,6 +162,6 @@ def test_the_command_lists_runs_and_plots(tmp_path: Path) -> None:
     assert told["unprotected"] == 1.0
     assert told["ceiling"] == pytest.approx(ceiling(0.5, "1/5"))
     assert "epsilon = 0.2" in out.read_text(encoding="utf-8")
-    shown = runner.invoke(app, asked).stdout
+    shown = runner.invoke(app, [*asked, "--force"]).stdout
     assert "100.0%" in shown
     assert "plotted in" in shown

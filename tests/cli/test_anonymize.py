@@ -85,7 +85,7 @@ def test_diffgen_generalises_along_the_trees_of_a_file(shop: Path) -> None:
 def test_diffpart_finds_sets_of_items(shop: Path) -> None:
     """Epsilon 100 for one set a person: counts are off by less than one, and bands are 60."""
     Path("items.yaml").write_text(f"item:{TREES.split('item:')[1]}")
-    words = ["anonymize", "shop", "baskets", "--method", "diffpart", "--epsilon", "100", "-o", "rows.csv"]
+    words = ["anonymize", "shop", "baskets", "--method", "diffpart", "--epsilon", "100", "-o", "rows.csv", "--force"]
     for more in ([], ["--taxonomies", "items.yaml"]):
         said = record(*words, *more, "--report", "r.json", "--model", "m.json")
         own: dict[str, set[str]] = {}
@@ -102,7 +102,18 @@ def test_diffpart_finds_sets_of_items(shop: Path) -> None:
 
 def test_priv_fuzzy_tells_numbers_in_terms(shop: Path) -> None:
     """Epsilon 200, two rows a person: the three terms are as frequent as the ages, within a tenth of all rows."""
-    words = ["anonymize", "shop", "clients", "--columns", "age,job,paid", "--epsilon", "200", "-o", "rows.csv"]
+    words = [
+        "anonymize",
+        "shop",
+        "clients",
+        "--columns",
+        "age,job,paid",
+        "--epsilon",
+        "200",
+        "-o",
+        "rows.csv",
+        "--force",
+    ]
     said = record(*words, "--terms", "age=young,middle,old", "--rows", "900", "--report", "r.html", "--key", "once")
     rows = rows_of("rows.csv")
     assert said["rows"] == len(rows) == 900

@@ -57,7 +57,7 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_no_row_one_row_and_constant_columns_are_tables_like_others(odd: Path) -> None:
-    out = ("--epsilon", "1", "-o", "out.csv")
+    out = ("--epsilon", "1", "-o", "out.csv", "--force")
     for words in (
         ("synthesize", "odd", "rows", "--columns", COLUMNS, "--report", "r.html"),
         ("synthesize", "odd", "rows", "--columns", "three"),

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from dither.cli import explain, main
 from dither.cli.app import app
 from dither.mechanisms import registered
+from dither.mechanisms.core.tasks import TASKS
 
 
 def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -49,15 +50,38 @@ def test_catalog_lists_everything_registered(here: Here) -> None:
 
 
 def test_catalog_for_people(here: Here) -> None:
+    """Tasks first; one of them says when to take which, and a search finds what says a word."""
     done = here("catalog")
     assert done.returncode == 0
-    assert "laplace" in done.stdout
-    assert "dither explain NAME" in done.stdout
+    assert all(task.wish in done.stdout for task in TASKS.values())
+    assert "dawa" not in done.stdout
+    for name, task in TASKS.items():
+        shown = here("catalog", "--task", name).stdout
+        places = [shown.index(f" {method} ") for method in task.methods]
+        assert places == sorted(places)
+        assert all(said in shown for said in task.methods.values())
+    found = here("catalog", "WAVELET").stdout
+    assert "privelet" in found
+    assert "laplace" not in found
+    assert "dither explain NAME" in found
+    assert "nothing says so" in here("catalog", "nonsense").stdout
+    assert here("catalog", "--task", "nonsense").returncode == 4
+
+
+def test_every_mechanism_but_literature_belongs_to_a_task() -> None:
+    chosen = {
+        name
+        for name, entry in registered().items()
+        if not entry.is_reference and entry.mechanism.__module__.startswith("dither.")
+    }
+    assert {name for task in TASKS.values() for name in task.methods} == chosen
+    for task in TASKS.values():
+        assert all(said.endswith(".") and len(said) < 100 for said in task.methods.values())
 
 
 def test_catalog_shows_literature_when_asked(here: Here) -> None:
     """As programs read it, it is all there, with the mark."""
-    short, full = here("catalog").stdout, here("catalog", "--all").stdout
+    short, full = here("catalog", "table").stdout, here("catalog", "--all").stdout
     assert "small-database" not in short
     assert "literature" in short
     assert "small-database" in full
@@ -103,11 +127,17 @@ def test_audit_says_what_it_could_certify(here: Here) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("explain", "nonsense"), ("audit", "nonsense"), ("audit", "laplace", "--samples", "5"), ("nonsense",)]
+    ("words", "code"),
+    [
+        (("explain", "nonsense"), 4),
+        (("audit", "nonsense"), 4),
+        (("audit", "laplace", "--samples", "5"), 2),
+        (("nonsense",), 2),
+    ],
 )
-def test_a_wrong_request_is_one_complaint_and_exit_code_2(words: tuple[str, ...], here: Here) -> None:
+def test_a_wrong_request_is_one_complaint_and_an_exit_code(words: tuple[str, ...], code: int, here: Here) -> None:
     done = here(*words)
-    assert done.returncode == 2
+    assert done.returncode == code
     assert done.stderr
     assert "Traceback" not in done.stderr
 
@@ -115,7 +145,7 @@ def test_a_wrong_request_is_one_complaint_and_exit_code_2(words: tuple[str, ...]
 def test_a_shell_sees_what_these_tests_see(here: Here) -> None:
     """A process of its own has the same exit code, and says the same in the same places."""
     alone, within = dither("explain", "nonsense"), here("explain", "nonsense")
-    assert (alone.returncode, alone.stdout, alone.stderr) == (2, within.stdout, within.stderr)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (4, within.stdout, within.stderr)
 
 
 def test_help_and_version(here: Here) -> None:

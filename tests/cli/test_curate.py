@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from typer.testing import CliRunner
 
@@ -151,7 +152,10 @@ def test_the_prompt_answers_line_by_line_and_survives_mistakes(
     run("add", "shop.yaml", "--budget", "2")
     lines = iter(["SELECT COUNT(*) AS n", "FROM sales;", "SELECT nonsense;", f"EXPLAIN PRIVACY {QUERY};", "\\q"])
     monkeypatch.setattr("builtins.input", lambda _: next(lines))
-    ask.prompt(None, "shop", analyst="ana", loss=ask.Stated("0.5", None, None), noise="auto")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    with pytest.raises(typer.Exit):
+        ask.sql("shop", None, epsilon="0.5", analyst="ana", yes=True)
     seen = capsys.readouterr()
     assert "n: number of rows" in seen.out
     assert "discrete Laplace" in seen.out
@@ -167,24 +171,29 @@ def test_a_wrong_file_ending_costs_nothing(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("words", "named", "code"),
     [
-        (["sql", "nowhere", QUERY, "--epsilon", "1"], "shop"),
-        (["sql", "shop", "SELECT price FROM sales", "--epsilon", "1"], "raw rows"),
-        (["sql", "shop", QUERY], "epsilon"),
-        (["sql", "shop", QUERY, "--epsilon", "99"], "spent"),
-        (["add", "missing.yaml", "--budget", "1"], "missing.yaml"),
-        (["add", "shop.yaml", "--budget", "-1"], "budget must be"),
+        (["sql", "nowhere", QUERY, "--epsilon", "1"], "shop", 4),
+        (["sql", "shop", "SELECT price FROM sales", "--epsilon", "1"], "raw rows", 2),
+        (["sql", "shop", QUERY], "epsilon", 2),
+        (["sql", "shop", QUERY, "--epsilon", "99"], "spent", 3),
+        (["add", "missing.yaml", "--budget", "1"], "missing.yaml", 2),
+        (["add", "shop.yaml", "--budget", "-1"], "budget must be", 2),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(
-    home: Path, words: list[str], named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_mistake_is_one_line_and_an_exit_code(
+    home: Path,
+    words: list[str],
+    named: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     run("add", "shop.yaml", "--budget", "2")
     monkeypatch.setattr(sys, "argv", ["dither", *words])
     with pytest.raises(SystemExit) as left:
         main()
     seen = capsys.readouterr()
-    assert left.value.code == 2, seen
+    assert left.value.code == code, seen
     assert named in seen.err
     assert "Traceback" not in seen.err

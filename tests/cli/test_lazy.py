@@ -33,7 +33,11 @@ def test_help_imports_no_verb() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     loaded = set(done.rpartition("loaded:")[2].split())
-    assert {name for name in loaded if name.startswith("dither.cli.")} == {"dither.cli.app", "dither.cli.lazy"}
+    assert {name for name in loaded if name.startswith("dither.cli.")} == {
+        "dither.cli.app",
+        "dither.cli.examples",
+        "dither.cli.lazy",
+    }
     assert not loaded & {
         "scipy",
         "duckdb",

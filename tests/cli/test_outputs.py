@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from dither.cli import ask, console, main, outputs
+from dither.cli.app import app
 from dither.cli.outputs import Output
 from dither.curator.folder import Curator
 from dither.errors import DitherError, InvalidParameter, MissingExtra, NotDelivered
+from dither.mechanisms.core.spec import to_spec
 
 from .test_publish import SCHEMA, record, run
 
@@ -53,8 +59,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             (folder / f"named.{ending}").symlink_to(folder / "sales.csv")
             (folder / f"null.{ending}").symlink_to("/dev/null")
             os.mkfifo(folder / f"pipe.{ending}")
+            (folder / f"there.{ending}").write_text("a year of work")
         (folder / "m-city.csv").mkdir()
         (folder / "plot.html").mkdir()
+        for name in ("taken.html", "t-items.csv"):
+            (folder / name).write_text("a year of work")
         yield folder
 
 
@@ -79,6 +88,7 @@ WRONG = [
     "pipe.{0}",
     "home/data/a.{0}",
     "home/datasets/shop.{0}",
+    "there.{0}",
 ]
 
 
@@ -112,6 +122,11 @@ BESIDE = [
     ("anonymize shop -o a.json --model a.json", "model"),
     ("anonymize shop -o a.csv --report folder.json", "report"),
     ("anonymize shop --columns city", "out"),
+    ("synthesize shop -o a.csv --model there.json", "model"),
+    ("synthesize shop -o a.csv --report there.json", "report"),
+    ("anonymize shop --columns city -o a.csv --report there.json", "report"),
+    ("publish histogram shop sales city -o taken.csv --plot", "plot"),
+    ("publish marginals shop sales price items -o t.csv --bins price=5", "out"),
 ]
 
 
@@ -180,7 +195,8 @@ def test_a_pipe_that_closed_loses_nothing(place: Path, verb: str, monkeypatch: p
         patch.setattr(console.console, "print", closed)
         with pytest.raises(NotDelivered, match="Broken pipe") as lost:
             run(*words, "--epsilon", "1", *files)
-    run(*words, "--epsilon", "1", *files, "--key", lost.value.key)
+    assert ("--force" in str(lost.value)) is bool(files)
+    run(*words, "--epsilon", "1", *files, "--key", lost.value.key, *(["--force"] if files else []))
     assert releases() == before + 1
 
 
@@ -190,6 +206,89 @@ def test_more_rows_than_fit_into_memory_lose_nothing(place: Path) -> None:
         run(*words, "--rows", "1" + "0" * 17)
     run(*words, "--rows", "3", "--key", lost.value.key)
     assert releases() == before + 1
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_that_is_there_is_written_over_when_that_is_asked(place: Path, verb: str) -> None:
+    out = place / f"again-{verb}.{ENDING[verb]}"
+    words = (*VERBS[verb], "--epsilon", "1", "-o", str(out), "--key", f"again-{verb}")
+    run(*words)
+    out.write_text("a year of work")
+    with pytest.raises(InvalidParameter, match="out must be a new file; --force"):
+        run(*words)
+    assert out.read_text() == "a year of work"
+    run(*words, "--force")
+    assert out.read_text() != "a year of work"
+
+
+class Full(io.StringIO):
+    """A screen that says when it is flushed that nothing arrived, as files do that buffer."""
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+def test_a_process_that_cannot_show_its_answer_says_so_by_its_exit_code(place: Path) -> None:
+    words = [sys.executable, "-m", "dither", *VERBS["sql"], "--epsilon", "1", "--json"]
+    before = releases()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 6, done.stderr
+    key = json.loads(done.stderr)["error"]["key"]
+    assert "Basel" in run(*words[3:], "--key", key)
+    assert releases() == before + 1
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "kept", "marginals"])
+def test_a_screen_that_takes_nothing_loses_nothing(
+    place: Path, verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON to a full device, or to a screen that was closed before the charge."""
+    more = {
+        "kept": ("anonymize", "shop", "--method", "kept-table", "--ask", "city=Bern"),
+        "marginals": ("publish", "marginals", "shop", "sales", "city"),
+    }
+    words = (VERBS | more)[verb]
+    files = ("-o", f"full-{verb}.{ENDING[verb]}") if verb in ("synthesize", "anonymize", "fit") else ()
+    words = ("dither", *words, "--epsilon", "1", *files, "--json")
+    before = releases()
+    for stdout, code in ((None, 2), (Full(), 6)):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "argv", list(words))
+            patch.setattr(sys, "stdout", stdout)
+            with pytest.raises(SystemExit) as left:
+                main()
+        assert left.value.code == code
+    said = capsys.readouterr().err
+    lost = json.loads(said[said.index("\n}\n") + 3 :])["error"]
+    assert "No space left on device" in lost["message"]
+    assert releases() == before + 1
+    assert run(*words[1:], "--key", lost["key"], *(["--force"] if files else []))
+    assert releases() == before + 1
+
+
+def test_a_described_release_loses_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Curator.open(place / "home") as curator, curator.session("shop") as session:
+        described = to_spec(session.offer.histogram("sales", "city", epsilon=1).mechanism)
+    (place / "method.json").write_text(json.dumps(described))
+    words, before = ("release", "shop", "method.json"), releases()
+    for wrong in [*(way.format("json") for way in WRONG), "a.csv"]:
+        with pytest.raises(InvalidParameter, match="out must be"):
+            run(*words, "-o", wrong)
+    assert record(*words, "--quote", "-o", "there.json")["fits"] is True
+    assert releases() == before
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.cli.release.write_whole", full)
+        with pytest.raises(NotDelivered) as lost:
+            run(*words, "-o", "described.json")
+    run(*words, "-o", "described.json", "--key", lost.value.key)
+    assert releases() == before + 1
+    assert (place / "described.json").stat().st_size > 10
+
+
+def test_forty_ways_were_tried() -> None:
+    """Of getting an output wrong: most of them on every verb that writes one."""
+    assert len({*WRONG, *(words for words, _ in BESIDE)}) + len(VERBS) >= 40
 
 
 def test_what_was_there_stays_until_the_new_file_is_whole(place: Path) -> None:
@@ -225,7 +324,7 @@ def test_a_failure_after_the_charge_names_the_key_on_the_command_line(
         with pytest.raises(SystemExit) as left:
             main()
     said = capsys.readouterr().err
-    assert left.value.code == 2
+    assert left.value.code == 5
     assert "canary" not in said
     key = said.split("key='")[1].split("'")[0]
     before = releases()
@@ -233,20 +332,16 @@ def test_a_failure_after_the_charge_names_the_key_on_the_command_line(
     assert releases() == before
 
 
-def test_the_prompt_keeps_what_it_could_not_show(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = iter([f"{QUERY};", "\\q"])
-    monkeypatch.setattr("builtins.input", lambda _: next(lines))
-
+def test_the_prompt_keeps_what_it_could_not_show(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unprintable(result: Any, *, as_json: bool) -> None:
         raise UnicodeEncodeError("ascii", "\u00fc", 0, 1, "ordinal not in range(128)")
 
     before = releases()
     with monkeypatch.context() as patch:
-        patch.setattr(ask, "_show", unprintable)
-        ask.prompt(None, "shop", analyst="curator", loss=ask.Stated("1", None, None), noise="auto")
-    key = capsys.readouterr().err.split("--key ")[1].split()[0]
+        patch.setattr(ask, "show", unprintable)
+        done = CliRunner().invoke(app, ["sql", "shop", "--epsilon", "1", "--yes"], input=f"{QUERY};\n")
+    assert done.exit_code == 6
+    key = done.stderr.split("--key ")[1].split()[0]
     assert "Basel" in run("sql", "shop", QUERY, "--epsilon", "1", "--key", key)
     assert releases() == before + 1
 

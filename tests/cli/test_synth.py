@@ -34,7 +34,7 @@ def test_one_command_gives_rows_a_model_and_a_report(home: Path) -> None:
         "--report",
         "report.html",
     )
-    assert "synthetic rows of sales in rows.parquet" in said
+    assert "synthetic rows of sales to rows.parquet" in said
     assert "NOT PRIVATE" not in said
     pandas = pytest.importorskip("pandas")
     rows = pandas.read_parquet("rows.parquet")

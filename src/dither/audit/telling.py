@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from dither.audit.everything import Extent, Run, run_all
@@ -87,7 +95,8 @@ def _escaped(text: str) -> str:
 
 
 def _with_progress(names: Sequence[str], extent: Extent, console: Console, *, is_quiet: bool) -> Run:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    done_so_far = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TaskProgressColumn())
+    columns = (*done_so_far, TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=is_quiet) as progress:
         bar = progress.add_task("", total=None)
 

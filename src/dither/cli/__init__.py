@@ -1,7 +1,7 @@
 """The verbs a person types. Thin: words in, tables out; no privacy logic.
 
-Every verb prints for people by default and for programs with ``--json``. Exit codes: 0 done, 1 the answer is no (an
-audit refuted a claim), 2 the request was wrong.
+Every verb prints for people by default and for programs with ``--json``. What its exit code means is in ``exits``; what
+it is typed like, in ``examples``.
 """
 
 from dither.cli.app import main

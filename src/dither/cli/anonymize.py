@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.console import print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Bins,
@@ -19,6 +19,7 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
@@ -32,8 +33,9 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
+from dither.cli.progress import progress
 from dither.cli.publish import bins_of
-from dither.cli.synthesize import files_of, only_table, pair_of, say_price
+from dither.cli.synthesize import files_of, only_table, pair_of
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
@@ -63,14 +65,13 @@ class Asked:
     out: Path | None
     model: Path | None
     report: Path | None
-    is_quoted: bool
 
     def files(self) -> list[Output]:
         """Return what is to be written."""
         if (self.method == KEPT) != bool(self.questions):
             raise InvalidParameter("ask", list(self.questions), f"given for {KEPT}, and for it alone")
         if self.method != KEPT:
-            return [] if self.is_quoted else files_of(self.out or Path(), self.model, self.report)
+            return [] if self.charged.is_quoted else files_of(self.out or Path(), self.model, self.report)
         unheard = (self.columns, self.target, self.taxonomies, self.steps, self.rows, self.out, self.model, self.report)
         if any(value is not None for value in unheard) or self.groups or self.bins or self.other:
             raise InvalidParameter("ask", list(self.questions), "given with --terms, --where and a loss alone")
@@ -111,6 +112,7 @@ def anonymize(
     ] = None,
     model: Model = None,
     report: Report = None,
+    force: Force = False,
     quote: Quoted = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -123,7 +125,7 @@ def anonymize(
 ) -> None:
     """Anonymize a table with noise: generalised values, merged groups of columns, sets of items, or rows at random."""
     asked = Asked(
-        charged=Charged(epsilon, delta, rho, where, analyst, key, home, as_json),
+        charged=Charged(epsilon, delta, rho, where, analyst, key, home, as_json, quote, force),
         dataset=dataset,
         table=table,
         method=method,
@@ -140,15 +142,14 @@ def anonymize(
         out=out,
         model=model,
         report=report,
-        is_quoted=quote,
     )
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
+    with ask.charged_session(asked.charged, asked.dataset, asked.files()) as session:
         name = session.dataset.table(asked.table or only_table(session)).name
         if asked.method == KEPT:
             conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
-            if asked.is_quoted:
+            if asked.charged.is_quoted:
                 price = session.quote(session.offer.ask_kept(name, conditions, **asked.release))
-                say_price(price, as_json=asked.charged.json)
+                ask.say_price(price, as_json=asked.charged.json)
                 return
             with progress("asking"):
                 answer = session.ask_kept(name, conditions, **asked.release)
@@ -171,8 +172,8 @@ def anonymize(
             "other": dict(map(pair_of, asked.other)),
             **asked.release,
         }
-        if asked.is_quoted:
-            say_price(session.quote(session.offer.anonymize(name, **wanted)), as_json=asked.charged.json)
+        if asked.charged.is_quoted:
+            ask.say_price(session.quote(session.offer.anonymize(name, **wanted)), as_json=asked.charged.json)
             return
         with progress("anonymizing"):
             found = session.anonymize(name, **wanted)
@@ -192,13 +193,16 @@ def _deliver(found: AnonymizedTable, asked: Asked, rows: int | None) -> None:
         written["report"] = str(report)
     if asked.charged.json:
         said = {"table": found.table, "method": found.method, "rows": len(drawn), "columns": list(drawn.columns)}
-        cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
+        cost = {"loss": str(found.loss), "unit": found.unit, "receipt": found.receipt, "key": asked.charged.name}
         print_json({**said, **cost, "notes": list(found.notes), "written": written})
         return
-    say(f"{len(drawn)} anonymized rows of {found.table} in {asked.out}, by {found.method}")
+    say(f"wrote {len(drawn):,} anonymized rows of {found.table} to {asked.out}, by {found.method}")
     for note in found.notes:
         say(note)
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    for name, path in written.items():
+        if name != "rows":
+            say(f"wrote the {name} to {path}")
+    say(f"cost {found.loss}, for {found.unit}; the same again costs nothing: --key {asked.charged.name}")
 
 
 def terms_of(texts: Sequence[str]) -> dict[str, list[str]]:

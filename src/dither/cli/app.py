@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from dither.errors import DitherError, EarlierEdition
 VERBS: Final = MappingProxyType(
     {
         "catalog": Verb(
-            "catalog:show", "List the mechanisms: what each does, what it promises, how the promise is known."
+            "catalog:show", "List the mechanisms by task: what each is for, what it promises, how the promise is known."
         ),
         "explain": Verb("explain:show", "Say what a mechanism promises and why: guarantee, proof, source, figures."),
         "audit": Verb("audit:audit", "Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."),
@@ -45,6 +47,7 @@ VERBS: Final = MappingProxyType(
             "Write the release card of a data set, in the sections of the public registry of deployments.",
         ),
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
+        "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
         "synthesize": Verb(
             "synthesize:synthesize",
@@ -127,41 +130,63 @@ LEDGER: Final = MappingProxyType(
     }
 )
 
+#: The verbs by who uses them; a test finds each in one place.
+EVERYBODY: Final = "Everybody: see it work"
+OWNER: Final = "Owner: declare data, set a budget, watch the books"
+ANALYST: Final = "Analyst: price a question, ask it, publish"
+RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refute it"
+PANELS: Final = MappingProxyType(
+    {
+        EVERYBODY: ("demo",),
+        OWNER: ("init", "add", "check", "card"),
+        ANALYST: ("quote", "sql", "shell", "answer", "synthesize", "anonymize", "fit", "predict", "release"),
+        RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
+    }
+)
+GROUPS: Final = MappingProxyType(
+    {
+        "datasets": (DATASETS, OWNER, "List the data sets, or decide about one: budget, quotas, name, end."),
+        "ledger": (LEDGER, OWNER, "What was spent, by whom, and whether the books are true."),
+        "publish": (PUBLISH, ANALYST, "Publish tables of counts: histograms, many queries at once, marginals."),
+        "bench": (BENCH, RESEARCHER, "Compare methods by their error, on generated or real data."),
+    }
+)
+_AnyHome = Annotated[
+    Path | None, typer.Option("--home", help="The curator's folder, here or after the verb; else DITHER_HOME.")
+]
+
 app = group(
     VERBS,
+    PANELS,
     name="dither",
     help="Differential privacy that is exact, priced before it looks, and checked by trial.",
     pretty_exceptions_enable=False,
-)
-app.add_typer(
-    group(PUBLISH, help="Publish tables of counts: histograms, many queries at once, marginals."), name="publish"
-)
-datasets = group(
-    DATASETS,
-    help="List the data sets, or decide about one: budget, quotas, name, end.",
-    no_args_is_help=False,
-    invoke_without_command=True,
+    add_completion=True,
 )
 
 
-@datasets.callback()
+def _with_home(home: _AnyHome = None) -> None:
+    """Take the curator's folder between the two words of a verb."""
+
+
 def _datasets(
     ctx: typer.Context,
-    home: Annotated[
-        Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")
-    ] = None,
+    home: _AnyHome = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False,
 ) -> None:
     """List the data sets, or decide about one: budget, quotas, name, end."""
     if ctx.invoked_subcommand is None:
         from dither.cli.curate import datasets as listed
+        from dither.cli.options import home_above
 
-        listed(home, as_json)
+        listed(home_above(ctx, home), as_json)
 
 
-app.add_typer(datasets, name="datasets")
-app.add_typer(group(BENCH, help="Compare methods by their error, on generated or real data."), name="bench")
-app.add_typer(group(LEDGER, help="What was spent, by whom, and whether the books are true."), name="ledger")
+for _name, (_verbs, _title, _help) in GROUPS.items():
+    _lists = _verbs is DATASETS
+    _made = group(_verbs, help=_help, no_args_is_help=not _lists, invoke_without_command=_lists)
+    _made.callback()(_datasets if _lists else _with_home)
+    app.add_typer(_made, name=_name, help=_help, rich_help_panel=_title)
 
 
 def _version(wanted: bool) -> None:
@@ -175,22 +200,61 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    home: _AnyHome = None,
 ) -> None:
     """Differential privacy that is exact, priced before it looks, and checked by trial."""
 
 
+#: As shells have it; the parser makes it of an interruption.
+_INTERRUPTED: Final = 130
+
+
+def _let_go() -> None:
+    """Drop what standard output could not take: the interpreter would try again, and exit with a code of its own."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        with contextlib.suppress(OSError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
-    """Run the command; an error of dither's own becomes one line and exit code 2."""
+    """Run the command; an error of dither's own becomes one line, or JSON where that was asked, and an exit code."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", EarlierEdition)
         warnings.showwarning = _told(warnings.showwarning)
-        try:
-            app()
-        except DitherError as failure:
-            from dither.cli.console import complain_of
+        _run(as_json="--json" in sys.argv[1:])
 
+
+def _run(*, as_json: bool) -> None:
+    try:
+        # Where a program reads, wrong usage is told as JSON as well, and not by the parser.
+        sys.exit(app(standalone_mode=not as_json))
+    except SystemExit as left:
+        if left.code == _INTERRUPTED:
+            from dither.cli.interrupted import tell_once
+
+            tell_once()
+        raise
+    except DitherError as failure:
+        from dither.cli.console import complain_in_json, complain_of
+        from dither.cli.exits import code_of, record_of
+
+        if as_json:
+            complain_in_json(record_of(failure))
+        else:
             complain_of(failure)
-            sys.exit(2)
+        _let_go()
+        sys.exit(code_of(failure))
+    except Exception as misuse:
+        # What the parser refuses has no public class that all its versions share.
+        if not (as_json and hasattr(misuse, "format_message") and hasattr(misuse, "exit_code")):
+            raise
+        from dither.cli.console import complain_in_json
+
+        said = {"kind": "Usage", "message": misuse.format_message(), "exit_code": misuse.exit_code}
+        complain_in_json({"error": said})
+        sys.exit(misuse.exit_code)
 
 
 def _told(otherwise: Callable[..., None]) -> Callable[..., None]:

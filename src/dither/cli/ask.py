@@ -5,21 +5,44 @@ from __future__ import annotations
 import csv
 import importlib
 import json
-import os
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dither.cli.console import complain_of, console, print_json
-from dither.cli.options import Analyst, DataSetName, Delta, Epsilon, Home, Json, Key, Noise, Rho, Stated
-from dither.cli.outputs import Output, check_outputs, delivering, keep_sources, new_key, table_output, write_whole
+from dither.cli.console import console, note, print_json, say
+from dither.cli.interrupted import tell, what_became
+from dither.cli.options import (
+    Analyst,
+    Charged,
+    DataSetName,
+    Delta,
+    Epsilon,
+    Force,
+    Home,
+    Json,
+    Key,
+    Noise,
+    Quoted,
+    Rho,
+)
+from dither.cli.outputs import (
+    Output,
+    check_outputs,
+    check_screen,
+    delivering,
+    keep_files,
+    keep_sources,
+    table_output,
+    write_whole,
+)
+from dither.cli.progress import progress
 from dither.curator.folder import Curator
+from dither.curator.price import Price
 from dither.curator.session import Session
-from dither.errors import DitherError, InvalidParameter
+from dither.errors import InvalidParameter, LossNotStated, NotDelivered
 from dither.publish.queries import QueryResult
 from dither.publish.queries.pictures import answer_page
 
@@ -27,25 +50,72 @@ _SUFFIXES = (".csv", ".parquet", ".json", ".html")
 
 
 @contextmanager
-def session(home: Path | None, dataset: str, analyst: str, outputs: Sequence[Output] = ()) -> Iterator[Session]:
+def session(
+    home: Path | None,
+    dataset: str,
+    analyst: str,
+    outputs: Sequence[Output] = (),
+    *,
+    force: bool = False,
+    key: str | None = None,
+) -> Iterator[Session]:
     """Open a session, and close what it holds; files that could not be written are refused before.
+
+    Who interrupts what is done with it is told whether anything was charged.
 
     Args:
         home: the curator's folder.
         dataset: whose tables are asked.
         analyst: who asks.
         outputs: what is to be written of the answer.
+        force: whether files that are there may be written over.
+        key: of the request that is made; empty where none is, and None where it is not known.
 
     """
     check_outputs(outputs)
     curator = Curator.open(home)
     keep_sources(outputs, curator)
+    keep_files(outputs, force=force)
     opened = curator.session(dataset, analyst=analyst)
     try:
         yield opened
+    except KeyboardInterrupt:
+        tell(what_became(opened, key, has_files=any(output.path.exists() for output in outputs)))
+        raise
+    except NotDelivered as lost:
+        has_files = any(output.path.exists() for output in outputs)
+        raise NotDelivered(lost.key, lost.reason, has_files=has_files) from None
+    except LossNotStated as refusal:
+        raise LossNotStated(refusal.parameter, opened.balance().left) from None
     finally:
         opened.close()
         curator.close()
+
+
+def charged_session(charged: Charged, dataset: str, outputs: Sequence[Output] = ()) -> AbstractContextManager[Session]:
+    """Return a session for a release as it was asked for, and for no more than its price where that was asked for.
+
+    Args:
+        charged: the loss, the key, and what else every release is told.
+        dataset: whose tables are asked.
+        outputs: what is to be written of the answer.
+
+    """
+    check_screen()
+    written = () if charged.is_quoted else outputs
+    key = "" if charged.is_quoted else charged.name
+    if key:
+        # Said before anything is paid for: who loses the window can ask for the answer all the same.
+        note(f"key {key}")
+    return session(charged.home, dataset, charged.analyst, written, force=charged.force, key=key)
+
+
+def say_price(price: Price, *, as_json: bool) -> None:
+    """Print what a release would cost."""
+    if as_json:
+        print_json(price.to_dict())
+    else:
+        say(str(price))
 
 
 def sql(
@@ -60,27 +130,39 @@ def sql(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
     ] = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without a query: ask each without showing its price first.")
+    ] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Answer a query privately, every number with its error bar, and charge the ledger."""
     if query is None:
-        prompt(home, dataset, analyst=analyst, loss=Stated(epsilon, delta, rho), noise=noise)
+        from dither.cli.shell import shell
+
+        if out is not None or key is not None:
+            raise InvalidParameter("query", None, "given with --out and --key, which are about one query")
+        shell(dataset, epsilon, delta, rho, analyst, noise, yes, home)
         return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
-    name = new_key() if key is None else key
-    with session(home, dataset, analyst, outputs) as asked:
-        with console.status("asking", spinner="dots") if sys.stderr.isatty() and not as_json else _quiet():
-            result: Any = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=name, noise=noise)
+    charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
+    with charged_session(charged, dataset, outputs) as asked:
+        if is_quoted:
+            show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
+            return
+        with progress("asking"):
+            result: Any = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=charged.name, noise=noise)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
-            _show(result, as_json=as_json)
+            show(result, as_json=as_json)
             return
-        with delivering(name):
+        with delivering(charged.name):
             if out is not None:
                 save(result, out)
-            _show(result, as_json=as_json)
+            show(result, as_json=as_json)
 
 
 def quote(
@@ -100,15 +182,15 @@ def quote(
     as_json: Json = False,
 ) -> None:
     """Say what a query would cost and how far it would err; the data stays closed."""
-    with session(home, dataset, "curator") as asked:
+    with session(home, dataset, "curator", key="") as asked:
         if target is not None:
             column, _, error = target.partition("=")
             if epsilon is not None or rho is not None or not error:
                 raise InvalidParameter("target", target, "COLUMN=ERROR, instead of --epsilon and --rho")
             found = asked.loss_for_error(query, column.strip(), error.strip(), rows=rows, delta=delta)
-            _show(asked.quote(query, loss=found, noise=noise), as_json=as_json)
+            show(asked.quote(query, loss=found, noise=noise), as_json=as_json)
             return
-        _show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
+        show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:
@@ -133,64 +215,9 @@ def _save(result: QueryResult, out: Path) -> None:
             writer.writerows(rows)
 
 
-def prompt(home: Path | None, dataset: str, *, analyst: str, loss: Stated, noise: str) -> None:
-    """Read queries line by line, with history; a line that ends with a semicolon is asked."""
-    history = _history()
-    with session(home, dataset, analyst) as asked:
-        console.print(
-            f"{dataset}: {asked.balance().left} left. End a query with ';'. EXPLAIN PRIVACY prices it. \\q leaves."
-        )
-        lines: list[str] = []
-        while True:
-            try:
-                line = input("... " if lines else f"{dataset}> ")
-            except (EOFError, KeyboardInterrupt):
-                break
-            if not lines and line.strip() in ("\\q", "quit", "exit"):
-                break
-            lines.append(line)
-            if not line.rstrip().endswith(";"):
-                continue
-            text, lines = "\n".join(lines).rstrip().rstrip(";"), []
-            key = new_key()
-            try:
-                result: Any = asked.sql(
-                    text, epsilon=loss.epsilon, delta=loss.delta, rho=loss.rho, key=key, noise=noise
-                )
-                with delivering(key) if isinstance(result, QueryResult) else _quiet():
-                    _show(result, as_json=False)
-                console.print(f"{asked.balance().left} left", style="dim")
-            except DitherError as failure:
-                complain_of(failure)
-    history()
-
-
-def _show(result: Any, *, as_json: bool) -> None:
+def show(result: Any, *, as_json: bool) -> None:
+    """Print an answer or a quote."""
     if as_json:
         print_json(json.loads(result.to_json()))
     else:
         console.print(str(result), markup=False, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    yield
-
-
-def _history() -> Any:
-    """Load the history of the prompt, where the system has one, and return what saves it."""
-    try:
-        import readline
-    except ImportError:
-        return lambda: None
-    path = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "dither" / "history"
-    if path.is_file():
-        readline.read_history_file(path)
-
-    def save() -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        readline.set_history_length(1000)
-        readline.write_history_file(path)
-        path.chmod(0o600)
-
-    return save

@@ -10,7 +10,9 @@ from rich.table import Table
 
 from dither.attack import Attack, Outcome, attacks, find_attack, write_page
 from dither.cli.console import console, print_json
-from dither.cli.options import Json
+from dither.cli.options import Force, Json
+from dither.cli.outputs import Output, check_outputs, keep_files
+from dither.cli.tables import print_table
 
 
 def run(
@@ -20,12 +22,16 @@ def run(
         str | None, typer.Option(help="What the protected release may lose, such as 0.5 or 1/3.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write a page with plots, as HTML.")] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Attack generated data, and say what was recovered without protection and with it."""
     if name == "list":
         _list(as_json=as_json)
         return
+    files = [] if out is None else [Output("out", out)]
+    check_outputs(files)
+    keep_files(files, force=force)
     chosen = list(attacks().values()) if name == "all" else [find_attack(name)]
     outcomes = [one.run(targets=_within(one, targets, of_all=name == "all"), epsilon=epsilon) for one in chosen]
     if out is not None:
@@ -34,11 +40,11 @@ def run(
         records = [one.to_dict() for one in outcomes]
         print_json(records if name == "all" else records[0])
         return
-    console.print(_table(outcomes))
+    print_table(_table(outcomes))
     for outcome in outcomes:
         if name == "all":
             break
-        console.print(f"[bold]{find_attack(outcome.attack).summary}[/]", highlight=False)
+        console.print(find_attack(outcome.attack).summary, style="bold", highlight=False, markup=False)
         console.print(f"{outcome.words}", highlight=False, markup=False)
         console.print(f"Counted: {outcome.measure}. Protection: {outcome.loss}.", highlight=False, markup=False)
         for title, value in outcome.figures:
@@ -63,7 +69,7 @@ def _list(*, as_json: bool) -> None:
         table.add_column(title, overflow="fold")
     for one in known:
         table.add_row(one.name, one.summary, one.source)
-    console.print(table)
+    print_table(table)
     console.print("dither attack NAME shows one on generated data; with -o page.html it is plotted.", highlight=False)
 
 

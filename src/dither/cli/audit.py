@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from dither.audit import Verdict, pairs_of, self_test, subjects_of
@@ -20,8 +20,10 @@ from dither.audit.everything import PARTS, Extent
 from dither.audit.report import write_report
 from dither.audit.subjects import Subject
 from dither.audit.telling import audit_and_tell
-from dither.cli.console import console, print_json
+from dither.cli.console import console, print_json, say
 from dither.cli.options import Json, loss_asked
+from dither.cli.progress import share
+from dither.cli.tables import print_table
 from dither.errors import InvalidParameter
 from dither.mechanisms import Example
 from dither.privacy import Loss
@@ -111,8 +113,7 @@ def run(
     found = [(name, number, one) for number, one in enumerate(subjects_of(name, claim=claim, pairs=pairs))]
     verdicts: list[tuple[str, Verdict]] = []
     accounts: list[Account] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=as_json) as progress:
+    with share(is_shown=not as_json) as progress:
         task = progress.add_task("", total=sum(_tests(one) for _, _, one in found))
         for each, number, one in found:
             progress.update(task, description=f"{each} {number}")
@@ -133,7 +134,7 @@ def run(
     if as_json:
         print_json([verdict.to_dict() | {"mechanism": each} for each, verdict in verdicts])
         return int(is_bad)
-    console.print(_table(accounts))
+    print_table(_table(accounts))
     for complaint in (complaint for one in accounts for complaint in one.complaints):
         console.print(complaint, style="red", markup=False, soft_wrap=True)
     outcome = "[bold red]refuted[/]" if is_refuted else "[bold green]not refuted[/]"
@@ -145,7 +146,7 @@ def run(
         "cannot refute it has not proved: see 'dither explain'."
     )
     if page is not None:
-        console.print(f"the evidence is in {page}", highlight=False)
+        say(f"the evidence is in {page}")
     return int(is_bad)
 
 
@@ -185,7 +186,7 @@ def _noise(draws: int, *, as_json: bool) -> int:
     for name, (fit, error) in found.items():
         verdict = "[red]refuted[/]" if fit.is_refuted else "[green]holds[/]"
         table.add_row(name, f"{fit.distance:.5f}", f"{fit.critical:.5f}", f"{error:.1%}", verdict)
-    console.print(table)
+    print_table(table)
     console.print(
         f"{draws:,} draws of each law, false alarm of all together at most {_FALSE_ALARM:g}. A pass does not show that "
         "noise is drawn anew, independent of the data, or of the scale that a promise needs."

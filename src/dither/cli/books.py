@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
-from rich.table import Table
 
 from dither.cli.console import console, print_json
-from dither.cli.options import Delta, Home, Json, Out, Rho, loss_asked
-from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
+from dither.cli.options import Delta, Force, Home, Json, Out, Rho, loss_asked
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Balance, Verification
 
@@ -68,13 +68,13 @@ def show(
 
 def print_balances(balances: Sequence[Balance]) -> None:
     """Print a table of what is spent and left, a row for each data set."""
-    table = Table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
+    table = new_table("data set", "unit", "budget", "spent", "waiting", "left at once", "releases")
     for balance in balances:
         table.add_row(
             balance.dataset, balance.unit, str(balance.budget), str(balance.spent),
             f"{balance.reserved} in {balance.waiting}", str(balance.left), str(balance.releases),
         )  # fmt: skip
-    console.print(table)
+    print_table(table, or_list=True)
 
 
 def print_verdict(found: Verification) -> None:
@@ -106,12 +106,13 @@ def verify(home: Home = None, as_json: Json = False) -> None:
     raise typer.Exit(0 if found.is_intact else 1)
 
 
-def export(dataset: OneDataSet = None, out: Out = None, home: Home = None) -> None:
+def export(dataset: OneDataSet = None, out: Out = None, force: Force = False, home: Home = None) -> None:
     """Write every entry as one line of JSON."""
     outputs = [] if out is None else [Output("out", out)]
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
+        keep_files(outputs, force=force)
 
         def write(stream: TextIO) -> None:
             for entry in curator.ledger.entries(None if dataset is None else curator.registered(dataset)):

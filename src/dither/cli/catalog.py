@@ -1,15 +1,19 @@
-"""``dither catalog``: every mechanism there is."""
+"""``dither catalog``: what to take for a task, what says a word, or every mechanism there is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
+from rich.markup import escape
 
-from dither.cli.console import console, print_json
+from dither.cli.console import console, print_json, say
 from dither.cli.options import Json
+from dither.cli.tables import new_table, print_table
+from dither.errors import NotFound
 from dither.mechanisms import Entry, registered
+from dither.mechanisms.core.tasks import TASKS, tasks_of
 
 
 def row(entry: Entry) -> dict[str, Any]:
@@ -19,6 +23,7 @@ def row(entry: Entry) -> dict[str, Any]:
         "name": entry.name,
         "version": entry.mechanism.version,
         "summary": entry.summary,
+        "tasks": {task: TASKS[task].methods[entry.name] for task in tasks_of(entry.name)},
         "loss": example.loss(1).kind,
         "distance": str(example.distance),
         "numerics": entry.mechanism.numerics.value,
@@ -27,25 +32,79 @@ def row(entry: Entry) -> dict[str, Any]:
     }
 
 
+def task_names(incomplete: str) -> list[str]:
+    """Return the tasks that begin so, for a shell that completes them."""
+    return [name for name in TASKS if name.startswith(incomplete)]
+
+
 def show(
-    with_reference: Annotated[bool, typer.Option("--all", help="Also those that are there as literature.")] = False,
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="Only mechanisms that say this: name, purpose, source.")
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Only mechanisms for this task, the first to take first.", autocompletion=task_names),
+    ] = None,
+    with_reference: Annotated[
+        bool, typer.Option("--all", help="Every mechanism by name, those that are there as literature as well.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """List the mechanisms: what each does, what it promises, how the promise is known."""
-    # Programs get all of them, with the mark.
+    """List the mechanisms by task: what each is for, what it promises, how the promise is known."""
+    if task is not None and task not in TASKS:
+        raise NotFound(f"no task is called {task[:64]!r}; there are: {', '.join(TASKS)}")
+    found = _found(text, task)
     if as_json:
-        print_json([row(entry) for entry in registered().values()])
+        # Programs get all of them, with the mark.
+        print_json([row(entry) for entry in found.values()])
         return
-    shown = [entry for entry in registered().values() if with_reference or not entry.is_reference]
-    rows = [row(entry) for entry in shown]
-    left_out = len(registered()) - len(rows)
-    table = Table(title=f"{len(rows)} mechanisms", title_justify="left")
-    for title in ("name", "what it does", "loss", "distance counted", "numerics"):
-        table.add_column(title, overflow="fold")
+    if text is None and task is None and not with_reference:
+        _print_tasks()
+        return
+    shown = {name: entry for name, entry in found.items() if with_reference or not entry.is_reference}
+    if task is not None:
+        say(f"I want to release {TASKS[task].wish}: {TASKS[task].door}", style="bold")
+    _print(shown.values(), task)
+    if left_out := len(found) - len(shown):
+        say(f"{left_out} more {'is' if left_out == 1 else 'are'} there as literature: add --all.")
+    say("Ask 'dither explain NAME' for a guarantee and its proof.")
+
+
+def _found(text: str | None, task: str | None) -> Mapping[str, Entry]:
+    """Return the mechanisms of a task, in its order, or all by name; of these, those that say a text."""
+    known = registered()
+    entries = known if task is None else {name: known[name] for name in TASKS[task].methods}
+    if text is None:
+        return entries
+    word = text.casefold()
+
+    def says(entry: Entry) -> bool:
+        purposes = [f"{TASKS[each].wish} {TASKS[each].methods[entry.name]}" for each in tasks_of(entry.name)]
+        return any(word in said.casefold() for said in (entry.name, entry.summary, entry.source, *purposes))
+
+    return {name: entry for name, entry in entries.items() if says(entry)}
+
+
+def _print_tasks() -> None:
+    table = new_table("task", "I want to release ...", "take first")
+    for name, task in TASKS.items():
+        table.add_row(name, task.wish, ", ".join(list(task.methods)[:2]))
+    print_table(table)
+    total = len(registered())
+    say(f"'dither catalog --task NAME' says when to take which, 'dither catalog TEXT' searches all {total} mechanisms,")
+    say("'dither catalog --all' lists them by name, those that are there as literature as well.")
+
+
+def _print(entries: Iterable[Entry], task: str | None) -> None:
+    rows = [row(entry) for entry in entries]
+    if not rows:
+        say("nothing says so")
+        return
+    table = new_table("name", "what it does" if task is None else "when to take it", "loss", "numerics")
     for entry in rows:
         mark = " (reference)" if entry["is_reference"] else ""
-        table.add_row(entry["name"] + mark, entry["summary"], entry["loss"], entry["distance"], entry["numerics"])
-    console.print(table)
-    if left_out:
-        console.print(f"{left_out} more are there as literature: 'dither catalog --all'.", highlight=False)
-    console.print("Ask 'dither explain NAME' for a guarantee and its proof.", highlight=False)
+        said = entry["summary"] if task is None else entry["tasks"][task]
+        cells = (entry["name"] + mark, said, entry["loss"], entry["numerics"])
+        table.add_row(*map(escape, cells))
+    print_table(table)
+    console.print(f"{len(rows)} mechanism{'' if len(rows) == 1 else 's'}", style="dim", highlight=False)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.table import Table
 
 from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
 from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
+from dither.cli.progress import share
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
 from dither.pages.charts import Line, line_chart
@@ -185,7 +185,7 @@ def _show(comparison: Comparison, asked: Asked) -> None:
     record = asked.out / "results.jsonl"
     options: dict[str, Any] = {"run": comparison.run, "processes": asked.processes}
     if sys.stderr.isatty() and not asked.as_json:
-        with Progress(console=console) as shown:
+        with share() as shown:
             task = shown.add_task("trials", total=len(wanted))
             outcomes = compare(wanted, record, progress=lambda done, _: shown.update(task, completed=done), **options)
     else:

@@ -11,13 +11,13 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE
-from rich.progress import Progress
 from rich.table import Table
 
 from dither.bench.learn import MODELS, LearningFigures, contests, measure_learning
 from dither.bench.learning_data import public_facts
 from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
+from dither.cli.progress import share
 from dither.errors import InvalidParameter
 from dither.exact import positive
 from dither.pages.charts import Line, line_chart
@@ -71,7 +71,7 @@ def run(
     out.mkdir(parents=True, exist_ok=True)
     measured = measure_learning(rival, given=given, epsilons=losses, splits=splits)
     if sys.stderr.isatty() and not as_json:
-        with Progress(console=console) as progress:
+        with share() as progress:
             found = list(progress.track(measured, total=len(given), description="models"))
     else:
         found = list(measured)

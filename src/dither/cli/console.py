@@ -4,30 +4,43 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich.console import Console
 
+from dither.cli.exits import words_of_failure
+from dither.errors import DitherError
+
 console = Console()
-_errors = Console(stderr=True)
+errors = Console(stderr=True)
 
 
 def print_json(record: Any) -> None:
-    """Print a record as JSON, and nothing else."""
+    """Print a record as JSON, and nothing else; whoever calls is told if it did not arrive."""
     sys.stdout.write(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    """Print one line to standard error."""
-    _errors.print(f"[bold red]dither:[/] {text}", highlight=False, soft_wrap=True)
+    """Print one line to standard error, as it is: brackets are brackets."""
+    errors.print("[bold red]dither:[/]", end=" ")
+    errors.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def complain_of(failure: BaseException) -> None:
+def complain_of(failure: DitherError | Warning) -> None:
     """Print what an error says, and what was noted on it: how to go on."""
-    notes = getattr(failure, "__notes__", ())
-    _errors.print("[bold red]dither:[/]", end=" ")
-    _errors.print("; ".join([str(failure), *notes]), highlight=False, soft_wrap=True, markup=False)
+    complain(words_of_failure(failure))
+
+
+def complain_in_json(record: Any) -> None:
+    """Print an error for programs to standard error, so that standard output holds answers alone."""
+    sys.stderr.write(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def note(text: str) -> None:
+    """Print one dim line beside the answer, where somebody looks."""
+    if sys.stderr.isatty():
+        errors.print(text, style="dim", highlight=False, soft_wrap=True, markup=False)
 
 
 def say(text: str, *, style: str | None = None) -> None:
@@ -42,12 +55,7 @@ def is_screen() -> bool:
 
 def tell_owner(text: str) -> None:
     """Print one line beside the output, as it is."""
-    _errors.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def progress(text: str) -> AbstractContextManager[Any]:
-    """Return what shows that something takes a while, where somebody looks."""
-    return console.status(text, spinner="dots") if sys.stderr.isatty() else nullcontext()
+    errors.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def words_of(text: str | None) -> tuple[str, ...] | None:

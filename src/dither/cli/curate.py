@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from dither.cli.check import kept_words, problems
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
-from dither.cli.options import DataSetName, Delta, Home, Json, Out, Rho
-from dither.cli.outputs import Output, check_outputs, keep_sources, write_whole
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.progress import reading
 from dither.cli.questions import questions_of
+from dither.cli.tables import new_table, print_table
 from dither.cli.wizard import (
     OPEN,
     ask_all,
@@ -125,7 +126,8 @@ def add(
     with Curator.open(home) as curator:
         declared = located_schema(schema)
         fits = _fits(curator, declared, may_be_empty=may_be_empty)
-        _register(curator, declared, loss, in_place=in_place, as_json=as_json)
+        with reading(schema):
+            _register(curator, declared, loss, in_place=in_place, as_json=as_json)
         if not as_json:
             _say_kept(fits)
 
@@ -222,7 +224,7 @@ def datasets(home: Path | None, as_json: bool) -> None:
                 ]
             )
             return
-        table = Table("data set", "unit", "tables", "engine", "edition", "budget", "spent", "releases")
+        table = new_table("data set", "unit", "tables", "engine", "edition", "budget", "spent", "releases")
         for dataset, balance in rows:
             tables = ", ".join(table.name + (" (public)" if table.is_public else "") for table in dataset.tables)
             engine = dataset.engine.split(":", 1)[0]
@@ -232,10 +234,10 @@ def datasets(home: Path | None, as_json: bool) -> None:
                 called, str(dataset.unit), tables, engine, str(standing.edition), str(balance.budget),
                 str(balance.spent), str(balance.releases),
             )  # fmt: skip
-        console.print(table)
+        print_table(table, or_list=True)
 
 
-def card(dataset: DataSetName, out: Out = None, home: Home = None, as_json: Json = False) -> None:
+def card(dataset: DataSetName, out: Out = None, force: Force = False, home: Home = None, as_json: Json = False) -> None:
     """Write the release card of a data set, in the sections of the public registry of deployments."""
     import yaml
 
@@ -243,6 +245,7 @@ def card(dataset: DataSetName, out: Out = None, home: Home = None, as_json: Json
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
+        keep_files(outputs, force=force)
         record = release_card(curator.dataset(dataset), curator.ledger)
         if as_json:
             print_json(record)

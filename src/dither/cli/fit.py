@@ -9,13 +9,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.console import print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Charged,
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
@@ -25,7 +26,7 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
-from dither.cli.synthesize import say_price
+from dither.cli.progress import progress
 from dither.errors import InvalidParameter
 
 #: What is stated by options of their own, comes from the schema, or is the ledger's.
@@ -59,35 +60,36 @@ def fit(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    force: Force = False,
     is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
     estimator = _estimator(model, option or [], {"epsilon": epsilon, "delta": delta, "rho": rho})
-    files = [] if is_quoted else [Output("out", out, (".json",))]
-    with ask.session(charged.home, dataset, charged.analyst, files) as session:
+    with ask.charged_session(charged, dataset, [Output("out", out, (".json",))]) as session:
         asked: dict[str, Any] = {"target": target, "features": words_of(features), "per": per, "score": score}
         asked |= {"where": charged.where, "key": charged.key}
+        offer = session.offer.fit(estimator, table, **asked)
         if is_quoted:
-            say_price(session.quote(session.offer.fit(estimator, table, **asked)), as_json=charged.json)
+            ask.say_price(session.quote(offer), as_json=as_json)
             return
         with progress("learning"):
-            fitted: Any = session.fit(estimator, table, **asked)
-    with delivering(charged.name):
-        write_whole(out, fitted.save)
-        privacy, scored = fitted.privacy_, fitted.held_out_score_
-        if charged.json:
-            said = {"model": model, "target": target, "loss": str(privacy.loss), "unit": privacy.unit}
-            said |= {"release": fitted.released_as_, "receipt": privacy.receipt, "written": str(out)}
-            print_json({**said, "score": None if scored is None else vars(scored)})
-            return
-        say(fitted.released_as_)
-        say(f"written to {out}")
-        if scored is not None:
-            say(str(scored))
-        say(f"cost {privacy.loss}, for {privacy.unit}")
+            fitted: Any = session.release(offer)
+        with delivering(charged.name):
+            write_whole(out, fitted.save)
+            privacy, scored = fitted.privacy_, fitted.held_out_score_
+            if charged.json:
+                said = {"model": model, "target": target, "loss": str(privacy.loss), "unit": privacy.unit}
+                said |= {"release": fitted.released_as_, "receipt": privacy.receipt, "key": charged.name}
+                print_json({**said, "written": str(out), "score": None if scored is None else vars(scored)})
+                return
+            say(fitted.released_as_)
+            say(f"written to {out}")
+            if scored is not None:
+                say(str(scored))
+            say(f"cost {privacy.loss}, for {privacy.unit}; the same again costs nothing: --key {charged.name}")
 
 
 def _estimator(model: str, options: Sequence[str], stated: Mapping[str, Any]) -> Any:

@@ -1,18 +1,22 @@
 """Groups of verbs whose modules are imported when a verb is typed, so that a list of them needs none.
 
 A verb is a function with annotated parameters, in a module of its own or beside its kin. A table says where each is,
-and the line that a list of verbs shows: the first of its docstring, which a test compares.
+and the line that a list of verbs shows: the first of its docstring, which a test compares. The help of a verb ends with
+examples.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+
+#: Both words for help, everywhere.
+HELP = {"help_option_names": ["-h", "--help"]}
 
 
 class Verb(NamedTuple):
@@ -22,16 +26,17 @@ class Verb(NamedTuple):
     summary: str
 
 
-def group(verbs: Mapping[str, Verb], **options: Any) -> typer.Typer:
+def group(verbs: Mapping[str, Verb], panels: Mapping[str, Sequence[str]] | None = None, **options: Any) -> typer.Typer:
     """Return a group of verbs, none of which is imported before it is typed.
 
     Args:
         verbs: by the words that are typed, in the order in which they are listed.
+        panels: under which title verbs are listed, those of a title in their order; None for one list.
         options: of the group, as Typer takes them.
 
     """
 
-    class Group(TyperGroup):
+    class Group(_Group):
         """Puts the verb itself in the place of what stands for it in the list."""
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -40,9 +45,11 @@ def group(verbs: Mapping[str, Verb], **options: Any) -> typer.Typer:
             verb = verbs.get(name or "")
             return name, found if verb is None else _loaded(name or "", verb.place), rest
 
-    made = typer.Typer(cls=Group, **{"no_args_is_help": True, "add_completion": False, **options})
-    for name, verb in verbs.items():
-        made.command(name, help=verb.summary)(_stand_in)
+    usual = {"no_args_is_help": True, "add_completion": False, "context_settings": HELP}
+    made = typer.Typer(cls=Group, **{**usual, **options})
+    titles = {name: title for title, names in (panels or {}).items() for name in names}
+    for name in sorted(verbs, key=[*titles, *verbs].index):
+        made.command(name, help=verbs[name].summary, rich_help_panel=titles.get(name))(_stand_in)
     return made
 
 
@@ -52,11 +59,42 @@ def function_of(place: str) -> Any:
     return getattr(importlib.import_module(f"dither.cli.{module}"), name)
 
 
+class _Command(TyperCommand):
+    """A verb whose help ends with examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, and examples below it."""
+        super().format_help(ctx, formatter)
+        _write_examples(ctx, formatter)
+
+
+class _Group(TyperGroup):
+    """A group whose help ends with examples."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, and examples below it."""
+        super().format_help(ctx, formatter)
+        _write_examples(ctx, formatter)
+
+
+def _write_examples(ctx: Any, formatter: Any) -> None:
+    """Write examples of what was typed, as they are typed: no line is broken, and no bracket is markup."""
+    from dither.cli.examples import EXAMPLES
+
+    words: list[str] = []
+    while ctx.parent is not None:
+        words.insert(0, ctx.info_name)
+        ctx = ctx.parent
+    lines = EXAMPLES.get(" ".join(words), ())
+    if lines:
+        formatter.write("Examples:\n" + "".join(f"  {line}\n" for line in lines))
+
+
 @functools.cache
 def _loaded(name: str, place: str) -> Any:
     """Return a verb as a command."""
     made = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    made.command(name)(function_of(place))
+    made.command(name, cls=_Command, context_settings=HELP)(function_of(place))
     return typer.main.get_command(made)
 
 

@@ -9,11 +9,44 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.outputs import new_key
+from dither.errors import DitherError
 from dither.privacy import Loss, stated_loss
 
+
+def home_above(ctx: typer.Context, value: Path | None) -> Path | None:
+    """Return the curator's folder, where it was typed before the verb and not after it."""
+    above: Any = ctx.parent
+    while value is None and above is not None:
+        value, above = above.params.get("home"), above.parent
+    return value
+
+
+def dataset_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the data sets whose names begin so, for a shell that completes them: they are public."""
+    from dither.curator.folder import find_folder
+
+    try:
+        folder = find_folder(home_above(ctx, ctx.params.get("home")))
+    except DitherError:
+        return []
+    return sorted(path.stem for path in (folder / "datasets").glob("*.yaml") if path.stem.startswith(incomplete))
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Home = Annotated[Path | None, typer.Option("--home", help="The curator's folder; else DITHER_HOME or one above here.")]
-DataSetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set; see 'dither datasets'.")]
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        callback=home_above,
+        help="The curator's folder, here or before the verb; else DITHER_HOME or one above.",
+    ),
+]
+DataSetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET", help="The name of a data set; see 'dither datasets'.", autocompletion=dataset_names
+    ),
+]
 Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
 Epsilons = Annotated[str, typer.Option(help="Losses.")]
 Delta = Annotated[str | None, typer.Option(help="The probability outside which the promise holds, such as 1e-6.")]
@@ -33,6 +66,7 @@ Bins = Annotated[
 Outside = Annotated[
     str | None, typer.Option(help="Values beyond the bins: 'ends' counts them in the end bins, 'drop' does not.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that are there.")]
 Where = Annotated[str | None, typer.Option(help="A condition in SQL on the rows.")]
 Key = Annotated[str | None, typer.Option(help="Your name for this request: a retry with it returns the stored answer.")]
 TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
@@ -72,6 +106,8 @@ class Charged:
     key: str | None
     home: Path | None
     json: bool
+    is_quoted: bool = False
+    force: bool = False
 
     def __post_init__(self) -> None:
         # A request that nobody has named gets a name, so that its answer can be asked for again.

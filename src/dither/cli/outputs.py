@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import stat
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dither.cli.console import complain
 from dither.curator.kept import identity, is_kept, kept_by
 from dither.errors import InvalidParameter, MissingExtra, NotDelivered
 
@@ -83,6 +83,25 @@ def check_outputs(outputs: Sequence[Output]) -> None:
             raise InvalidParameter(option, str(path), f"another file than that of {other.option}")
 
 
+def check_screen() -> None:
+    """Refuse to answer into nothing, before anything is paid for."""
+    if sys.stdout is None:
+        raise InvalidParameter("standard output", "closed", "open: the answer is shown there")
+
+
+def keep_files(outputs: Sequence[Output], *, force: bool) -> None:
+    """Refuse to write over files that are there, unless that was asked for.
+
+    Args:
+        outputs: what is to be written.
+        force: whether it was.
+
+    """
+    for option, path, _, _ in outputs:
+        if not force and path.exists():
+            raise InvalidParameter(option, str(path), "a new file; --force writes over one that is there")
+
+
 def keep_sources(outputs: Sequence[Output], curator: Curator) -> None:
     """Refuse to write over the private rows themselves, or over anything that a curator's folder keeps.
 
@@ -133,9 +152,6 @@ def delivering(key: str) -> Iterator[None]:
     try:
         yield
     except NotDelivered:
-        raise
-    except KeyboardInterrupt:
-        complain(f"interrupted; the answer is kept: the same command with --key {key} gives it at no further cost")
         raise
     except OSError as problem:
         place = "" if problem.filename is None else f" ({problem.filename})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,21 +20,25 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
     Outside,
     Plot,
     PrivateTable,
+    Quoted,
     Rho,
     TableOut,
     Where,
 )
 from dither.cli.outputs import Output, delivering, table_output
+from dither.cli.progress import progress
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
+from dither.lift.offer import Offer
 from dither.publish.queries import QueryResult
 
 _SUFFIXES = (".csv", ".parquet", ".json")
@@ -96,14 +100,16 @@ def histogram(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Publish how many rows fall into each cell of one column or more, each count with its interval."""
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
-        result = session.histogram(
+    with ask.charged_session(charged, dataset, asked.files()) as session:
+        offer = session.offer.histogram(
             asked.table,
             tuple(columns),
             bins_of(session, asked.table, asked.bins, columns),
@@ -112,7 +118,7 @@ def histogram(
             rows=rows,
             **asked.release,
         )
-        _deliver(asked, {"": result})
+        _release(session, asked, offer, lambda result: {"": result})
 
 
 def workload(
@@ -134,6 +140,8 @@ def workload(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -141,9 +149,9 @@ def workload(
     from dither.lift.cells import cells_of
     from dither.publish.workloads import Workload
 
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, asked.files()) as session:
+    with ask.charged_session(charged, dataset, asked.files()) as session:
         edges = bins_of(session, asked.table, asked.bins, columns)
         shape = cells_of(session.dataset, asked.table, tuple(columns), edges, outside=asked.outside).shape
         if ranges:
@@ -156,9 +164,8 @@ def workload(
             makers = {"ranges": Workload.all_ranges, "prefixes": Workload.prefixes, "cells": Workload.cells_of}
             parts = [makers[queries](size) for size in shape]
             wanted = parts[0] if len(parts) == 1 else Workload.kron(*parts)
-        _deliver(
-            asked, {"": session.workload(asked.table, tuple(columns), wanted, edges, method=method, **asked.release)}
-        )
+        offer = session.offer.workload(asked.table, tuple(columns), wanted, edges, method=method, **asked.release)
+        _release(session, asked, offer, lambda result: {"": result})
 
 
 def marginals(
@@ -175,22 +182,35 @@ def marginals(
     where: Where = None,
     analyst: Analyst = "curator",
     key: Key = None,
+    force: Force = False,
+    is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Publish several marginals of one table, which agree with each other."""
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
     # The columns of a marginal come in the order in which they were first named.
     names = dict.fromkeys("-".join(sorted(names, key=columns.index)) for names in wanted)
     files = asked.files(tuple(names))
-    with ask.session(asked.charged.home, asked.dataset, asked.charged.analyst, files) as session:
-        found = session.marginals(
-            asked.table, wanted, bins_of(session, asked.table, asked.bins, columns), **asked.release
-        )
-        _deliver(asked, {"-".join(names): result for names, result in found.items()})
+    with ask.charged_session(charged, dataset, files) as session:
+        edges = bins_of(session, asked.table, asked.bins, columns)
+        offer = session.offer.marginals(asked.table, wanted, edges, **asked.release)
+        _release(session, asked, offer, lambda found: {"-".join(names): result for names, result in found.items()})
+
+
+def _release(
+    session: Session, asked: Asked, offer: Offer[Any], tables: Callable[[Any], dict[str, QueryResult]]
+) -> None:
+    """Release an offer and deliver its tables, by name; or say what it would cost, where that was asked."""
+    if asked.charged.is_quoted:
+        ask.say_price(session.quote(offer), as_json=asked.charged.json)
+        return
+    with progress("counting"):
+        found = session.release(offer)
+    _deliver(asked, tables(found))
 
 
 def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:

@@ -11,9 +11,9 @@ import typer
 
 from dither.cli import ask
 from dither.cli.console import print_json, say
-from dither.cli.options import Analyst, DataSetName, Home, Json, Key, Quoted
-from dither.cli.outputs import Output, delivering, new_key, write_whole
-from dither.cli.synthesize import say_price
+from dither.cli.options import Analyst, Charged, DataSetName, Force, Home, Json, Key, Quoted
+from dither.cli.outputs import Output, delivering, write_whole
+from dither.cli.progress import progress
 from dither.errors import InvalidParameter
 from dither.lift.lifted import Lifted
 from dither.lift.stored import write_value
@@ -28,20 +28,23 @@ def release(
     analyst: Analyst = "curator",
     key: Key = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write what was released, as .json.")] = None,
+    force: Force = False,
     is_quoted: Quoted = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Release what any registered method makes of any declared source, as a file describes them."""
     lifted = read_description(description)
-    name = new_key() if key is None else key
-    outputs = [Output("out", out, (".json",))] if out is not None and not is_quoted else []
-    with ask.session(home, dataset, analyst, outputs) as session:
+    charged = Charged(None, None, None, None, analyst, key, home, as_json, is_quoted, force)
+    name = charged.name
+    outputs = [] if out is None else [Output("out", out, (".json",))]
+    with ask.charged_session(charged, dataset, outputs) as session:
         offer = session.offer.method(lifted.method, lifted.source, key=name)
         if is_quoted:
-            say_price(session.quote(offer), as_json=as_json)
+            ask.say_price(session.quote(offer), as_json=as_json)
             return
-        found = session.release(offer)
+        with progress("releasing"):
+            found = session.release(offer)
         with delivering(name):
             if out is not None:
                 write_whole(out, lambda draft: draft.write_bytes(write_value(found)))

@@ -11,6 +11,7 @@ from rich.table import Table
 from dither.audit.specimens import SPECIMENS, Refutation, find, refute
 from dither.cli.console import console, print_json
 from dither.cli.options import Json
+from dither.cli.tables import print_table
 
 _FALSE_ALARM = 1e-6
 
@@ -29,7 +30,7 @@ def show(
         records = [each.to_dict() for each in found]
         print_json(records if name is None else records[0])
     elif name is None:
-        console.print(_table(found))
+        print_table(_table(found))
         console.print(_summary(found), highlight=False)
     else:
         _tell(found[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, progress, say, words_of
+from dither.cli.console import complain, print_json, say, words_of
 from dither.cli.options import (
     Analyst,
     Bins,
@@ -18,6 +18,7 @@ from dither.cli.options import (
     DataSetName,
     Delta,
     Epsilon,
+    Force,
     Home,
     Json,
     Key,
@@ -31,8 +32,8 @@ from dither.cli.options import (
     Where,
 )
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
+from dither.cli.progress import progress
 from dither.cli.publish import bins_of
-from dither.curator.price import Price
 from dither.curator.session import Session, check_owner
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
@@ -50,7 +51,6 @@ class Wanted:
     model: Path | None
     report: Path | None
     compare: bool
-    is_quoted: bool
 
     def files(self, names: Sequence[str] = ()) -> list[Output]:
         """Return what is to be written.
@@ -61,15 +61,7 @@ class Wanted:
         """
         if self.compare and self.report is None:
             raise InvalidParameter("compare_with_real", True, "given with --report, in which the figures are written")
-        return [] if self.is_quoted else files_of(self.out, self.model, self.report, names)
-
-
-def say_price(price: Price, *, as_json: bool) -> None:
-    """Print what a release would cost."""
-    if as_json:
-        print_json(price.to_dict())
-    else:
-        say(str(price))
+        return files_of(self.out, self.model, self.report, names)
 
 
 def files_of(out: Path, model: Path | None, report: Path | None, names: Sequence[str] = ()) -> list[Output]:
@@ -112,6 +104,7 @@ def synthesize(
     ] = None,
     model: Model = None,
     report: Report = None,
+    force: Force = False,
     quote: Quoted = False,
     compare: Annotated[
         bool,
@@ -129,8 +122,8 @@ def synthesize(
     as_json: Json = False,
 ) -> None:
     """Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones."""
-    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json)
-    wanted = Wanted(charged, out, rows, model, report, compare, quote)
+    charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, quote, force)
+    wanted = Wanted(charged, out, rows, model, report, compare)
     if tables is None:
         if children is not None:
             raise InvalidParameter("children", children, "given with --tables")
@@ -153,20 +146,25 @@ def _one_table(
     method: str,
 ) -> None:
     """Learn a model of a table, draw rows from it and write them."""
-    with ask.session(wanted.charged.home, dataset, wanted.charged.analyst, wanted.files()) as session:
+    with ask.charged_session(wanted.charged, dataset, wanted.files()) as session:
         _check_owner(session, wanted)
         name = table or only_table(session)
-        names = words_of(columns)
         known = tuple(session.dataset.table(name).kinds)
+        edges = bins_of(session, name, bins, known)
+        names = words_of(columns)
+        if not names:
+            names, left_out = usable_columns(session, name, edges)
+            if left_out and not wanted.charged.json:
+                complain(f"left out, because neither categories nor bounds are declared: {', '.join(left_out)}")
         asked: dict[str, Any] = {
             **wanted.charged.asked,
             "method": method,
-            "bins": bins_of(session, name, bins, known),
+            "bins": edges,
             "other": dict(map(pair_of, other)),
             "constraints": () if constraints is None else read_constraints(constraints),
         }
-        if wanted.is_quoted:
-            say_price(session.quote(session.offer.synthesize(name, names, **asked)), as_json=wanted.charged.json)
+        if wanted.charged.is_quoted:
+            ask.say_price(session.quote(session.offer.synthesize(name, names, **asked)), as_json=wanted.charged.json)
             return
         with progress("learning"):
             found = session.synthesize(name, names, **asked)
@@ -192,9 +190,7 @@ def _families(
     named = words_of(tables) or ()
     if len(named) != 2:
         raise InvalidParameter("tables", tables, "PARENT,CHILD: two tables with one privacy id")
-    with ask.session(
-        wanted.charged.home, dataset, wanted.charged.analyst, wanted.files(tuple(dict.fromkeys(named)))
-    ) as session:
+    with ask.charged_session(wanted.charged, dataset, wanted.files(tuple(dict.fromkeys(named)))) as session:
         _check_owner(session, wanted)
         parent, child = (session.dataset.table(name).name for name in named)
         asked: dict[str, Any] = {
@@ -205,9 +201,9 @@ def _families(
             "other": dict(map(pair_of, other)),
             "children": children,
         }
-        if wanted.is_quoted:
+        if wanted.charged.is_quoted:
             price = session.quote(session.offer.synthesize_families(parent, child, **asked))
-            say_price(price, as_json=wanted.charged.json)
+            ask.say_price(price, as_json=wanted.charged.json)
             return
         with progress("learning"):
             found = session.synthesize_families(parent, child, **asked)
@@ -237,13 +233,25 @@ def _reporting(found: SyntheticTable, quality: Quality) -> Callable[[Path], obje
 def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[str, str], wanted: Wanted) -> None:
     if wanted.charged.json:
         said = {"method": found.method, "loss": str(found.loss), "unit": found.unit, "receipt": found.receipt}
-        print_json({**said, "rows": rows, "written": written})
+        print_json({**said, "key": wanted.charged.name, "rows": rows, "written": written})
         return
     for name, many in rows.items():
-        say(f"{many} synthetic rows of {name} in {written[name]}, by {found.method}")
+        say(f"wrote {many:,} synthetic rows of {name} to {written[name]}")
+    say(
+        f"released: private models of parents and of their children, by {found.method}; their rows describe nobody, "
+        "and may be shared"
+    )
+    for name, path in written.items():
+        if name not in rows:
+            say(f"wrote the {name} to {path}")
     if wanted.compare:
         say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    _say_cost(found, wanted)
+
+
+def _say_cost(found: SyntheticTable | SyntheticFamilies, wanted: Wanted) -> None:
+    """Say what it cost, and that more rows cost nothing."""
+    say(f"cost {found.loss}, for {found.unit}; further rows of it cost nothing: --rows N --key {wanted.charged.name}")
 
 
 def _beside(path: Path, name: str) -> Path:
@@ -311,6 +319,7 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
         "loss": str(found.loss),
         "unit": found.unit,
         "receipt": found.receipt,
+        "key": wanted.charged.name,
         "written": written,
     }
     if quality is not None:
@@ -318,10 +327,43 @@ def _deliver(found: SyntheticTable, wanted: Wanted, quality: Quality | None) -> 
     if wanted.charged.json:
         print_json(said)
         return
-    say(f"{len(drawn)} synthetic rows of {found.table} in {wanted.out}, by {found.method}")
+    columns = [name for name, _ in found.columns]
+    say(f"wrote {len(drawn):,} synthetic rows of {found.table} to {wanted.out}: {', '.join(columns)}")
+    say(f"released: a private model of these columns, by {found.method}; its rows describe nobody, and may be shared")
+    for name, path in written.items():
+        if name != "rows":
+            say(f"wrote the {name} to {path}")
     if quality is not None and quality.compares_real:
         say(f"{wanted.report} compares with the real rows: it is NOT PRIVATE, do not publish it", style="bold red")
-    say(f"cost {found.loss}, for {found.unit}; {found.receipt}")
+    _say_cost(found, wanted)
+
+
+def usable_columns(session: Session, table: str, bins: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns of which a model can be made, by what is declared, and those that are left out.
+
+    Where none can be, all are returned, so that the refusal says what is missing.
+
+    Args:
+        session: that is asked.
+        table: a private table.
+        bins: that were given for columns.
+
+    """
+    from dither.publish.synthetic.columns import codings_of
+
+    declared = session.dataset.table(table)
+    usable, left_out = [], []
+    for name in declared.kinds:
+        if name == declared.person:
+            continue
+        try:
+            if name not in bins:  # what was said of a column is refused as it was said
+                codings_of(session.dataset, table, (name,))
+        except InvalidParameter:
+            left_out.append(name)
+        else:
+            usable.append(name)
+    return (tuple(usable), tuple(left_out)) if usable else (tuple(left_out), ())
 
 
 def only_table(session: Session) -> str:

@@ -113,7 +113,7 @@ class Curator(OwnersVerbs, Closing):
     @classmethod
     def open(cls, folder: str | Path | None = None, *, anchors: str | Path | None = None) -> Curator:
         """Open a folder: the one given, the one in DITHER_HOME, or the nearest above the working directory."""
-        home = _find(folder)
+        home = find_folder(folder)
         return cls(home, _read_settings(home / SETTINGS), anchors=None if anchors is None else Path(anchors))
 
     @property
@@ -358,7 +358,8 @@ def _located(dataset: DataSet, schema: Path) -> DataSet:
     return replace(dataset, tables=tuple(tables))
 
 
-def _find(folder: str | Path | None) -> Path:
+def find_folder(folder: str | Path | None) -> Path:
+    """Return the curator's folder: the one given, the one in DITHER_HOME, or the nearest above; nothing is opened."""
     given = folder if folder is not None else os.environ.get("DITHER_HOME")
     if given is not None:
         home = Path(given).expanduser().resolve()

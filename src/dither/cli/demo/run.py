@@ -50,19 +50,20 @@ def _print(tour: Tour, out: Path) -> None:
     say(f"{tour.visits:,} generated visits of a clinic that does not exist are in {tour.folder}\n")
     home = tour.folder / "home"
     say(
-        f"$ dither init {home}\n$ dither add {tour.folder / 'clinic.yaml'} --budget {BUDGET.epsilon} --delta 1e-5",
+        f"$ dither init {home}\n"
+        f"$ dither add {tour.folder / 'clinic.yaml'} --budget {BUDGET.epsilon} --delta 1e-5 --home {home}",
         "bold",
     )
     first = tour.steps[0].question
-    say(f'\n$ dither quote clinic "{first.sql}" --epsilon {first.epsilon}', "bold")
+    say(f'\n$ dither quote clinic "{first.sql}" --epsilon {first.epsilon} --home {home}', "bold")
     say(str(tour.quote))
     for step in tour.steps:
         say(f"\n# {step.question.words}", "dim")
-        say(f"$ {step.question.command}", "bold")
+        say(f"$ {step.question.command} --home {home}", "bold")
         say(str(step.result))
-    say("\n$ dither ledger show clinic", "bold")
+    say(f"\n$ dither ledger show clinic --home {home}", "bold")
     print_balances([tour.balance])
-    say("\n$ dither ledger verify", "bold")
+    say(f"\n$ dither ledger verify --home {home}", "bold")
     print_verdict(tour.verification)
     say(f"\nReport with a picture: {out}")
     say(f"Go on yourself: dither sql clinic --home {home} --epsilon 0.1", "bold")

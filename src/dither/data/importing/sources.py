@@ -10,7 +10,9 @@ import difflib
 import glob
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -83,6 +85,24 @@ class KnownFile:
             return False
 
 
+_told: ContextVar[Callable[[int], object] | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def telling(tell: Callable[[int], object]) -> Iterator[None]:
+    """Tell how many bytes of files were read, block by block, inside the block: for the owner, who adds them.
+
+    Args:
+        tell: is given the length of every block.
+
+    """
+    token = _told.set(tell)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
 class DigestingReader(Closing):
     """A file opened for reading whose bytes are digested as they pass."""
 
@@ -96,6 +116,8 @@ class DigestingReader(Closing):
         """Return the next bytes; gzip reads through this."""
         block = self._stream.read(size if size >= 0 else _BLOCK)
         self._digest.update(block or b"")
+        if (tell := _told.get()) is not None:
+            tell(len(block or b""))
         return block or b""
 
     def finish(self) -> KnownFile:

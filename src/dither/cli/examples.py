@@ -1,0 +1,95 @@
+"""Examples below the help of every verb, on the data set of ``dither demo``; a test reads each as it would be typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+_QUERY = '"SELECT ward, COUNT(*) AS visits FROM visits GROUP BY ward"'
+
+EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "": (
+            "dither demo                              # private answers from a generated table, in a minute",
+            f"dither sql clinic {_QUERY} --epsilon 0.1",
+            "dither catalog --task median             # which algorithm for what",
+            "dither --install-completion              # complete verbs, options and data sets in your shell",
+        ),
+        "catalog": (
+            "dither catalog                           # tasks, and what to take for each",
+            "dither catalog --task histogram",
+            "dither catalog wavelet                   # all that say so",
+            "dither catalog --all",
+        ),
+        "explain": ("dither explain geometric", "dither explain dawa --json"),
+        "audit": (
+            "dither audit laplace",
+            "dither audit randomised-response --samples 1000000 --report evidence.html",
+            "dither audit noise",
+        ),
+        "specimens": ("dither specimens", "dither specimens gain-ratio"),
+        "demo": ("dither demo", "dither demo --out report.html"),
+        "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
+        "init": ("dither init clinic", "dither init clinic --ledger postgresql://curator@db/ledger"),
+        "add": (
+            "dither add --suggest visits.csv -o visits.yaml",
+            "dither add visits.yaml --budget 2 --delta 1e-5",
+        ),
+        "datasets": ("dither datasets", "dither datasets --home dither-demo/home --json"),
+        "card": ("dither card clinic", "dither card clinic -o card.yaml"),
+        "sql": (
+            f"dither sql clinic {_QUERY} --epsilon 0.1",
+            f"dither sql clinic {_QUERY} --epsilon 0.1 --quote",
+            'dither sql clinic "SELECT MEDIAN(waited) AS typical FROM visits" --epsilon 0.1 -o typical.csv',
+            'dither sql clinic "SELECT complaint, COUNT(*) AS visits FROM visits GROUP BY complaint" '
+            "--epsilon 0.2 --delta 1e-6",
+        ),
+        "shell": (
+            "dither shell clinic                      # .help says the rest",
+            "dither shell clinic --epsilon 0.1 --yes < queries.sql > answers.txt",
+        ),
+        "quote": (
+            f"dither quote clinic {_QUERY} --epsilon 0.1",
+            f"dither quote clinic {_QUERY} --target visits=50",
+        ),
+        "synthesize": (
+            "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 -o made.csv",
+            "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 --quote",
+        ),
+        "anonymize": (
+            "dither anonymize clinic visits --columns region,ward --epsilon 1 -o rows.csv",
+            "dither anonymize clinic visits --method kept-table --ask ward=oncology --epsilon 0.1",
+        ),
+        "fit": (
+            "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 -o waited.json",
+            "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 --quote",
+        ),
+        "release": ("dither release clinic method.json --quote", "dither release clinic method.json -o value.json"),
+        "publish": (
+            "dither publish histogram clinic visits ward --epsilon 0.2 --quote",
+            "dither publish marginals clinic visits ward ward,region --epsilon 1 -o tables.csv",
+        ),
+        "publish histogram": (
+            "dither publish histogram clinic visits ward --epsilon 0.2",
+            "dither publish histogram clinic visits waited --bins 20 --epsilon 0.5 -o waited.csv --plot",
+        ),
+        "publish workload": (
+            "dither publish workload clinic visits waited --bins 20 --queries prefixes --epsilon 0.5",
+            "dither publish workload clinic visits age --range 0:17 --range 18:64 --epsilon 0.2",
+        ),
+        "publish marginals": ("dither publish marginals clinic visits ward ward,region --epsilon 1 -o tables.csv",),
+        "ledger": ("dither ledger show", "dither ledger verify"),
+        "ledger show": (
+            "dither ledger show clinic",
+            "dither ledger show clinic --epsilon 0.5          # exit code 1 if that would not fit",
+        ),
+        "ledger verify": ("dither ledger verify",),
+        "ledger export": ("dither ledger export clinic -o ledger.jsonl",),
+        "bench": ("dither bench histograms --scales 10000 --epsilons 0.1,1",),
+        "bench histograms": ("dither bench histograms --scales 10000 --domains 256 --epsilons 0.1,1 --repeats 3",),
+        "bench workloads": ("dither bench workloads --epsilons 1",),
+        "bench marginals": ("dither bench marginals --epsilons 1",),
+        "bench learn": ("dither bench learn --epsilons 0.1,1",),
+    }
+)

@@ -1,0 +1,74 @@
+"""What became of a request that somebody interrupted: whether its charge stands, and how to come to its answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dither.cli.console import complain, complain_in_json
+from dither.cli.exits import INTERRUPTED
+from dither.errors import DitherError
+
+if TYPE_CHECKING:
+    from dither.curator.session import Session
+
+
+#: What was told in this run of the command.
+_told: list[str] = []
+
+
+def tell(sentence: str) -> None:
+    """Print what became of an interrupted request, for people or, where JSON was asked for, for programs.
+
+    Args:
+        sentence: that says it.
+
+    """
+    _told.append(sentence)
+    if "--json" in sys.argv[1:]:
+        complain_in_json({"error": {"kind": "Interrupted", "message": sentence, "exit_code": INTERRUPTED}})
+    else:
+        complain(sentence)
+
+
+def tell_once() -> None:
+    """Say that nothing was charged, where an interruption came before a session was opened or after it was closed."""
+    if not _told:
+        tell("interrupted; nothing was charged by this command")
+
+
+def what_became(session: Session, key: str | None, *, has_files: bool = False) -> str:
+    """Return in one sentence what an interrupted request cost, and how to go on; the ledger says it, not a guess.
+
+    Args:
+        session: in which it was made.
+        key: of the request; empty where nothing could be charged, None where it is not known.
+        has_files: whether some of its files are there already.
+
+    """
+    if key is None:
+        return "interrupted; 'dither ledger show' says what was charged"
+    if not key:
+        return "interrupted; nothing was charged"
+    again = f"the same command with --key {key}{' --force' if has_files else ''}"
+    try:
+        dataset, analyst = session.account.dataset, session.account.analyst
+        known = [
+            entry
+            for entry in session.curator.ledger.entries(dataset)
+            if entry.key == key and entry.analyst in (analyst, None)
+        ]
+    except DitherError:
+        return f"interrupted; whether it was charged the ledger cannot say now: {again} finds out, and never pays twice"
+    kinds = {entry.kind for entry in known}
+    if not kinds:
+        return "interrupted before anything was charged"
+    cost = next((f"{entry.loss} stays charged" for entry in known if entry.loss is not None), "the charge stands")
+    if "answer" in kinds:
+        return f"interrupted; {cost} and the answer is kept: {again} gives it at no further cost"
+    if "draw" in kinds:
+        return (
+            f"interrupted while noise was drawn; {cost}, and noise is not drawn twice for one charge: there is no "
+            "answer, and to ask again is a further charge"
+        )
+    return f"interrupted before noise was drawn; {cost}: {again} goes on at no further cost"
