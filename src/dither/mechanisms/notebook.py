@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from html import escape
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dither.exact.enclosure import to_float
 from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 MOST_ROWS: Final = 20
 _LONGEST_TEXT: Final = 400
@@ -27,8 +30,9 @@ def html(
     rows: Iterable[Sequence[object]] = (),
     of_rows: int | None = None,
     notes: Iterable[object] = (),
+    picture: Chart | None = None,
 ) -> str:
-    """Return a title, facts by name, a table of at most 20 rows, and notes.
+    """Return a title, facts by name, a picture, a table of at most 20 rows, and notes.
 
     Args:
         title: what the object is.
@@ -37,6 +41,7 @@ def html(
         rows: what stands in it.
         of_rows: how many rows there are, if more than those given.
         notes: one paragraph each.
+        picture: what is drawn below the facts.
 
     >>> html("a <b>", notes=["x & y"])
     '<div><p><strong>a &lt;b&gt;</strong></p><p>x &amp; y</p></div>'
@@ -46,6 +51,8 @@ def html(
     listed = "".join(f"<tr>{_cell('th', name)}{_cell('td', value)}</tr>" for name, value in facts)
     if listed:
         parts.append(f"<table>{listed}</table>")
+    if picture is not None:
+        parts.append(f"<div>{picture.svg()}</div>")
     if head:
         kept = list(islice(rows, MOST_ROWS + 1))
         body = "".join(f"<tr>{''.join(_cell('td', value) for value in row)}</tr>" for row in kept[:MOST_ROWS])
