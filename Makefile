@@ -53,7 +53,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check --quiet .
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
-	$(BIN)/python tools/reference.py --check
+	$(BIN)/python -m tools.reference --check
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
