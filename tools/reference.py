@@ -157,7 +157,8 @@ def _parameters(thing: Any) -> tuple[list[str], str] | None:
         elif parameter.kind is parameter.KEYWORD_ONLY and not is_starred:
             found.append("*")
             is_starred = True
-        mark = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        mark = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        mark = "**" if parameter.kind is parameter.VAR_KEYWORD else mark
         text = f"{mark}{parameter.name}"
         if parameter.annotation is not parameter.empty:
             text += f": {_annotation(parameter.annotation)}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 BUDGET = ApproxDP(2, "1e-5")
 #: A loss that protects nobody, and with which noise is next to nothing: for rows of people who do not exist.
-_NO_PROTECTION = {"epsilon": 100_000, "delta": "1e-3"}
+_NO_PROTECTION = ApproxDP(100_000, "1e-3")
 _ROOM_FOR_THAT = ApproxDP(1_000_000, "1e-1")
 
 
@@ -184,7 +184,7 @@ def left_by_limits(folder: Path) -> list[list[dict[str, Any]]]:
     with Curator.create(place, anchors=place / "anchors") as curator:
         curator.add(folder / "clinic.yaml", budget=_ROOM_FOR_THAT)
         with curator.session("clinic") as session:
-            found = [session.sql(question.about_all_groups, **_NO_PROTECTION) for question in QUESTIONS]
+            found = [session.sql(question.about_all_groups, loss=_NO_PROTECTION) for question in QUESTIONS]
     # Nobody is to take these books for those of the demonstration.
     shutil.rmtree(place)
     return [result.to_rows(intervals=False) for result in found]

@@ -273,8 +273,14 @@ class QueryResult:
     def _repr_html_(self) -> str:
         rows = self._cells(MOST_ROWS)
         is_drawn = len(self.rows) > 1 and any(map(self.has_interval, self.columns))
-        shown = {"head": self.names, "rows": rows, "of_rows": len(self.rows), "notes": self._remarks()}
-        return html("Private answer", **shown, picture=self.picture() if is_drawn else None)
+        return html(
+            "Private answer",
+            head=self.names,
+            rows=rows,
+            of_rows=len(self.rows),
+            notes=self._remarks(),
+            picture=self.picture() if is_drawn else None,
+        )
 
     def __str__(self) -> str:
         return "\n".join([*self._table(most=40), *self._remarks()])
