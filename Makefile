@@ -4,23 +4,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 WORKERS ?= auto
+# The versions that the tests were last run with; CONSTRAINTS= takes the newest instead, and make freeze writes the file.
+CONSTRAINTS ?= --constraint constraints.txt
 
 # Hundreds of interpreters are started by the tests: they find compiled modules, even where that was switched off.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lowest coverage check lint types units audit faults bench docs clean
+.PHONY: help demo test quick lowest coverage check lint types units audit faults bench docs freeze clean
 
 help:  ## list the verbs
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(VENV)/.installed: pyproject.toml
+# The core alone: what the demonstration needs.
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group check --group docs
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable .
 	touch $@
 
-demo: $(VENV)/.installed  ## private answers from a generated table, and an HTML report with a picture
+# All extras besides, and what checks need.
+$(VENV)/.installed: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS) --editable ".[all]" --group test --group check --group docs
+	touch $@
+
+demo: $(VENV)/.core  ## private answers from a generated table, and an HTML report with a picture
 	$(BIN)/dither demo --out build/demo/report.html
 
 test: $(VENV)/.installed  ## every check that a change must pass
@@ -50,6 +58,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check --quiet .
 	$(BIN)/python tools/proofs.py
 	$(BIN)/python tools/catalogue.py --check
+	$(BIN)/python -m tools.reference --check
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
@@ -66,6 +75,10 @@ bench: $(VENV)/.installed  ## speed of noise, queries and the ledger, beside oth
 docs: $(VENV)/.installed  ## build the site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html"
+
+freeze: $(VENV)/.installed  ## write the versions that are installed to constraints.txt: to be run when the tests have passed
+	{ echo "# The versions that the tests were last run with; written by make freeze."; \
+	  $(BIN)/python -m pip freeze --exclude-editable --exclude dither; } > constraints.txt
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) $(LOWEST) .venv-rivals build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -236,9 +236,10 @@ class EntropyFailure(DitherError):
 class MissingExtra(DitherError, ImportError):
     """An optional part of the installation is absent."""
 
-    def __init__(self, feature: str, extra: str) -> None:
+    def __init__(self, feature: str, extra: str, *, besides: str = "") -> None:
         self.extra = extra
-        super().__init__(f"{feature} needs the optional part '{extra}': pip install 'dither[{extra}]'")
+        needs = besides or f"the optional part '{extra}': pip install 'dither[{extra}]'"
+        super().__init__(f"{feature} needs {needs}")
 
 
 class EngineUnavailable(DitherError):

@@ -165,7 +165,11 @@ def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
     assert [row["ward"] for row in record["answers"][0]["rows"]][:2] == ["cardiology", "dermatology"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     # Pictures need no extra: nothing but the core draws them.
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 3
+    # The truth is a dot for each ward, in both pictures of answers.
+    assert page.count(": truth ") == 12
+    assert record["held"]["intervals"] == 22
+    assert "leaves out" in page
     assert "<script" not in page
     # Nothing is fetched from outside; the namespace of SVG is a name, not an address.
     assert "://" not in page.replace("http://www.w3.org/2000/svg", "")

@@ -24,6 +24,7 @@ from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
+from dither.curator.pictures import spending
 from dither.curator.price import Price
 from dither.curator.request import Request
 from dither.curator.shown import session_html
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from dither.curator.folder import Curator
     from dither.lift.source import Source
     from dither.mechanisms.core.mechanism import Mechanism
+    from dither.pages.frame import Chart
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 
@@ -126,6 +128,10 @@ class Session(Closing):
         """Return what this analyst has spent and may still spend."""
         found = self.curator.ledger.balance(self.dataset.name, self.account.analyst)
         return replace(found, dataset=self.called)
+
+    def spending(self) -> Chart:
+        """Return the losses of all releases of the data set, added up in their order, as a picture."""
+        return spending(self.curator.ledger, self.dataset.name)
 
     def card(self) -> Card:
         """Return the release card of the data set: what is promised, spent and released, from public facts alone."""

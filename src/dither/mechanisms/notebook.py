@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dither.exact.enclosure import to_float
 from dither.pages.markup import Markup, tag
 from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 MOST_ROWS: Final = 20
 _LONGEST_TEXT: Final = 400
@@ -27,8 +30,9 @@ def html(
     rows: Iterable[Sequence[object]] = (),
     of_rows: int | None = None,
     notes: Iterable[object] = (),
+    picture: Chart | None = None,
 ) -> str:
-    """Return a title, facts by name, a table of at most 20 rows, and notes.
+    """Return a title, facts by name, a picture, a table of at most 20 rows, and notes.
 
     Args:
         title: what the object is.
@@ -37,6 +41,7 @@ def html(
         rows: what stands in it.
         of_rows: how many rows there are, if more than those given.
         notes: one paragraph each.
+        picture: what is drawn below the facts.
 
     >>> "a &lt;b" in html("a <b", notes=["x & y"])
     True
@@ -46,6 +51,8 @@ def html(
     listed = [tag("tr", _cell("th", name), _cell("td", value)) for name, value in facts]
     if listed:
         parts.append(tag("table", *listed))
+    if picture is not None:
+        parts.append(tag("div", picture.alone()))
     if head:
         kept = list(islice(rows, MOST_ROWS + 1))
         body = [tag("tr", *(_cell("td", value) for value in row)) for row in kept[:MOST_ROWS]]

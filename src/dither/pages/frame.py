@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import textwrap
 import unicodedata
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Literal
 
+from dither.errors import MissingExtra
 from dither.pages.markup import Markup, joined, tag
 from dither.pages.scales import Scale
 from dither.pages.style import CHART_STYLE, COLOURS, SERIES
@@ -85,6 +88,30 @@ class Chart:
         """Return the picture with its colours, as markup for where no page brings them."""
         ground = tag("rect", width=self.width, height=self.height, class_="f-ground", fill=COLOURS["ground"][0])
         return self._svg(joined((tag("style", Markup(CHART_STYLE)), ground)))
+
+    def captioned(self, words: str) -> Chart:
+        """Return the picture with a caption below it: what must be known to read it, as a loss."""
+        lines = textwrap.wrap(words, max(24, int((self.width - 16) / (0.54 * SMALL))))
+        below = [words_at(line, 8.0, self.height + 12.0 + 15 * place) for place, line in enumerate(lines)]
+        height = round(self.height + 15 * len(lines) + 6) if lines else self.height
+        said = f"{self.description} {words}".strip()
+        return replace(self, description=said, height=height, body=joined((self.body, *below)))
+
+    def save(self, path: Path | str) -> Path:
+        """Write the picture to a file ending in .svg, .html or .png, and return its path; PNG needs 'plots'."""
+        from dither.pages.page import figure, page, page_target
+
+        target = page_target(path, option="path", endings=(".svg", ".html", ".png"))
+        if target.suffix.lower() == ".png":
+            try:
+                vl_convert: Any = importlib.import_module("vl_convert")
+            except ImportError:
+                raise MissingExtra("PNG pictures", "plots") from None
+            target.write_bytes(vl_convert.svg_to_png(self.svg(), scale=2))
+        else:
+            is_page = target.suffix.lower() == ".html"
+            target.write_text(page(self.title, figure(self.markup())) if is_page else self.svg(), encoding="utf-8")
+        return target
 
     def _repr_svg_(self) -> str:
         """Show the picture in a notebook."""

@@ -119,8 +119,10 @@ def test_duckdb_reads_files_and_frames_by_the_names_of_the_source(tmp_path):
 
 
 @pytest.mark.slow
-def test_spark_reads_files_and_frames_by_the_names_of_the_source(tmp_path):
-    pytest.importorskip("pyspark", reason="Spark needs pyspark")
+def test_spark_reads_files_and_frames_by_the_names_of_the_source(tmp_path, factories):
+    # Skips with the reason where pyspark or Java is absent.
+    table = Table("none", (Column("a", Kind.INTEGER),), "none")
+    factories["spark"](DataSet("none", (table,), ROW), {"none": []})
     # Names that Spark could read as something else; a plan of all of them takes it half a minute.
     names = [
         *NAMES[:4],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 from dither.cli.demo.tour import Step, Tour
 from dither.pages.charts import Bars, Limit, bar_chart
@@ -21,14 +20,8 @@ def write(out: Path, tour: Tour) -> None:
 
 
 def _page(tour: Tour) -> str:
-    balance, verification = tour.balance, tour.verification
+    balance, verification, first = tour.balance, tour.verification, tour.steps[0]
     spent = balance.spent.pure or 0
-    visits = picture(
-        tour.steps[0].result,
-        "visits",
-        title="Visits by ward, with 95% intervals",
-        truth=[truth.get("visits") for truth in _truths(tour.steps[0])],
-    )
     return page(
         f"Private answers from {tour.visits:,} generated visits",
         paragraph(
@@ -36,7 +29,11 @@ def _page(tour: Tour) -> str:
             "Every number has a 95% interval. The truth is shown beside it because the table is generated; a real "
             "report has no such figures."
         ),
-        figure(visits.markup(), _about(tour.steps[0], "visits")),
+        figures([_figure(first, "visits", "Visits"), _figure(first, "waited", "Mean wait", "minutes")]),
+        section(
+            "How far can that be believed?",
+            paragraph(f"{tour.held}. 95% of them are meant to hold the first. {tour.bias}"),
+        ),
         section("What one query costs, before it is asked", listing(tour.quote)),
         *(_section(step) for step in tour.steps),
         section(
@@ -62,30 +59,23 @@ def _page(tour: Tour) -> str:
     )
 
 
+def _figure(step: Step, name: str, words: str, unit: str = "") -> Markup:
+    """Return a column with its intervals and the truth of all rows as dots."""
+    truth = [row.get(name) for row in step.of_all_rows]
+    column = next(column for column in step.result.columns if column.name == name)
+    drawn = picture(step.result, name, title=f"{words} by ward, with 95% intervals", truth=truth, unit=unit)
+    return figure(drawn.markup(), f"Bars: {column.estimand}. Dots: the truth of all rows. Cost {step.result.loss}.")
+
+
 def _section(step: Step) -> Markup:
     result = step.result
     said = "; ".join(f"{column.name}: {column.estimand}" for column in result.columns if column.estimand)
     return section(
         step.question.words,
         listing(step.question.command),
-        answer_table(result, _truths(step)),
-        note(f"cost {result.loss}; {said}" if said else f"cost {result.loss}"),
+        answer_table(result, {"within limits": step.within_limits, "of all rows": step.of_all_rows}),
+        note(f"cost {result.loss}; {said}; {step.held}"),
     )
-
-
-def _about(step: Step, name: str) -> str:
-    """Return what the intervals of a column are about, and what separates that from the truth."""
-    column = next(column for column in step.result.columns if column.name == name)
-    words = "; ".join(part for part in (column.estimand, column.bias) if part)
-    return f"Bars and their 95% intervals are about this: {words}. The dots count all visits." if words else ""
-
-
-def _truths(step: Step) -> list[dict[str, Any]]:
-    """Return the true row of every row that was released; an empty one where the truth has no such group."""
-    result = step.result
-    keys = [column.name for column in result.columns if column.is_key]
-    known = {tuple(row[key] for key in keys): row for row in step.truth}
-    return [known.get(tuple(row[result.names.index(key)] for key in keys), {}) for row in result.rows]
 
 
 def _spending(tour: Tour) -> Chart:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -32,10 +36,15 @@ def run(
                         "sql": step.question.sql,
                         "rows": step.result.to_rows(),
                         "loss": step.result.loss.to_dict(),
+                        "within_limits": step.within_limits,
+                        "of_all_rows": step.of_all_rows,
                     }
                     for step in tour.steps
                 ],
                 "spent": tour.balance.spent.to_dict(),
+                "held": vars(tour.held),
+                "bias": tour.bias,
+                "next": _next(tour),
                 "ledger_is_intact": tour.verification.is_intact,
             }
         )
@@ -61,9 +70,30 @@ def _print(tour: Tour, out: Path) -> None:
         say(f"\n# {step.question.words}", "dim")
         say(f"$ {step.question.command} --home {home}", "bold")
         say(str(step.result))
+        say(f"truth: {step.held}", "green")
     say(f"\n$ dither ledger show clinic --home {home}", "bold")
     print_balances([tour.balance])
     say(f"\n$ dither ledger verify --home {home}", "bold")
     print_verdict(tour.verification)
+    say(f"\nIn all answers {tour.held}; 95 % are meant to hold the first.")
+    say("The truth is known because the table is generated.")
+    say(tour.bias)
     say(f"\nReport with a picture: {out}")
-    say(f"Go on yourself: dither sql clinic --home {home} --epsilon 0.1", "bold")
+    say("Go on yourself:", "bold")
+    say(f"  {_next(tour)}", "bold")
+    say(f"  {_program()} init --help   # a folder for your own table", "bold")
+
+
+def _next(tour: Tour) -> str:
+    """Return a command that works when it is pasted into the same shell."""
+    asked = "SELECT region, COUNT(*) AS visits FROM visits GROUP BY region"
+    home = shlex.quote(str(tour.folder / "home"))
+    return f'{_program()} sql clinic "{asked}" --epsilon 0.1 --home {home}'
+
+
+def _program() -> str:
+    """Return how this program is called: by its name if the shell would find this very one, else by its path."""
+    called, found = Path(sys.argv[0]), shutil.which("dither")
+    if called.stem != "dither" or not called.is_file() or (found and called.samefile(found)):
+        return "dither"
+    return shlex.quote(os.path.relpath(called) if called.resolve().is_relative_to(Path.cwd()) else str(called))

@@ -1,6 +1,8 @@
 """The tour: a curator's folder is made, a data set added, queries are priced and asked, and the ledger is read.
 
-Everything is done through the same functions as the commands that are shown; the data is generated.
+Everything is done through the same functions as the commands that are shown. The data is generated, so that two
+truths may be shown beside each answer: that of the rows that the limits leave, which intervals are about, and that of
+all rows.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 BUDGET = ApproxDP(2, "1e-5")
+#: A loss that protects nobody, and with which noise is next to nothing: for rows of people who do not exist.
+_NO_PROTECTION = ApproxDP(100_000, "1e-3")
+_ROOM_FOR_THAT = ApproxDP(1_000_000, "1e-1")
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,11 @@ class Question:
         """What a person would type."""
         delta = "" if self.delta is None else f" --delta {self.delta}"
         return f'dither sql clinic "{self.sql}" --epsilon {self.epsilon}{delta}'
+
+    @property
+    def about_all_groups(self) -> str:
+        """The same query about every group: which groups are the first is decided by noise."""
+        return self.sql.split(" ORDER BY ", 1)[0]
 
 
 QUESTIONS = (
@@ -73,12 +83,42 @@ QUESTIONS = (
 
 
 @dataclass(frozen=True)
+class Held:
+    """How many intervals there are, and how many of them hold which truth."""
+
+    intervals: int
+    within_limits: int
+    of_all_rows: int
+
+    def __str__(self) -> str:
+        many = f"{self.within_limits} of {self.intervals} intervals hold the truth within limits"
+        return f"{many}, {self.of_all_rows} of {self.intervals} that of all rows"
+
+
+@dataclass(frozen=True)
 class Step:
-    """A question, its private answer, and the truth, which only a generated table may show."""
+    """A question, its private answer, and two truths, which only a generated table may show.
+
+    Args:
+        question: what was asked.
+        result: the private answer.
+        within_limits: a row for each released one, of the rows that the limits leave: what intervals are about.
+        of_all_rows: likewise, of all rows.
+
+    """
 
     question: Question
     result: QueryResult
-    truth: list[dict[str, Any]]
+    within_limits: list[dict[str, Any]]
+    of_all_rows: list[dict[str, Any]]
+
+    @property
+    def held(self) -> Held:
+        """How many intervals hold the truth."""
+        names = [column.name for column in self.result.columns if self.result.has_interval(column)]
+        truths = (self.within_limits, self.of_all_rows)
+        within, whole = (sum(sum(holds(self.result, name, truth)) for name in names) for truth in truths)
+        return Held(len(names) * len(self.result.rows), within, whole)
 
 
 @dataclass(frozen=True)
@@ -87,10 +127,30 @@ class Tour:
 
     folder: Path
     visits: int
+    bias: str
     quote: Quote
     steps: tuple[Step, ...]
     balance: Balance
     verification: Verification
+
+    @property
+    def held(self) -> Held:
+        """How many intervals of all answers hold the truth."""
+        found = [step.held for step in self.steps]
+        return Held(
+            sum(one.intervals for one in found),
+            sum(one.within_limits for one in found),
+            sum(one.of_all_rows for one in found),
+        )
+
+
+def holds(result: QueryResult, name: str, truth: Sequence[dict[str, Any]]) -> list[bool]:
+    """Return for each released row whether its interval holds a true value; a group that is not there holds none."""
+    ends = result.interval(name)
+    return [
+        name in row and low is not None and high is not None and low <= row[name] <= high
+        for (low, high), row in zip(ends, truth, strict=True)
+    ]
 
 
 def take(folder: Path) -> Tour:
@@ -99,31 +159,52 @@ def take(folder: Path) -> Tour:
         if not (folder / "clinic.yaml").is_file():
             raise InvalidParameter("folder", str(folder), "new, or the one of an earlier demonstration")
         shutil.rmtree(folder)
-    visits = clinic.write(folder)
+    rows = clinic.write(folder)
     curator = Curator.create(folder / "home", anchors=folder / "anchors")
     curator.add(folder / "clinic.yaml", budget=BUDGET)
     session = curator.session("clinic")
     try:
         quoted = session.quote(QUESTIONS[0].sql, epsilon=QUESTIONS[0].epsilon)
+        within_limits, of_all_rows = left_by_limits(folder), without_limits(folder)
         steps = []
-        truths = _truths(folder, [question.sql for question in QUESTIONS])
-        for question, truth in zip(QUESTIONS, truths, strict=True):
+        for place, question in enumerate(QUESTIONS):
             result = session.sql(question.sql, epsilon=question.epsilon, delta=question.delta)
-            steps.append(Step(question, result, truth))
-        return Tour(folder, visits, quoted, tuple(steps), session.balance(), curator.ledger.verify())
+            truths = (beside(result, rows[place]) for rows in (within_limits, of_all_rows))
+            steps.append(Step(question, result, *truths))
+        bias = clinic.bias(rows)
+        return Tour(folder, len(rows), bias, quoted, tuple(steps), session.balance(), curator.ledger.verify())
     finally:
         session.close()
         curator.close()
 
 
-def _truths(folder: Path, texts: Sequence[str]) -> list[list[dict[str, Any]]]:
+def left_by_limits(folder: Path) -> list[list[dict[str, Any]]]:
+    """Return what the queries give of the rows that the limits leave, next to without noise."""
+    place = folder / "truth"
+    with Curator.create(place, anchors=place / "anchors") as curator:
+        curator.add(folder / "clinic.yaml", budget=_ROOM_FOR_THAT)
+        with curator.session("clinic") as session:
+            found = [session.sql(question.about_all_groups, loss=_NO_PROTECTION) for question in QUESTIONS]
+    # Nobody is to take these books for those of the demonstration.
+    shutil.rmtree(place)
+    return [result.to_rows(intervals=False) for result in found]
+
+
+def without_limits(folder: Path) -> list[list[dict[str, Any]]]:
     """Return what the same texts give without privacy."""
     import duckdb
 
     with duckdb.connect() as connection:
         for name in ("visits", "regions"):
             connection.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{folder / name}.csv')")  # noqa: S608
-        return [_rows(connection.execute(text)) for text in texts]
+        return [_rows(connection.execute(question.about_all_groups)) for question in QUESTIONS]
+
+
+def beside(result: QueryResult, truth: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the true row of every row that was released; an empty one where the truth has no such group."""
+    keys = [column.name for column in result.columns if column.is_key]
+    known = {tuple(row[key] for key in keys): row for row in truth}
+    return [known.get(tuple(row[result.names.index(key)] for key in keys), {}) for row in result.rows]
 
 
 def _rows(found: DuckDBPyConnection) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.curator.ledger.holds import Hold
 from dither.curator.ledger.standing import Standing
@@ -24,6 +24,9 @@ from dither.data.closing import Closing
 from dither.errors import InvalidParameter
 from dither.mechanisms.notebook import html
 from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 #: How often a request may be begun in all. A failure that depends on the data is a coin, and this is how often an
 #: analyst may have it flipped.
@@ -147,7 +150,13 @@ class Balance:
         if self.waiting or self.sealed:
             facts += [("waiting for answers", self.waiting), ("sealed", self.sealed)]
         facts += [("protects", self.unit)] if self.analyst is None else [("protects", self.unit), ("by", self.analyst)]
-        return html(f"Budget of {self.dataset}", facts=facts)
+        return html(f"Budget of {self.dataset}", facts=facts, picture=self.picture())
+
+    def picture(self) -> Chart:
+        """Return what is spent and what is left, beside the budget, as a picture."""
+        from dither.curator.pictures import balance_picture
+
+        return balance_picture(self)
 
 
 @dataclass(frozen=True)

@@ -345,7 +345,8 @@ def _spark(engine: str) -> Any:
         raise MissingExtra("the Spark engine", "spark") from None
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
-        raise MissingExtra("the Spark engine, beside a Java runtime on the search path,", "spark")
+        java = "Java 17 or newer: install it and put java on the search path, or set JAVA_HOME"
+        raise MissingExtra("the Spark engine", "spark", besides=java)
     given = engine.removeprefix("spark").removeprefix(":")
     master = f"spark:{given}" if given.startswith("//") else given or "local[*]"
     session: Any = None

@@ -12,7 +12,7 @@ import os
 import threading
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from dither.mechanisms.notebook import decimals, html
 from dither.noise import Noise, system_noise
 from dither.noise.entropy import before_first_draw as before_first_draw
 from dither.privacy import Filter, Loss, Relation, Unit, Use, stated_loss, unit_of
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
@@ -151,18 +154,35 @@ class Release(Generic[O]):
         """Return the release as a JSON text."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
+    def picture(
+        self, labels: Any = None, *, title: str = "", across: str = "number", up: str = "released value"
+    ) -> Chart:
+        """Return the value as bars with 95 % intervals, or as a line with a band; needs no extra.
+
+        Args:
+            labels: what each number is of; by default its place.
+            title: what is shown.
+            across: what the labels are.
+            up: what the numbers are.
+
+        """
+        from dither.mechanisms.pictures import release_picture
+
+        interval = self.interval()
+        said = title or f"Release of {self.mechanism.name}{'' if interval is None else ', with 95 % intervals'}"
+        caption = f"{self.loss}; {self.unit}; {self.numerics}; {self.receipt}"
+        named = {"labels": labels, "title": said, "across": across, "up": up}
+        return release_picture(self.value, interval, **named, caption=caption)
+
     def plot(self, labels: Any = None, *, title: str = "") -> Any:
         """Return an Altair chart of the value with its 95 % interval; needs the extra 'plots'."""
+        from dither.mechanisms.pictures import drawn
+
         try:
             altair: Any = importlib.import_module("altair")
         except ImportError:
             raise MissingExtra("plotting", "plots") from None
-        values = np.atleast_1d(np.asarray(self.value, dtype=float)).ravel()
-        names = [str(label) for label in (range(values.size) if labels is None else labels)]
-        interval = self.interval()
-        low, high = (
-            (values, values) if interval is None else map(np.ravel, map(np.atleast_1d, (interval.low, interval.high)))
-        )
+        names, values, low, high = drawn(self.value, self.interval(), labels)
         rows = [
             {"label": name, "value": float(value), "low": float(least), "high": float(most)}
             for name, value, least, most in zip(names, values, low, high, strict=True)
@@ -187,7 +207,8 @@ class Release(Generic[O]):
             facts.append(("95 % interval", f"{_short(interval.low)} to {_short(interval.high)}"))
         facts += [("loss", str(self.loss)), ("protects", str(self.unit))]
         facts += [("numerics", self.numerics), ("receipt", self.receipt)]
-        return html(f"Release of {self.mechanism.name}", facts=facts)
+        is_many = isinstance(self.value, np.ndarray) and self.value.dtype.kind in "iuf" and self.value.size > 1
+        return html(f"Release of {self.mechanism.name}", facts=facts, picture=self.picture() if is_many else None)
 
 
 def release(

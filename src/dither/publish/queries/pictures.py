@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dither.pages.charts import Bars, Line, bar_chart, histogram, line_chart
@@ -65,21 +65,30 @@ def answer_page(result: QueryResult) -> str:
     )
 
 
-def answer_table(result: QueryResult, truths: Sequence[dict[str, Any]] = ()) -> Markup:
-    """Return the rows of an answer as a table, each number with its interval and, where it is known, the truth."""
+def answer_table(result: QueryResult, truths: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> Markup:
+    """Return the rows of an answer as a table, each number with its interval and, where they are known, true values.
+
+    Args:
+        result: the answer.
+        truths: by what they are called, a true row for each released one; for generated data alone.
+
+    """
+    known = [{name: rows[row] for name, rows in (truths or {}).items()} for row in range(len(result.rows))]
     rows = [
-        [_cell(result, found, row, place, truths[row] if truths else {}) for place, found in enumerate(result.columns)]
+        [_cell(result, found, row, place, known[row]) for place, found in enumerate(result.columns)]
         for row in range(len(result.rows))
     ]
     return table(result.names, rows)
 
 
-def _cell(result: QueryResult, column: ResultColumn, row: int, place: int, truth: dict[str, Any]) -> object:
+def _cell(
+    result: QueryResult, column: ResultColumn, row: int, place: int, truths: Mapping[str, Mapping[str, Any]]
+) -> object:
     if not result.has_interval(column):
         return shown(result.rows[row][place])
     beside = f"{shown(result.low[row][place])} to {shown(result.high[row][place])}"
-    if column.name in truth:
-        beside += f" (truth {shown(truth[column.name])})"
+    true = [f"{name} {shown(truth[column.name])}" for name, truth in truths.items() if column.name in truth]
+    beside += f" (truth: {', '.join(true)})" if true else ""
     return valued(shown(result.rows[row][place]), beside)
 
 

@@ -16,6 +16,8 @@ from dither.data.joins import join_limit
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import Number, positive, round_up
 from dither.mechanisms.notebook import decimals, html
+from dither.pages.charts import Bars, bar_chart
+from dither.pages.frame import Axis, Chart
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP
 from dither.publish.queries.advice import Advice, advice_for
 from dither.publish.queries.answer import Answer, plan_query
@@ -29,6 +31,8 @@ _MOST: Final = Fraction(2**40)
 _DIGITS: Final = 48
 #: A query that took more steps to price is not priced again for advice.
 _MOST_STEPS_ADVISED: Final = 20_000
+#: Of what an error is where the column says it itself.
+OWN_UNIT: Final = "in its own unit"
 #: Of affordable queries more are not counted.
 _MOST_COUNTED: Final = 1024
 
@@ -135,6 +139,28 @@ class Quote:
             "affordable": self.affordable,
         }
 
+    def picture(self, column: str | None = None) -> Chart:
+        """Return how far a column will be off, as asked and with each advice, as a picture; by default the first one.
+
+        Args:
+            column: an aggregate of the query.
+
+        """
+        chosen = self.column(self.columns[0].name if column is None else column)
+        advised = [one for one in self.advice if one.about == chosen.name]
+        said = [f"{self.loss}, from the budget of {self.dataset}; {self.unit}; {self.limits}."]
+        said += [f"Advice {place}: {one.change}." for place, one in enumerate(advised, 1)]
+        is_plain = chosen.error_unit == OWN_UNIT
+        return bar_chart(
+            f"{chosen.name}: off by at most, 95 times of 100",
+            ["as asked", *(f"advice {place}" for place in range(1, len(advised) + 1))],
+            [Bars("error", [chosen.error, *(one.after for one in advised)])],
+            across=Axis("query"),
+            up=Axis(f"error of {chosen.name}", "" if is_plain else chosen.error_unit.split(":", 1)[0]),
+            width=480,
+            area=150,
+        ).captioned(" ".join(said))
+
     def to_json(self) -> str:
         """Return the quote as a JSON text."""
         return json.dumps(self.to_dict(), sort_keys=True)
@@ -157,7 +183,8 @@ class Quote:
             )
             for column in self.columns
         )
-        return html("Price of a query", facts=facts, head=head, rows=rows, of_rows=len(self.columns))
+        picture = self.picture() if self.columns else None
+        return html("Price of a query", facts=facts, head=head, rows=rows, of_rows=len(self.columns), picture=picture)
 
     def __str__(self) -> str:
         rows = (
@@ -334,7 +361,7 @@ def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float
         return relative * size, "per value in the group: divide by their number"
     if aggregate.function == "persons":
         return relative * size, units
-    return relative * size, "rows" if aggregate.function.startswith("count") else "in its own unit"
+    return relative * size, "rows" if aggregate.function.startswith("count") else OWN_UNIT
 
 
 def _column(design: Design, aggregate: Aggregate, relative: float) -> QuotedColumn:

@@ -13,12 +13,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.expressions import Value
 from dither.errors import InvalidParameter, MissingExtra
 from dither.mechanisms.notebook import MOST_ROWS, html
 from dither.privacy import Loss
+
+if TYPE_CHECKING:
+    from dither.pages.frame import Chart
 
 VERSION: Final = 1
 #: The receipt of what no durable ledger was debited for.
@@ -151,6 +154,22 @@ class QueryResult:
         keys = [place for place, found in enumerate(self.columns) if found.is_key]
         return [", ".join(shown(row[place]) for place in keys) or otherwise for row in self.rows]
 
+    def picture(self, column: str | None = None, *, title: str = "", unit: str = "") -> Chart:
+        """Return a column with its intervals as a picture, with what it cost below it; needs no extra.
+
+        Args:
+            column: a number; by default the first.
+            title: what is shown.
+            unit: in which the column counts.
+
+        """
+        from dither.publish.queries.pictures import picture
+
+        named = self.number_named(column)
+        said = next(found.estimand for found in self.columns if found.name == named)
+        caption = "; ".join(part for part in (said, str(self.loss), self.unit) if part)
+        return picture(self, named, title=title, unit=unit).captioned(caption)
+
     def plot(self, column: str | None = None, *, title: str = "") -> Any:
         """Return an Altair chart of a column with its intervals (by default the first number); needs 'plots'."""
         chosen = self.number_named(column)
@@ -256,7 +275,15 @@ class QueryResult:
 
     def _repr_html_(self) -> str:
         rows = self._cells(MOST_ROWS)
-        return html("Private answer", head=self.names, rows=rows, of_rows=len(self.rows), notes=self._remarks())
+        is_drawn = len(self.rows) > 1 and any(map(self.has_interval, self.columns))
+        return html(
+            "Private answer",
+            head=self.names,
+            rows=rows,
+            of_rows=len(self.rows),
+            notes=self._remarks(),
+            picture=self.picture() if is_drawn else None,
+        )
 
     def __str__(self) -> str:
         return "\n".join([*self._table(most=40), *self._remarks()])

@@ -1,0 +1,66 @@
+"""The pages begin with how to install and with a picture, and stand alone."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PICTURES = sorted((DOCS / "pictures").glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_the_readme_begins_with_installing_and_a_picture() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first = text.index("\n## ")
+    assert text[first:].startswith("\n## Install\n")
+    second = text.index("\n## ", first + 4)
+    assert "pip install ." in text[first:second]
+    assert "uv tool install ." in text[first:second]
+    assert "(docs/pictures/result.svg)" in text[first:second]
+
+
+def test_the_pages_have_four_parts_after_the_home_page() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert [next(iter(part)) for part in nav] == ["Home", "Tutorials", "How-to", "Reference", "Why"]
+    assert (DOCS / "index.md").read_text(encoding="utf-8").startswith("# Ask your own table\n")
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
+def test_a_picture_has_a_title_axes_and_a_caption_and_is_shown(path: Path) -> None:
+    read = ElementTree.parse(path).getroot()  # noqa: S314 - our own
+    words = ["".join(part.itertext()) for part in read.iter(f"{SVG}text")]
+    assert words[0]
+    assert any(part.get("transform", "").startswith("rotate(-90") for part in read.iter(f"{SVG}text")), (
+        "a vertical axis"
+    )
+    assert read.find(f"{SVG}desc") is not None
+    assert "http" not in path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+    assert any(f"pictures/{path.name})" in page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+
+
+def test_every_picture_that_is_shown_is_there_and_described() -> None:
+    for page in (ROOT / "README.md", *DOCS.glob("*.md")):
+        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).is_file(), (page.name, target)
+            assert len(words) > 20, (page.name, target)
+
+
+def test_search_needs_nothing_from_elsewhere() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    script = re.search(r"polyfills:\n    - (\S*iframe-worker\S*)", settings)
+    assert script is not None
+    assert (DOCS / script[1]).is_file()
+
+
+def test_the_versions_of_the_tests_admit_what_is_declared() -> None:
+    """Every direct requirement of the core has its version in the constraints."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    fixed = {line.partition("==")[0].lower() for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines()}
+    assert {re.split(r"[><=]", one)[0].lower() for one in declared} <= fixed

@@ -1,0 +1,110 @@
+"""Make the pictures of the documentation anew, ``docs/pictures/*.svg``, with the package's own pen.
+
+``python tools/pictures.py`` writes them. The tables are generated, and the noise is fresh: no two runs draw the same
+heights. Pictures of the tutorial are drawn from what the lines of ``docs/tutorial.md`` themselves computed.
+"""
+
+from __future__ import annotations
+
+import doctest
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dither
+from dither.pages.charts import Line, line_chart
+from dither.pages.frame import Axis, Chart
+from dither.publish.queries.pictures import picture
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PICTURES = DOCS / "pictures"
+PEOPLE = 2000
+LIMITS = tuple(range(1, 13))
+EPSILONS = tuple(float(f"{10 ** (place / 6):.3g}") for place in range(-12, 7))
+
+
+def tutorial() -> Iterator[tuple[str, Chart]]:
+    """Run the lines of the tutorial, and draw what they computed."""
+    names: dict[str, Any] = {}
+    for example in doctest.DocTestParser().get_examples((DOCS / "tutorial.md").read_text(encoding="utf-8")):
+        if example.exc_msg is None:
+            exec(compile(example.source, "docs/tutorial.md", "exec"), names)  # noqa: S102 - our own page
+    answer, ages = names["answer"], names["ages"]
+    true = names["visits"].groupby("ward")["waited"].mean()
+    title = "Mean wait by ward, with 95 % intervals"
+    yield "quote", names["quote"].picture("visits")
+    yield "answer", answer.picture("waited", title=title, unit="minutes")
+    yield "histogram", ages.picture(title="Patients' visits by age, with 95 % intervals")
+    yield "spending", names["session"].spending()
+    shown = picture(answer, "waited", title=title, truth=[true[ward] for ward in answer.column("ward")], unit="minutes")
+    facts = f"{len(names['visits']):,} generated visits; {answer.loss}; {answer.unit}"
+    yield "result", shown.captioned(f"{facts}. The dots are the truth, known because the table is generated.")
+
+
+def limits() -> Iterator[tuple[str, Chart]]:
+    """Draw what a limit of rows leaves out, and what noise it costs."""
+    left_out, noise = measured_limits()
+    both = [out + off for out, off in zip(left_out, noise, strict=True)]
+    lines = [
+        Line("left out by the limit", LIMITS, left_out),
+        Line("noise, at most, 95 times of 100", LIMITS, noise),
+        Line("both together", LIMITS, both),
+    ]
+    across, up = Axis("limit", "rows of one person that count"), Axis("a count is off by", "rows")
+    chart = line_chart("What a limit of rows costs and what it leaves out", lines, across=across, up=up, width=560)
+    yield (
+        "limits",
+        chart.captioned(f"{PEOPLE:,} generated people, most with one or two rows, five with twenty; epsilon = 0.1."),
+    )
+
+
+def measured_limits() -> tuple[list[float], list[float]]:
+    """Return for each limit the rows it leaves out of a generated table, and the error that a quote states."""
+    import pandas
+
+    dice = np.random.default_rng(11)
+    rows = 1 + np.floor(dice.exponential(1.2, PEOPLE)).astype(int)
+    rows[:5] = 20
+    frame = pandas.DataFrame({"person": np.repeat(np.arange(rows.size), rows)})
+    left_out, noise = [], []
+    for limit in LIMITS:
+        left_out.append(float(np.maximum(rows - limit, 0).sum()))
+        with dither.private(frame, budget=1, person="person", rows=limit) as session:
+            noise.append(session.quote("SELECT COUNT(*) AS n FROM data", epsilon="0.1").columns[0].error)
+    return left_out, noise
+
+
+def epsilons() -> Iterator[tuple[str, Chart]]:
+    """Draw how far a count is off for each epsilon."""
+    lines = []
+    for rows in (1, 4, 20):
+        errors = [count_error(epsilon, rows) for epsilon in EPSILONS]
+        lines.append(Line(f"{rows} {'row' if rows == 1 else 'rows'} a person", EPSILONS, errors))
+    across, up = Axis("epsilon", is_log=True), Axis("a count is off by", "rows", is_log=True)
+    chart = line_chart("How far a count is off at most, 95 times of 100", lines, across=across, up=up, width=560)
+    yield "epsilon", chart.captioned("From quotes, with the data closed: the error does not depend on the table.")
+
+
+def count_error(epsilon: float, rows: int) -> float:
+    """Return the error that a quote states for a count."""
+    import pandas
+
+    with dither.private(pandas.DataFrame({"person": [1]}), budget=100, person="person", rows=rows) as session:
+        return session.quote("SELECT COUNT(*) AS n FROM data", epsilon=epsilon).columns[0].error
+
+
+def main() -> int:
+    """Write every picture."""
+    PICTURES.mkdir(exist_ok=True)
+    for part in (tutorial, limits, epsilons):
+        for name, chart in part():
+            chart.save(PICTURES / f"{name}.svg")
+            print(f"docs/pictures/{name}.svg: {chart.title}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
