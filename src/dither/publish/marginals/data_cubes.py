@@ -1,4 +1,4 @@
-"""Data cubes: a few cuboids are measured, and all that are asked for are computed from them.
+"""Data cubes: measure a few cuboids, and compute all requested ones from them.
 
 For the cuboids of a small lattice under pure differential privacy. A cuboid that is computed from a finer one adds up
 noise; measuring more cuboids leaves less budget for each. The choice minimises the largest noise of any cuboid that is
@@ -58,7 +58,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DataCubes(DrawnMarginals):
-    """Measure a few cuboids, and release all that are asked for from them by least squares.
+    """Measure a few cuboids, and release all requested ones from them by least squares.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of cuboids (geometric
     noise) or its root (Gaussian noise); replaced rows twice that, or the root of 2 times it.
@@ -105,7 +105,7 @@ class DataCubes(DrawnMarginals):
         unit: Unit = ROW,
         cuboids: Sequence[Sequence[str]] | None = None,
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart.
+        """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -136,7 +136,7 @@ class DataCubes(DrawnMarginals):
 
     @cached_property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return self.measurement.part
 
     def moved(self, unit: Unit) -> Fraction:
@@ -155,13 +155,13 @@ class DataCubes(DrawnMarginals):
         return self.measurement.weighted(count)
 
     def estimates(self, noisy: NDArray[Any]) -> Floats:
-        """Return the cuboids that are asked for, which agree with one another."""
+        """Return the requested cuboids, consistent with one another."""
         tables = self.measurement.unweighted(noisy)
         return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)
 
 
 def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2) -> tuple[Axes, ...]:
-    """Return the cuboids to measure such that the largest noise of an asked one is as small as the search finds.
+    """Return the cuboids to measure, searched for the smallest largest variance of a requested one.
 
     Args:
         attributes: names and sizes.
@@ -196,7 +196,7 @@ def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2
 
 
 def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
-    """Return the asked cuboids and their unions, breadth first, as far as there is room."""
+    """Return the requested cuboids and their unions, breadth first, as far as there is room."""
     found = dict.fromkeys(asked)
     edge = list(asked)
     while edge:
@@ -214,7 +214,7 @@ def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
 
 
 def _cover(usable: np.ndarray[Any, np.dtype[np.bool_]], sizes: Floats) -> tuple[int, ...]:
-    """Return few rows that together have every column, the one with the most new columns first; () where none do."""
+    """Return few rows that together cover every column, most new columns first; () if no rows do."""
     missing = np.ones(usable.shape[1], dtype=bool)
     chosen = []
     while missing.any():

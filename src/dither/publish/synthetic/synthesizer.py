@@ -63,7 +63,7 @@ METHODS: Final[Mapping[str, Any]] = {
 
 
 def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
-    """Return the name of the method that is used: for ``auto`` by public facts alone.
+    """Return the name of the method to use; ``auto`` decides by public facts alone.
 
     One column has nothing to go with it. All pairs are best where noise may be Gaussian; without a delta noise on so
     many cells is too large, and a tree of pairs is better.
@@ -79,7 +79,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
 
 @dataclass(frozen=True)
 class PlannedSynthesis:
-    """A release that is priced and not yet made."""
+    """A release that is priced but not yet made."""
 
     mechanism: Lifted
     codings: tuple[Coding, ...]
@@ -116,7 +116,7 @@ def plan_synthesis(
     constraints: Sequence[Constraint] = (),
     name: str | None = None,
 ) -> PlannedSynthesis:
-    """Return the release of a model of a table within ``loss``.
+    """Return the release of a model of a table whose loss is within ``loss``.
 
     Args:
         dataset: the schema.
@@ -125,7 +125,7 @@ def plan_synthesis(
         columns: which columns; all but the privacy id where None.
         method: one of ``METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
+        other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps.
         name: of the table, where its rows are given.
 
@@ -152,7 +152,7 @@ def plan_synthesis(
 
 
 class Synthesizer:
-    """Learns a model of a data frame under differential privacy, and draws rows like its rows.
+    """Learns a model of a data frame under differential privacy, and draws similar rows.
 
     Guarantee: what ``fit`` learns loses at most the stated loss for one row added or removed (or another unit).
 
@@ -164,7 +164,7 @@ class Synthesizer:
         rho: a loss in zero-concentrated differential privacy.
         loss: what the model may lose as a record, in place of these three.
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
+        other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
         unit: ROW or ROW_REPLACED, or "row", "row_replaced".
 
@@ -202,18 +202,18 @@ class Synthesizer:
 
     @property
     def loss(self) -> Loss:
-        """What ``fit`` costs, each time."""
+        """The cost of each call of ``fit``."""
         return self.planned.mechanism.loss(1)
 
     @property
     def table(self) -> SyntheticTable:
-        """What was released."""
+        """The released table."""
         if self._fitted is None:
             raise NotFitted("fit")
         return self._fitted
 
     def fit(self, data: Any) -> Self:
-        """Learn from a data frame (pandas, Polars, Arrow) or a list of rows; every call is a release of its own."""
+        """Learn from a data frame (pandas, Polars, Arrow) or a list of rows; every call is a separate release."""
         engine = self._opened(data)
         try:
             engine.check()
@@ -232,11 +232,11 @@ class Synthesizer:
         return connect(self._dataset, frames={_TABLE: data})
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return drawn rows; as many as are estimated to be there, unless told otherwise."""
+        """Return drawn rows, the estimated number of them unless told otherwise."""
         return self.table.sample(rows)
 
     def save(self, path: Path | str) -> Path:
-        """Write what was learned to a file; ``SyntheticTable.load`` reads it."""
+        """Write the learned model to a file; ``SyntheticTable.load`` reads it."""
         return self.table.save(path)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The matrix mechanism with eigen-design: eigenvectors of the workload, weighted, and columns filled up.
+"""The matrix mechanism with eigen-design: weighted eigenvectors of the workload, with columns filled up.
 
 For any workload on up to 4,096 cells under Gaussian noise, within a few percent of the best strategy. Cost: one
 eigenvalue decomposition and a convex search over as many weights as there are cells, without data.

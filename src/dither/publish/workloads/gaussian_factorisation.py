@@ -1,4 +1,4 @@
-"""The optimal factorisation mechanism: the best strategy for Gaussian noise, and a proof of how near the best it is.
+"""The optimal factorisation mechanism: the best strategy for Gaussian noise, with a proof of how near the best it is.
 
 For any workload on up to some hundred cells under Gaussian noise: no strategy has less total error, up to the grid and
 the accuracy of the search. Cost: up to 200 eigenvalue decompositions, without data.

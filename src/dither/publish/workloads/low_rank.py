@@ -1,4 +1,4 @@
-"""The low-rank mechanism: a workload of low rank is answered from few measurements inside its row space.
+"""The low-rank mechanism: answer a workload of low rank from few measurements inside its row space.
 
 For many queries that are combinations of few. Cost: a search of some seconds on a few hundred cells, without data.
 Correction: the factors of the source are floats whose product only nearly is the workload, so that answers keep a bias;
@@ -38,7 +38,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LowRank(Measured):
-    """Answer a workload of low rank from few measurements, found by alternating search over factors of it.
+    """Answer a workload of low rank from few measurements, found by alternating search over its factors.
 
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in`` times the strategy's exact
     sensitivity.
