@@ -1,4 +1,4 @@
-"""Methods of this room over a data set: how they are lifted, and examples of each source for all checks."""
+"""Publishing methods over a data set: how they are lifted, and examples of each source for all checks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lifted_marginals(within: Loss, cells: Cells, marginals: Sequence[Sequence[st
 
 
 def lifted_sparse(within: Loss, cells: Cells, *, false_cells: Number = 1) -> Lifted:
-    """Return the release of those cells of a huge table that seem not to be empty.
+    """Return the release of the cells of a huge table that appear not to be empty.
 
     Args:
         within: the most that one unit of the data set may lose.

@@ -105,7 +105,7 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
 def group_by_value(noisy: NDArray[np.float64], variance: float, fresh: float) -> NDArray[np.int64]:
     """Return each cell's group number: cells sorted by value, cut where a cell is better off alone.
 
-    What is smaller than about a third of the largest noise expected of so many cells counts as 0. A cell
+    Counts below about a third of the largest noise expected in all cells count as 0. A cell
     joins the group before it while the growth of the squared error is below what a measurement of its own would cost.
     """
     threshold = _THRESHOLD * math.sqrt(variance / 2) * math.log(max(2, noisy.size))

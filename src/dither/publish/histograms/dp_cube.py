@@ -2,8 +2,8 @@
 
 For histograms of one to four dimensions with large even regions. Cost: a pass over the cells for each depth of the
 tree. Corrections: the printed threshold, which may come from the data, is replaced by an estimate of the error from
-noisy cells and public variances: a box is divided where that is expected to help by more than the best of so many cuts
-would seem to by chance. Both measurements of a box are fused by their variances.
+noisy cells and public variances: a box is divided where that is expected to help by more than the best of all
+cuts would seem to by chance. Both measurements of a box are combined by their variances.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
     """Return counts of the cells, of one dimension, with even children where the noise hides differences.
 
-    The largest children stand out, so many of them that the squares left over, each divided by its variance, and
-    ``penalty`` for each that stands out add up to the least.
+    The largest children stand out. Their number minimises the squares left over, each divided by its variance, plus
+    ``penalty`` for each that stands out.
 
     Args:
         fit: the least-squares estimates of all nodes; the last level is one node.

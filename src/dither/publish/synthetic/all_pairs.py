@@ -53,8 +53,8 @@ _SINGLE_POWER: Final = 0.8
 _PAIR_POWER: Final = 2 / 3
 #: Beyond this many values an attribute's part stops growing: they cannot be told apart, and would take it all.
 _COUNTED_VALUES: Final = 256
-#: A group has so many records per standard deviation of a cell of a pair, but there are that many groups all the same,
-#: and attributes of few values are left as they are.
+#: The records of a group per standard deviation of a pair's cell. There are at least ``_LEAST_GROUPS`` groups all the
+#: same, and attributes of up to ``_FEW_VALUES`` values are left as they are.
 _RECORDS_PER_NOISE: Final = 30
 _LEAST_GROUPS: Final = 8
 _FEW_VALUES: Final = 16

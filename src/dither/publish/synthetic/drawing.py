@@ -29,7 +29,7 @@ def dealt(
 ) -> NDArray[np.int64]:
     """Return a value for every record with a known merged value, spread evenly over its members, group by group.
 
-    For so many values that a law for each merged one could not be written out: points that are spread as evenly as can
+    For too many values to write out a distribution for each merged one: points that are spread as evenly as can
     be are dealt to the records in the order of their groups, and each chooses the member that it falls on.
 
     Args:

@@ -4,8 +4,9 @@ For few looks at the data: one at the single attributes, one at all pairs, one a
 Correction: the printed method filters pairs by a threshold that is tested on noisy samples of pairs, with no limit on
 how many pass; that filter is not private for any epsilon (Lyu, Su and Li 2017, section 3). Here the pairs are chosen
 by the exponential mechanism peeled ``chosen`` times, or by a sparse vector with noise for each pair that grows with
-``positives`` and that stops after so many; both are priced as drawn. Mutual information, whose sensitivity grows
-with the logarithm of the number of records, gives way to the L1 distance from independence, which a record moves by 1.
+``positives`` and that stops after ``positives`` pairs; both are priced as drawn. Mutual information, whose sensitivity
+grows with the logarithm of the number of records, gives way to the L1 distance from independence, which a record moves
+by 1.
 """
 
 from __future__ import annotations

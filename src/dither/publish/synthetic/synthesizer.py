@@ -160,7 +160,7 @@ class Synthesizer:
         columns: what is public about each column: kind, bounds or categories, nullable.
         method: one of ``METHODS``, or "auto".
         epsilon: what the model may lose, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise makes errors smaller.
         rho: a loss in zero-concentrated differential privacy.
         loss: what the model may lose as a record, in place of these three.
         bins: for numeric columns a number of cells, or their edges.
