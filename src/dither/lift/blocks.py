@@ -1,4 +1,4 @@
-"""Blocks: few sets of axes that hold many, so that an engine counts several marginals in one statement."""
+"""Blocks: few sets of axes that contain many, so that an engine counts several marginals in one statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dither.lift.attributes import Axes
 def merged(
     sizes: Sequence[int], sets: Sequence[Axes], *, most_cells: int, most_axes: int | None = None
 ) -> tuple[Axes, ...]:
-    """Return few sets of axes, such that every given set lies within one of them.
+    """Return few sets of axes such that every given set lies within one of them.
 
     Greedy: begin with a set that lies in none yet, and add the axis that takes in most others, while there is room. A
     set that has more cells or axes by itself stays as it is.
