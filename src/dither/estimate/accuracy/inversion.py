@@ -34,7 +34,7 @@ class Summand(Protocol):
 
     @property
     def is_lattice(self) -> bool:
-        """Whether X is a whole number."""
+        """Whether X is an integer."""
 
     @property
     def variance(self) -> float:
