@@ -47,7 +47,7 @@ from dither.privacy import RECORDS, Distance
 #: Items of one integer.
 _PACKED: Final = 48
 MOST_ITEMS: Final = 2**10
-#: Persons of one set that are written out; no table has more rows in memory.
+#: People of one set that are written out; no table has more rows in memory.
 _MOST_PERSONS: Final = 2**24
 _ITEM, _MASK, _MANY = "item", "mask", "many"
 

@@ -1,7 +1,7 @@
 """Margins: many marginals of private rows, counted by an engine without the full table of their columns.
 
-The columns may have any number of cells together. Every row is turned into whole numbers by the engine, one for each
-column, and several of these into one: so an engine groups by a few whole numbers, whatever the columns hold. (A column
+The columns may have any number of cells together. Every row is turned into integers by the engine, one for each
+column, and several of these into one: so an engine groups by a few integers, whatever the columns hold. (A column
 of more than 64 listed values stays as it is, and its values are numbered here.) Which statements are put is a function
 of the request alone:
 
@@ -308,7 +308,7 @@ def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
     missing: Expression = Literal(absent[0], Kind.INTEGER) if absent else _NOTHING
     found: Expression = _NOTHING
     if _is_run(numbered, kind):
-        # Whole numbers without a gap: counted from the first, which is far shorter than a search.
+        # Integers without a gap: counted from the first, which is far shorter than a search.
         (first, start), (last, _) = numbered[0], numbered[-1]
         outside = Call(
             "or", (Call("less", (axis.value, Literal(first, kind))), Call("more", (axis.value, Literal(last, kind))))

@@ -1,6 +1,6 @@
 """Above-threshold, the sparse vector technique: report which values of a stream exceed a threshold.
 
-For questions that arrive one after the other and mostly have the answer no: only the ``positives`` yes-answers cost.
+For questions that arrive one after another and mostly have the answer no: only the ``positives`` yes-answers cost.
 Cost: one draw a question. Corrections: of the printed variants only those with a noisy threshold, query noise that
 grows with the number of positives, a stop after the last of them and no release of the noisy value are private (Lyu,
 Su and Li 2017); this is that one.

@@ -1,7 +1,7 @@
 """Function release: a noisy sum of kernels around private points, evaluated at public points.
 
 For densities and other smooth functions of a data set: one bump around each record, added up, read off at public
-points. Cost: one evaluation for each record and point. Corrections: the values at public points are whole numbers,
+points. Cost: one evaluation for each record and point. Corrections: the values at public points are integers,
 every record's row of them is shortened to a public length, and the noise is exact and independent. Noise with the
 kernel's own covariance is in ``gaussian_process``.
 """

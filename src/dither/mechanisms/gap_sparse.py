@@ -1,6 +1,6 @@
 """Sparse vector with gap: which values exceed a threshold and by how much, at the price of knowing which.
 
-For questions that arrive one after the other and mostly have the answer no. The gap between a noisy value and the noisy
+For questions that arrive one after another and mostly have the answer no. The gap between a noisy value and the noisy
 threshold comes free with every yes. The adaptive form asks first with twice the noise whether a value lies far above;
 such a yes costs half, so more of them are answered. Cost: one or two draws a question. What is free is the gap, a
 difference of two secrets; neither the noisy value nor the noisy threshold alone is released.

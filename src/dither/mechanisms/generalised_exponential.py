@@ -3,7 +3,7 @@
 For choosing where a few candidates have scores that one person can move far: at the exponential mechanism's price for
 the worst of them, all would drown. Here a candidate is measured against each other one in units of both sensitivities,
 and the answer is as good as the best candidate's own sensitivity allows. Cost: one pass over the candidates for each
-different sensitivity. Everything is computed in whole numbers; the public step of the normalised scores costs nothing
+different sensitivity. Everything is computed in integers; the public step of the normalised scores costs nothing
 at whole distances.
 """
 

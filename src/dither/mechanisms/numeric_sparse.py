@@ -1,6 +1,6 @@
 """Numeric sparse vector: report which values of a stream exceed a threshold, and how large those are.
 
-For questions that arrive one after the other, mostly answered no, whose yes-answers need a number. Cost: one draw a
+For questions that arrive one after another, mostly answered no, whose yes-answers need a number. Cost: one draw a
 question and one more for a yes. Correction: the number carries noise of its own, and pays for it; releasing the noisy
 value that was compared, as printed variants do, is not private at that price.
 """

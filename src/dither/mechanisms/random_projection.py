@@ -2,7 +2,7 @@
 
 For clustering and nearest neighbours on many columns. Each record is multiplied by a public matrix of signs, shortened
 to a public length and given noise; the noise grows with the length alone, not with the columns. Cost: one product of
-whole numbers. Correction: the projection alone is not private, although it is printed as such; a known matrix can be
+integers. Correction: the projection alone is not private, although it is printed as such; a known matrix can be
 inverted on sparse records, and the noise is what makes the promise.
 """
 

@@ -276,7 +276,7 @@ def divided(rows: Any, blocks: int, public_seed: str) -> list[list[Any]]:
 def plain(row: Any) -> Any:
     """Return the row as a plain number, text, bytes, None, or a tuple of these; equal rows become equal. Never raises.
 
-    A whole number is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
+    An integer is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
     none of these becomes None. So does a row nested more than 100 deep, or of more than 2^16 entries, those of lists in
     lists counted, unless it is an array of numbers.
 

@@ -40,7 +40,7 @@ class SmoothGaussian(LightTailed):
 
     Guarantee: neighbours lose (epsilon, ``delta``) with epsilon the larger of ((w e^b + t)^2 - w^2) / 2 - d b and
     d b + w t + t^2 / 2, at t = 1 / scale, b = smoothness + 2^-15, d the dimension, and w^2 / 2 what a Gamma variable of
-    shape d / 2, rounded up to a whole number, exceeds with probability ``delta``; for one number w^2 = 2 ln(1 / delta).
+    shape d / 2, rounded up to an integer, exceeds with probability ``delta``; for one number w^2 = 2 ln(1 / delta).
 
     Args:
         delta: the probability that the epsilon bound may be exceeded.

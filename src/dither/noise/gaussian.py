@@ -31,7 +31,7 @@ FRACTION_WORDS = 3
 class _Proposal(NamedTuple):
     """A Laplace distribution for proposals, and the exponents of their acceptance probabilities.
 
-    These are square * (|y| - centre)^2 for whole numbers y, and square * z^2 - linear * G + constant for others.
+    These are square * (|y| - centre)^2 for integers y, and square * z^2 - linear * G + constant for others.
     """
 
     scale: Fraction

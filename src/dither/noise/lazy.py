@@ -2,7 +2,7 @@
 
 A lazy number lies between two neighbouring binary fractions; ``refine`` draws more of its digits, with exactly the law
 that they have given those drawn before. A point is a function of lazy numbers. Rounding it down needs an interval
-around it that holds no whole number: floats with a proven error give one almost always; where they do not, rationals
+around it that holds no integer: floats with a proven error give one almost always; where they do not, rationals
 do, and more digits are drawn until the interval is narrow enough. A boundary is hit with probability zero, so that
 ends.
 """
@@ -122,7 +122,7 @@ class AbsoluteGaussians(Lazy):
     def __init__(self, entropy: Entropy, count: int) -> None:
         super().__init__(entropy)
         self._bits = gaussian.FRACTION_WORDS * entropy.word_bits
-        # What was accepted is a whole number and a uniform part below one whose further digits are free.
+        # What was accepted is an integer and a uniform part below one whose further digits are free.
         self._drawn = gaussian.absolute_gaussian(entropy, Fraction(1), count)
         self.low = self._drawn.whole + self._drawn.prefix * 2.0**-self._bits
         self.high = self.low + 2.0**-self._bits

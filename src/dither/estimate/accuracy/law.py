@@ -166,7 +166,7 @@ class Symmetric(Law):
         low, high = 0, max(1, math.isqrt(math.ceil(self.variance)))
         while not holds(high):
             low, high = high, 2 * high
-        # Beyond 2^50 the tail does not change in its last digit from one whole number to the next.
+        # Beyond 2^50 the tail does not change in its last digit from one integer to the next.
         while high - low > 1 + (high >> 50):
             middle = (low + high) // 2
             low, high = (low, middle) if holds(middle) else (middle, high)

@@ -3,7 +3,7 @@
 A mechanism is a frozen record of **public** parameters; data is only ever an argument. Four kinds:
 
 - ``Primitive`` draws noise for one value. Only primitives are handed noise.
-- ``InteractivePrimitive`` draws noise for values that arrive one after the other.
+- ``InteractivePrimitive`` draws noise for values that arrive one after another.
 - ``Composed`` states a plan of draws and makes them through a runner; its loss follows from the plan.
 - ``Interactive`` does the same while a conversation lasts.
 

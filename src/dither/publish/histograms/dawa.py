@@ -2,7 +2,7 @@
 
 For range queries on ordered cells of which many neighbours are alike: sparse, clustered or smooth data. Cost: see
 ``partition``; 0.1 s for 4,096 cells. Corrections: the partition is a choice with noise on every candidate cost, priced
-as one choice (proof on the page), in whole numbers; the shape of the tree follows from the released number of runs, and
+as one choice (proof on the page), in integers; the shape of the tree follows from the released number of runs, and
 its cost is fixed in advance by a filter.
 """
 
@@ -43,7 +43,7 @@ def _examples() -> Iterator[Example]:
 class Dawa(Composed[Any, NDArray[np.float64]]):
     """Partition ordered cells privately into runs of similar counts, measure the runs with a tree, spread them evenly.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
         cells: the number of cells; public.

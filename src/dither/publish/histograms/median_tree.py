@@ -145,7 +145,7 @@ class MedianCuts(Primitive[Any, Any]):
 class MedianTree(Composed[Any, NDArray[np.float64]]):
     """Cut a plane at private medians ``depth`` times, measure the boxes with a tree, and spread them evenly.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
         shape: the cells along both axes; public.

@@ -179,7 +179,7 @@ class LeastCostPartition(Primitive[Any, Any]):
     def _best(self, noisy: list[NDArray[Any]], count: int) -> NDArray[np.int8]:
         """Return where the intervals of the cheapest partition begin, by dynamic programming over the ends.
 
-        In whole numbers, so that of two partitions the cheaper one is always told; among equal ones the first wins, in
+        In integers, so that of two partitions the cheaper one is always told; among equal ones the first wins, in
         one public order.
         """
         kind = np.result_type(*noisy)

@@ -51,7 +51,7 @@ def _examples() -> Iterator[Example]:
 class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     """Bisect ordered cells privately ``depth`` times, measure the parts, and merge those that are better merged.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
         cells: the number of ordered cells; public.

@@ -173,7 +173,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
             scale = Fraction(7, 3) / (part * epsilon)
-            # A whole number above scale * ln 4, so that one point costs at most 7/3 / scale.
+            # An integer above scale * ln 4, so that one point costs at most 7/3 / scale.
             tree = QuarteringTree(side=side, scale=scale, decay=int(scale * _LOG_4) + 1)
             return kind(tree=tree, node=Geometric(scale=1 / ((1 - part) * epsilon)))
 

@@ -70,7 +70,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
     Args:
         unit: ROW or ROW_REPLACED.
-        cells: how many cells the domain has; public. Rows are whole numbers from 0 to cells - 1; others do not count.
+        cells: how many cells the domain has; public. Rows are integers from 0 to cells - 1; others do not count.
         scale: of the discrete Laplace noise.
         threshold: what a noisy count must reach to be published.
         sampled: whether noisy counts v below the threshold t, in size, are published as t or -t with chance |v| / t:

@@ -3,7 +3,7 @@
 For few ordered cells and few buckets, where most of the budget should go into the counts. Cost: O(cells^2 * buckets) in
 vector steps. Corrections: counts are cut off at a *public* bound, on which the sensitivity of the squared error rests;
 the printed method takes the largest count from the data. The sensitivity is 2 bound - 1, not 2 bound + 1, as both
-neighbours lie within the bound, and scores are whole numbers.
+neighbours lie within the bound, and scores are integers.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 For many small marginals of binary attributes under pure differential privacy. A marginal on k attributes needs the 2^k
 coefficients of its subsets and no others, and marginals share them; so they agree with one another. Cost: one pass over
 the rows for each marginal. Optionally a linear programme finds a non-negative table behind them, which takes a table of
-all attributes and so few of them. Corrections: coefficients are whole numbers, the sums of +1 and -1 over the rows,
+all attributes and so few of them. Corrections: coefficients are integers, the sums of +1 and -1 over the rows,
 without the factor 2^(-d/2) that floats would round; the printed scale misses a factor 2 when rows are replaced.
 """
 

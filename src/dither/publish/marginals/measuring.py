@@ -2,7 +2,7 @@
 
 All marginals are counted from the rows, each is multiplied by a whole weight, and one draw adds noise to all of them
 together. A weight of 3 beside a weight of 1 is a third of the noise: budgets are split by weights, exactly, and the
-price is that of one vector whose stability is a sum of whole numbers (L1) or of their squares (L2).
+price is that of one vector whose stability is a sum of integers (L1) or of their squares (L2).
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class NoisyMarginals(DrawnMarginals):
         attributes: names and sizes; public.
         marginals: sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        weights: a whole number for each marginal: twice the weight is half the noise.
+        weights: an integer for each marginal: twice the weight is half the noise.
         node: the noise of one count of weight 1.
         agreeing: whether overlapping marginals are made to agree by least squares.
 

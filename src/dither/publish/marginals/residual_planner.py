@@ -2,7 +2,7 @@
 
 For marginals of tables with many attributes, under zCDP: no linear method with Gaussian noise has a smaller sum of
 variances, and the plan is a formula, so a hundred attributes are planned at once. Cost: one pass over the rows for each
-marginal that is asked for, and sums over its subsets. Corrections: measurements are whole numbers with exact stability,
+marginal that is asked for, and sums over its subsets. Corrections: measurements are integers with exact stability,
 n (I - 11'/n) along each attribute in place of a basis with correlated noise, so that discrete noise can be added entry
 by entry at the same price; and the plan knows replaced rows.
 """
@@ -65,7 +65,7 @@ class ResidualPlanner(DrawnMarginals):
         attributes: names and sizes; public.
         marginals: sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        weights: a whole number for each measured set of attributes, in the order of ``measured``.
+        weights: an integer for each measured set of attributes, in the order of ``measured``.
         node: the noise of one measurement.
 
     >>> table = Attributes(tuple("abcdefghi"), (10,) * 9)

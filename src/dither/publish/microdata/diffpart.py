@@ -73,7 +73,7 @@ class DiffPart(Composed[Any, ItemSets]):
     Guarantee: collections of transactions 1 apart, one transaction being in one of them and not in the other, lose
     ``budget``; ``d_in`` apart, d_in times that.
 
-    Data: an array of whole numbers, a row for each transaction and a column for each item, above 0 where the
+    Data: an array of integers, a row for each transaction and a column for each item, above 0 where the
     transaction has the item. Transactions without any item are not counted.
 
     Args:

@@ -37,7 +37,7 @@ class GeneralisedTable(Model):
     Args:
         attributes: names and sizes.
         groups: for each attribute its groups, each a label and the values in it; every value in one group.
-        counts: noisy whole numbers, an axis for each attribute; some may be negative.
+        counts: noisy integers, an axis for each attribute; some may be negative.
 
     >>> table = GeneralisedTable(
     ...     Attributes.of({"age": 4, "ill": 2}), [[("young", (0, 1)), ("old", (2, 3))], [("no", (0,)), ("yes", (1,))]],

@@ -1,7 +1,7 @@
 """Groups of attributes from private moments: counts, sums and products of all pairs, measured once with exact noise.
 
 For finding attributes that belong together before their joint histograms are paid for. Codes are read as equally spaced
-numbers from -1 to 1, on a grid of whole numbers, so that moments are whole and their sensitivity is known exactly.
+numbers from -1 to 1, on a grid of integers, so that moments are whole and their sensitivity is known exactly.
 Cost: a marginal for every pair of attributes. Corrections: principal components of the bare data, their variances and
 the groups made of them are releases for which the printed method does not pay.
 """
@@ -35,7 +35,7 @@ from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import variance_of
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped
 
-#: Whole numbers from -GRID to GRID stand for numbers from -1 to 1.
+#: Integers from -GRID to GRID stand for numbers from -1 to 1.
 GRID: Final = 16
 _MOST_ATTRIBUTES: Final = 512
 _STANDARD_DEVIATIONS: Final = 3.0

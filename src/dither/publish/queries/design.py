@@ -240,7 +240,7 @@ class Design:
         kept = self.threshold_share
         if kept is None:
             moved = self.contribution.groups * self.contribution.touched
-            # In logarithms of whole numbers: a delta may be smaller than any float.
+            # In logarithms of integers: a delta may be smaller than any float.
             odds = max(Fraction(2), moved / (2 * (self._delta or Fraction(1))))
             size = moved * (math.log(odds.numerator) - math.log(odds.denominator))
             kept = threshold_share(size, self.needs, many, **how)

@@ -22,7 +22,7 @@ from dither.publish.queries.query import Aggregate
 
 #: A range of reals has about this many steps: 2^24 on either side of nothing or of the middle.
 _REAL_BITS: Final = 24
-#: Whole numbers are counted one by one up to this many bits.
+#: Integers are counted one by one up to this many bits.
 _WHOLE_BITS: Final = 31
 #: Squares and products have at most this many bits, so that 2^33 of them can be added up.
 _SQUARE_BITS: Final = 26
@@ -152,7 +152,7 @@ def _bounds(aggregate: Aggregate, place: int, kind: Kind) -> tuple[float, float]
             f"bounds of {aggregate.name}", (lower, upper), "in ascending order, and of at most 1e150 together"
         )
     if kind is Kind.INTEGER:
-        # Whole numbers between the ends are those between the whole ends.
+        # Integers between the ends are those between the whole ends.
         lower, upper = math.ceil(lower), max(math.ceil(lower), math.floor(upper))
     return lower, upper
 

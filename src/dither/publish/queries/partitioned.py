@@ -62,7 +62,7 @@ class Partitioned:
         check_relation(self.relation, self.dataset)
         kind = kind_of(self.by, self.relation.columns)
         values = [Literal(value, kind).value for part in self.parts for value in part.values]
-        # Two whole numbers may be one real to an engine, and a row with it would lie in both parts.
+        # Two integers may be one real to an engine, and a row with it would lie in both parts.
         meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
         if not values or len(set(meant)) != len(meant) or any(not part.values for part in self.parts):
             raise InvalidParameter("parts", values, "disjoint, with at least one value each")

@@ -30,7 +30,7 @@ _TOO_LARGE: Final = 2**1000
 AGGREGATES: Final = {
     "count": 0,  # rows
     "count_of": 1,  # rows where the argument is not NULL (for true or false: where it is true)
-    "persons": 0,  # different persons
+    "persons": 0,  # different people
     "sum": 1,
     "mean": 1,
     "variance": 1,  # divided by the number of values
@@ -96,7 +96,7 @@ class Aggregate:
             raise InvalidParameter("aggregate", self.function, f"one of {', '.join(AGGREGATES)}, with its arguments")
         if self.many is not None and self.many < 1:
             raise InvalidParameter(f"many of {self.name}", self.many, "at least 1")
-        # A whole number or a fraction may stand where a float is expected, and be none.
+        # An integer or a fraction may stand where a float is expected, and be none.
         numbers: list[Any] = [*(end for ends in self.bounds for end in ends), self.granularity]
         if any(isinstance(number, int | Fraction) and not -_TOO_LARGE < number < _TOO_LARGE for number in numbers):
             raise InvalidParameter(f"bounds and granularity of {self.name}", "a larger number", "below 2^1000")

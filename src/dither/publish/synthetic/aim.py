@@ -3,7 +3,7 @@
 For the best quality that a junction tree can hold, when minutes may be spent. In every round the candidate marginal on
 which the model is farthest off, beyond what its own noise would be, is chosen and measured, and the model fitted again.
 Noise starts high; when a round has taught less than the noise, it is halved, so that the budget sets the number of
-rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are whole numbers with an
+rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are integers with an
 exact sensitivity; the size limit is part of choosing, so it shrinks the model and never fails; the survey of single
 attributes has a share of its own, from which rare values are merged.
 """

@@ -282,7 +282,7 @@ def pair_weights(shapes: list[tuple[int, int]]) -> list[int]:
     whole = math.fsum(parts)
     weights = []
     for (n, m), part in zip(shapes, parts, strict=True):
-        # Rounded down twice, in whole numbers: shares add up to less than 1, squares to less than their share. The
+        # Rounded down twice, in integers: shares add up to less than 1, squares to less than their share. The
         # factor is for the rounding of the division.
         share = math.floor(part / whole * (1 - 2**-40) * _SHARES) if part else 0
         weights.append(math.isqrt(REACH**2 * share // (_SHARES * n * (n - 1) * m * (m - 1))) if share else 0)

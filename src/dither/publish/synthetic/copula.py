@@ -41,7 +41,7 @@ from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 
-#: Scores are whole numbers from minus this to this.
+#: Scores are integers from minus this to this.
 GRID: Final = 64
 _MOST_ATTRIBUTES: Final = 256
 _DRAWN: Final = 2**18
@@ -175,7 +175,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
     Args:
         attributes: names and sizes, the values of each in their order; public.
         single: the noise of a count of one attribute.
-        product: the noise of a sum of products of scores, which are whole numbers from -64 to 64.
+        product: the noise of a sum of products of scores, which are integers from -64 to 64.
 
     >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"age": 100, "income": 50, "height": 30})

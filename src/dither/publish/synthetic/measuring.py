@@ -152,7 +152,7 @@ class Candidates:
     Args:
         attributes: names and sizes; public.
         sets: the candidates.
-        weights: whole numbers by which distances count.
+        weights: integers by which distances count.
 
     """
 

@@ -3,7 +3,7 @@
 For tables of up to a hundred columns, when a model is wanted quickly and pairs matter most. All single attributes are
 measured first; pairs are scored by how far they are from independence given those; the tree is grown pair by pair; its
 pairs are measured and a tree-shaped model is fitted. Cost: one pass over the rows for each pair, and a fit of a second
-or two. Corrections: scores are whole numbers whose sensitivity is exact, so the exponential mechanism is too; and a
+or two. Corrections: scores are integers whose sensitivity is exact, so the exponential mechanism is too; and a
 pair that would make the model too large is not a candidate, so the method can give a forest but never fails.
 """
 

@@ -51,8 +51,8 @@ class Families:
     Children that belong to no parent are left out.
 
     Args:
-        parents: whole numbers, a row for each parent, a column for each attribute.
-        children: whole numbers, a row for each child, a column for each attribute.
+        parents: integers, a row for each parent, a column for each attribute.
+        children: integers, a row for each child, a column for each attribute.
         owners: for each child the number of its parent, from 0.
 
     >>> house = Families([[0], [2]], [[1, 1], [0, 3], [1, 0]], [1, 1, 0])
@@ -159,7 +159,7 @@ def matched(wanted: Codes, pool: Codes, generator: Generator) -> Codes:
     Rows that agree in all columns are paired first; what is left is paired by all columns but the last, and so on.
 
     Args:
-        wanted: whole numbers, a row for each.
+        wanted: integers, a row for each.
         pool: as many rows of as many columns.
         generator: public randomness.
 

@@ -31,7 +31,7 @@ class WeightedRecords(Model):
     Args:
         attributes: names and sizes.
         total: the estimated number of records that they stand for.
-        records: a row for each record, a column of whole numbers for each attribute.
+        records: a row for each record, a column of integers for each attribute.
         weights: a number of at least 0 for each record, of which only the ratios matter; None for equal ones. Records
             that are the same count together; where no record has any weight, all count alike.
 

@@ -1,7 +1,7 @@
 """From an optimiser's floats to a public integer strategy, by a dyadic grid.
 
 Least squares does not care in which unit a strategy is measured, so a matrix of multiples of 2^-k is as good as the
-matrix of whole numbers that it is 2^k times. Rounding moves the strategy a little; what is released, its sensitivity
+matrix of integers that it is 2^k times. Rounding moves the strategy a little; what is released, its sensitivity
 and its error are those of the rounded one, exactly. Where the workload does not determine all counts, rounding entry by
 entry would leave its row space: there the coefficients over a basis of the workload's own rows are rounded instead.
 """
@@ -46,7 +46,7 @@ def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy
     """Return the matrix on the grid, with rows that remain combinations of the workload's rows.
 
     Args:
-        workload: what is asked; of whole numbers.
+        workload: what is asked; of integers.
         matrix: rows in the row space of the workload.
         bits: how fine the grid is.
 

@@ -32,7 +32,7 @@ from dither.publish.workloads.workload import Strategy, Workload
 
 #: Up to this many cells, the best Gaussian strategy over an axis is found as a convex problem.
 _MOST_CONVEX = 512
-#: Groups of a union are weighted by whole numbers up to this one.
+#: Groups of a union are weighted by integers up to this one.
 _FINEST_SHARE = 256
 #: How many workloads are remembered with their strategies: both may be large.
 _MOST_KNOWN = 8

@@ -2,7 +2,7 @@
 
 For many queries that are combinations of few. Cost: a search of some seconds on a few hundred cells, without data.
 Correction: the factors of the source are floats whose product only nearly is the workload, so that answers keep a bias;
-here the measured factor is made of whole numbers inside the workload's row space, and the other one is exact least
+here the measured factor is made of integers inside the workload's row space, and the other one is exact least
 squares.
 """
 

@@ -6,7 +6,7 @@ somebody asks for their numbers. What is only possible written out is refused ab
 spent.
 
 Guaranteed: ``norm`` is the exact largest column sum of ``|entry|^power`` wherever ``is_exact``, and never less than it
-otherwise; multiplication of whole numbers by matrices of whole numbers is exact.
+otherwise; multiplication of integers by matrices of integers is exact.
 """
 
 from __future__ import annotations

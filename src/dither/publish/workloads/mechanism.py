@@ -1,7 +1,7 @@
 """The matrix mechanism: measure a strategy once, and answer a whole workload from it by least squares.
 
 For batches of linear queries that overlap: noise for each query separately would pay for every cell as often as it is
-asked for. The strategy is a public matrix of whole numbers, so that its products with counts are whole numbers, its
+asked for. The strategy is a public matrix of integers, so that its products with counts are integers, its
 sensitivity is an exact rational and the noise is exact. Cost: one product with the strategy, one least squares
 solution, one product with the workload. What optimisers find in floats is put on a public grid first (``grids``).
 """
@@ -74,7 +74,7 @@ class Measured(Composed[Any, Any]):
 
     Args:
         workload: what is asked; public.
-        strategy: what is measured; public, whole numbers.
+        strategy: what is measured; public, integers.
         noise: the noise of one measurement, in units of the strategy's numbers.
         of_cells: whether the estimate of every count is released in place of the workload's answers.
         non_negative: whether the estimate is the nearest one without negative counts.

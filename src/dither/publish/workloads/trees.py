@@ -1,6 +1,6 @@
 """Trees over one axis: weighted Haar wavelets, hierarchies of sums, and wavelets on nominal trees.
 
-All entries are whole numbers. A Haar row is the sum of the left half of a node minus that of the right half, and the
+All entries are integers. A Haar row is the sum of the left half of a node minus that of the right half, and the
 first row is the total: with noise of one scale on all of them that is Privelet's weighting. On a power of two the
 transform and its inverse take one pass over the levels.
 """
@@ -158,7 +158,7 @@ class Hierarchy(_OneAxis):
     Args:
         size: the number of cells, which are the leaves.
         branching: how many nodes are joined.
-        weights: a whole number for each level from the leaves up; 0 leaves a level out. Empty means 1 for all.
+        weights: an integer for each level from the leaves up; 0 leaves a level out. Empty means 1 for all.
 
     >>> Hierarchy(3, 2).dense().astype(int).tolist()
     [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]]
@@ -291,7 +291,7 @@ class NominalTree(Matrix):
     column norms are L times the number of levels above the cell, the root's included.
 
     Args:
-        tree: nested tuples; a whole number k stands for a family of k leaves. Every family has at least two members.
+        tree: nested tuples; an integer k stands for a family of k leaves. Every family has at least two members.
 
     >>> NominalTree((2, 2)).norm(1), NominalTree((2, 2)).domain
     (Fraction(6, 1), (4,))

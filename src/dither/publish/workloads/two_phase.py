@@ -57,13 +57,13 @@ class TwoPhase(Composed[Any, Any]):
     Guarantee: counts ``d_in`` apart in L1 lose what ``rough`` loses at ``d_in`` times the workload's sensitivity, and
     what ``noise`` loses at ``d_in`` times ``steps`` times that sensitivity.
 
-    One row of the answers, and one row of the whole number by which each was multiplied before noise was added.
+    One row of the answers, and one row of the integer by which each was multiplied before noise was added.
 
     Args:
         workload: queries with integer entries; public.
         rough: the noise of a rough answer.
         noise: the noise of a multiplied answer.
-        steps: multiples are whole numbers whose weighted sums over queries average at most this, in every column.
+        steps: multiples are integers whose weighted sums over queries average at most this, in every column.
         floor: smaller answers count as this when relative errors are compared.
 
     >>> from dither.privacy import PureDP

@@ -65,12 +65,12 @@ class WeightedMarginals(Composed[Any, Any]):
     Guarantee: data ``d_in`` rows apart loses what ``noise`` loses at ``d_in`` times the sum of the weights (geometric
     noise), or the root of the sum of their squares (Gaussian noise).
 
-    Data is an array of whole numbers, a row for each record and a column for each attribute; a number outside an
+    Data is an array of integers, a row for each record and a column for each attribute; a number outside an
     attribute's values means the nearest one.
 
     Args:
         workload: the marginals that are asked for; public.
-        strategy: the marginals that are measured, with weights of whole numbers; public.
+        strategy: the marginals that are measured, with weights of integers; public.
         noise: the noise of one measurement, in units of the weights.
 
     >>> from dither.privacy import PureDP

@@ -1,7 +1,7 @@
 """Workloads: linear queries on a table of counts, and the error of a strategy for them, computed without data.
 
 ``Workload`` wraps a matrix of queries with the questions people have about it: answers, exact sensitivity, the error
-that any strategy will have, the least error that any strategy could have. ``Strategy`` wraps a matrix of whole numbers
+that any strategy will have, the least error that any strategy could have. ``Strategy`` wraps a matrix of integers
 that is measured in its place. Workload and strategy are kept apart: one is what is wanted, the other what is drawn.
 """
 
