@@ -23,7 +23,7 @@ def best_record(sizes: Sequence[int], weighed: Sequence[Weighed]) -> tuple[int, 
     """Return a record with a large sum of the weights of its cells; the largest, and the first such, if there are few.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         weighed: for sets of attributes, in increasing order, a weight for each cell.
 
     >>> best_record((2, 3), [((0,), np.array([0.0, 1.0])), ((0, 1), np.array([[0.0, 0.0, 3.0], [0.0, 1.0, 0.0]]))])

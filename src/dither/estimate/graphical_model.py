@@ -200,7 +200,7 @@ def fit_graphical_model(
     """Return the distribution that fits noisy marginals best, with maximum entropy where they leave a choice.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         measured: the noisy marginals; several on the same attributes count as one of less noise.
         total: the number of records; None for the estimate from all measurements.
         start: potentials to begin with, such as those of a fit to fewer measurements.

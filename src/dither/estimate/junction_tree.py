@@ -28,7 +28,7 @@ class JunctionTree:
     """Cliques, each after its parent, and the attributes they share.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         cliques: sets of attributes, in increasing order; a parent comes before its children.
         parents: the place of the parent of each clique; -1 for the first one, which is the root.
 
@@ -111,8 +111,8 @@ def junction_tree(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> Juncti
     """Return a tree of cliques that contain the given sets of attributes.
 
     Args:
-        sizes: how many values each attribute has.
-        sets: the numbers of attributes that must lie in one clique; attributes in none get a clique of their own.
+        sizes: the number of values of each attribute.
+        sets: the numbers of attributes that must lie in one clique; attributes in none get separate cliques.
 
     >>> tree = junction_tree([2, 3, 4, 5], [(0, 1), (1, 2), (0, 2)])
     >>> tree.cliques, tree.parents, tree.cells

@@ -49,7 +49,7 @@ def shrink_pairs(
     """Return the deviations from independence of all pairs, shrunk.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         deviations: for pairs of attributes, tables whose rows and columns add up to 0.
         spreads: the standard deviation of the noise of an entry of each, above 0.
         expected: the counts under independence.

@@ -47,7 +47,7 @@ class Rounds(NamedTuple):
     share: float
 
 
-#: From independent records, and from records that fit already but for rounding.
+#: From independent records, and from records that already fit up to rounding.
 FROM_NOTHING: Final = (Rounds(2, 50, 0.3), Rounds(3, 160, 0.25), Rounds(4, 250, 0.2))
 TOUCHING_UP: Final = (Rounds(1, 100, 0.25), Rounds(2, 250, 0.25))
 

@@ -71,7 +71,7 @@ def round_tree(levels: Sequence[ArrayLike], branchings: Sequence[Branching]) -> 
 
 def _shared(values: NDArray[np.float64], groups: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers rounded so that each group adds up to its total: the largest remainders go up."""
-    # A number that is whole but for the rounding errors of a fit counts as whole.
+    # A number that is an integer up to the rounding errors of a fit counts as one.
     near = np.rint(values)
     values = np.where(np.abs(values - near) <= 1e-9 * np.maximum(1.0, np.abs(values)), near, values)
     down = np.floor(values).astype(np.int64)

@@ -29,7 +29,7 @@ def group_values(masses: ArrayLike, most: int) -> NDArray[np.int64]:
 
     Args:
         masses: a number of at least 0 for each value, in their order.
-        most: how many groups there may be; with as many values or fewer each has its own.
+        most: the most groups; with no more values than that, each has its own.
 
     A value with more than the mass of a group has one to itself.
 

@@ -29,7 +29,7 @@ _MOST_ATTRIBUTES = 4096
 _MOST_VALUES = 2**24
 #: The most attributes of one marginal: each of its subsets is a part of its estimate.
 _MOST_TOGETHER = 16
-#: Cells of all marginals that are counted or asked for together.
+#: Cells of all marginals that are counted or requested together.
 MOST_CELLS = 2**24
 
 

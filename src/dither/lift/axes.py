@@ -24,7 +24,7 @@ from dither.exact import typed, whole
 ENDS, DROP = "ends", "drop"
 #: Cells of a histogram that is held as an array; beyond, ask for marginals, or for keys that are discovered.
 MOST_CELLS: Final = 2**24
-#: Bins with edges of their own; evenly spaced ones have no such limit.
+#: Bins with given edges; evenly spaced ones have no such limit.
 _MOST_EDGES: Final = 4096
 _NOTHING: Final = Literal(None, Kind.INTEGER)
 TOO_MANY: Final = (

@@ -21,8 +21,8 @@ def merged(
     Args:
         sizes: of all axes.
         sets: what has to be held.
-        most_cells: that one of the returned sets may have.
-        most_axes: that it may have; any number where None.
+        most_cells: the most cells of a returned set.
+        most_axes: the most axes that it may have; None for any number.
 
     >>> merged((2, 2, 2), [(0, 1), (1, 2), (0, 2)], most_cells=8)
     ((0, 1, 2),)

@@ -89,7 +89,7 @@ class Margins(Source[Records]):
 
     Args:
         cells: the rows, and the cells of each column; any number of them together.
-        sets: the marginals that are counted together as soon as one of them is asked for, each by the places of its
+        sets: the marginals that are counted together as soon as one of them is requested, each by the places of its
             columns among those of ``cells``, in increasing order. Others are counted one by one.
 
     """

@@ -26,7 +26,7 @@ class Offer(Generic[T]):
         words: what would be released, in one line for people.
         mechanism: what would run on the opened data.
         asked: the parameters, as plain JSON data: with verb and loss they decide what is released.
-        stated: the loss that was asked for.
+        stated: the requested loss.
         present: makes of what was released the bytes that are stored.
         read: makes of the stored bytes, and the place in the ledger where the charge is written down, what the caller
             gets.

@@ -39,9 +39,9 @@ class Rows(Source[NDArray[np.float64]]):
         dataset: the schema, with the unit and the limits.
         relation: the private rows.
         columns: the columns of numbers, in this order.
-        label: the column to predict, which comes last; none where None.
-        classes: the declared labels, whose places stand for them, -1 for any other; where None the label is a number.
-        threshold: a number in a column is read as 1 above it and as 0 otherwise; as it is where None.
+        label: the column to predict, which comes last; None for none.
+        classes: the declared labels, whose places stand for them, -1 for any other; if None, the label is a number.
+        threshold: a number in a column is read as 1 above it and as 0 otherwise; None reads it unchanged.
 
     """
 

@@ -108,7 +108,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
         return PureDP(change / self.threshold_scale + factor * change / self.query_scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far beyond the threshold a value can lie and still get the wrong answer, for one question."""
+        """Return how far from the threshold a value can lie and still get the wrong answer, for one question."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, 2)
         reach = discrete_laplace_reach(self.threshold_scale, failure) + discrete_laplace_reach(

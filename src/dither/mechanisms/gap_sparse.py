@@ -159,7 +159,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
         return PureDP(change / self.threshold_scale + factor * change / self.query_scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far beyond the threshold a value can lie and still get the wrong answer, for one question."""
+        """Return how far from the threshold a value can lie and still get the wrong answer, for one question."""
         wanted = probability("confidence", confidence, open_below=True)
         at_threshold, near, far = self._reaches(wanted)
         reach = at_threshold + max(near, far - (self.margin or 0))

@@ -119,7 +119,7 @@ class Gauge(Metric):
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the largest height of the change over all facets."""
         normals = facets(self._vertices).normals
-        # L1 knows which values are at no distance at all; of the others the change is rational.
+        # L1 knows which values have no distance; the change of the others is rational.
         here, there = np.asarray(first, dtype=object).ravel(), np.asarray(second, dtype=object).ravel()
         if here.size != len(normals[0]) or L1.measure(here, there) is None:
             return None

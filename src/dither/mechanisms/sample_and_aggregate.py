@@ -134,7 +134,7 @@ class SampleAndAggregate(Composed[Any, float]):
         blocks: how many blocks there are.
         lower: answers are clamped to at least this.
         upper: answers are clamped to at most this.
-        otherwise: what an answer means that fails or is no number, an empty block's for example.
+        otherwise: the value of an answer that fails or is not a number, such as an empty block's.
         grid: the step to which answers are rounded down.
         part: Geometric or DiscreteGaussian noise on the sum of the answers in steps, for a mean; Exponential or
             PermuteAndFlip over ``steps + 1`` candidates, for a median; SmoothCauchy, SmoothLaplace or SmoothGaussian

@@ -116,7 +116,7 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
         for least, most in _ranges(units):
             shown = discrete_laplace_tail(self.scale, self.threshold - most)
             keys = -(-self.max_keys * units // least)
-            # The union bound is no worse where the power has no digits left.
+            # The union bound is not worse where the power has no digits left.
             worst = max(worst, min(1 - _power_down(1 - shown, keys), keys * shown))
         if worst >= 1:
             raise NoGuarantee(f"for {units} units at once the threshold says nothing: delta would be 1")

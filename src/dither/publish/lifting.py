@@ -45,7 +45,7 @@ def lifted_sparse(within: Loss, cells: Cells, *, false_cells: Number = 1) -> Lif
     Args:
         within: the most that one unit of the data set may lose.
         cells: the rows, and the cells of each column; at most 2^50 of them.
-        false_cells: how many empty cells may pass, on average.
+        false_cells: the mean number of empty cells that may pass.
 
     """
     size = math.prod(cells.shape)

@@ -174,7 +174,7 @@ class Symmetric(Law):
 
 
 def failure_share(name: str, value: Number) -> Fraction:
-    """Return a failure probability in (0, 1) that floats can represent."""
+    """Return a failure probability in (0, 1); reject those too small for floats."""
     share = probability(name, value, open_below=True)
     if share < LEAST_FAILURE:
         raise InvalidParameter(name, value, "at least 1e-290: nothing is known with such certainty")

@@ -47,7 +47,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
 
     Args:
         cells: the number of cells; public.
-        epsilon: what one unit costs in all.
+        epsilon: the total cost of one unit.
         share: the part of epsilon that pays for the partition.
 
     >>> Dawa(cells=100, epsilon="1/2").loss(1).epsilon

@@ -149,7 +149,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
 
     Args:
         shape: the cells along both axes; public.
-        epsilon: what one unit costs in all.
+        epsilon: the total cost of one unit.
         depth: how often every box is cut, rows and columns in turn: at most 2^depth boxes; public.
         share: the share of epsilon that pays for the cuts.
 

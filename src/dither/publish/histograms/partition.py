@@ -59,7 +59,7 @@ class LeastCostPartition(Primitive[Any, Any]):
 
     Args:
         cells: the number of cells; public.
-        scale: the scale of the noise of one cost, in counts, but for the factor above.
+        scale: the scale of the noise of one cost, in counts, up to the factor above.
         price: what an interval costs in addition: the expected error of measuring it, in counts.
         caution: a further cost, as a multiple of the scale of its noise, growing by a sixth with every halving of
             the longest interval: short ones are many, and the luckiest of their noise is lucky indeed.

@@ -55,7 +55,7 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
 
     Args:
         cells: the number of ordered cells; public.
-        epsilon: what one unit costs in all.
+        epsilon: the total cost of one unit.
         depth: how often every segment is cut: at most 2^depth parts; public.
         share: the share of epsilon that pays for the cuts.
 

@@ -109,7 +109,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
             within: the loss not to exceed.
             cells: of the domain.
             unit: ROW or ROW_REPLACED.
-            false_cells: how many empty cells may pass, on average.
+            false_cells: the mean number of empty cells that may pass.
             sampled: see the class.
 
         """
@@ -177,6 +177,6 @@ def rows_of(data: Any) -> Counter[int]:
     if isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         cells, counts = np.unique(data, return_counts=True)
         return Counter(dict(zip(cells.tolist(), counts.tolist(), strict=True)))
-    # A class of its own that extends int is no number of a cell.
+    # An instance of a class that extends int is not a cell number.
     plain = (raw_number(row) for row in data if type(row) is int or issubclass(type(row), np.generic))
     return Counter(cell for cell in plain if type(cell) is int)

@@ -25,7 +25,7 @@ def covering_views(
         attributes: names and sizes.
         strength: how many attributes lie together: 2 for pairs.
         largest: how many attributes a view has at most.
-        most_cells: how many cells a view has at most, but for single groups that have more.
+        most_cells: the most cells of a view, except for single groups that have more.
 
     >>> covering_views(Attributes(tuple("abcde"), (2,) * 5), largest=3)
     (('a', 'b', 'c'), ('a', 'd', 'e'), ('b', 'c', 'd'), ('b', 'c', 'e'))

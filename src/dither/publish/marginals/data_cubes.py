@@ -65,9 +65,9 @@ class DataCubes(DrawnMarginals):
 
     Args:
         attributes: names and sizes; public.
-        marginals: the cuboids that are asked for, sets of names; public.
+        marginals: the requested cuboids, sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
+        cuboids: the cuboids that are measured, sets of names; public. Each requested one lies within one of them.
         node: the noise of one count.
 
     >>> from dither.privacy import PureDP
@@ -110,9 +110,9 @@ class DataCubes(DrawnMarginals):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
-            marginals: the cuboids that are asked for, sets of names.
+            marginals: the requested cuboids, sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-            cuboids: the cuboids that are measured; those of the least largest noise where None.
+            cuboids: the cuboids that are measured; None for those with the smallest largest noise.
 
         """
         asked = checked_sets(attributes, marginals)
@@ -165,7 +165,7 @@ def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2
 
     Args:
         attributes: names and sizes.
-        asked: the cuboids that are asked for.
+        asked: the requested cuboids.
         power: 2 where the variance grows with the square of the number of cuboids (pure), 1 for Gaussian noise.
 
     A cuboid S answers Q with a variance proportional to (cuboids measured)^power times cells of S / cells of Q. For a

@@ -242,6 +242,6 @@ def _inverse(noisy: dict[Axes, float], axes: Axes) -> Floats:
     coefficients = np.zeros((2,) * len(axes))
     for chosen in subsets(axes):
         coefficients[tuple(int(axis in chosen) for axis in axes)] = noisy[chosen]
-    # The transform is its own inverse, but for the number of cells.
+    # The transform is its own inverse, up to the number of cells.
     marginal: Floats = walsh_hadamard(coefficients) / coefficients.size
     return marginal

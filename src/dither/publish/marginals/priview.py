@@ -93,7 +93,7 @@ class PriView(MarginalRelease):
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             unit: ROW or ROW_REPLACED.
-            views: sets of names; a covering design where None.
+            views: sets of names; None for a covering design.
             strength: how many attributes lie together in some view of the design.
             largest: how many attributes a view of the design has at most.
 

@@ -107,7 +107,7 @@ class ResidualPlanner(DrawnMarginals):
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-            importance: how much the variance of a cell of each marginal counts; 1 for all where None.
+            importance: the weight of each marginal's cell variance; None for 1 each.
 
         """
         purse, sets = Purse.within(within), checked_sets(attributes, marginals)

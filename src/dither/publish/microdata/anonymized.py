@@ -47,7 +47,7 @@ class AnonymizedTable:
         columns: the columns of the rows, in their order.
         loss: what it cost.
         unit: what is protected, in words.
-        notes: what else is to be said, for people.
+        notes: further remarks, for people.
         receipt: where the charge is recorded.
 
     """

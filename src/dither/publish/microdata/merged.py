@@ -30,7 +30,7 @@ class MergedAttributes:
 
     Args:
         attributes: names and sizes.
-        groups: the names of the attributes of each group; attributes in no group have one of their own.
+        groups: the names of the attributes of each group; attributes in no group form single groups.
 
     >>> table = MergedAttributes(Attributes.of({"a": 2, "b": 3, "c": 4}), (("a", "c"),))
     >>> table.merge(np.array([[1, 2, 3]])).tolist(), table.unmerge(np.array([[7, 2]])).tolist()

@@ -61,7 +61,7 @@ class PerturbedTable(OverData[Codes]):
 
     Args:
         cells: the rows and the code of each of their columns; public.
-        groups: public groups of columns, each told together; others are told alone.
+        groups: public groups of columns, each randomised together; other columns are randomised alone.
         rows: how many are published, from public knowledge.
         epsilon: what one group of one row loses.
 

@@ -28,7 +28,7 @@ from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.microdata.terms import Terms, coded_cells
 from dither.publish.synthetic.columns import Coding, attributes_of
 
-#: Every method that can be asked for by name, and the options that are about it alone.
+#: Every method by name, and the options that only it takes.
 METHODS: Final[Mapping[str, frozenset[str]]] = {
     "priv-fuzzy": frozenset({"terms", "groups", "bins", "other"}),
     "diffgen": frozenset({"target", "taxonomies", "steps", "terms", "bins", "other"}),
@@ -46,8 +46,8 @@ class Wishes:
         taxonomies: for DiffGen and DiffPart, trees over the declared values of columns, or of the items.
         steps: for DiffGen, how many specialisations there are, at most.
         terms: for numeric columns, labels that are spread evenly over the bounds, or a linguistic variable.
-        groups: columns that belong together; public. PrivFuzzy finds them, and pays for that, where None.
-        rows: for rows told at random, how many are published.
+        groups: columns that belong together; public. If None, PrivFuzzy finds them, and pays for that.
+        rows: for randomised rows, how many are published.
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is not a category.
 
@@ -124,8 +124,8 @@ def plan_anonymized(
         table: the name of a private table, or its rows, filtered.
         loss: what one unit of the data set may lose.
         method: one of ``METHODS``.
-        columns: which columns; all but the privacy id where None. For DiffPart, the column of items.
-        wishes: what else is asked for.
+        columns: which columns; None for all except the privacy id. For DiffPart, the column of items.
+        wishes: further options.
         name: of the table, where its rows are given.
 
     """

@@ -43,7 +43,7 @@ def coded_cells(
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         terms: for numeric columns, labels that are spread evenly over the declared bounds, or a linguistic variable.
         bins: see ``codings_of``.
         other: see ``codings_of``.

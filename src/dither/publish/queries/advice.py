@@ -74,7 +74,7 @@ def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
 
     Args:
         answer: as it is quoted.
-        priced: says how far every aggregate of an answer is off, and in which unit.
+        priced: returns the error of every aggregate of an answer, and its unit.
 
     """
     found: list[Advice] = []

@@ -58,7 +58,7 @@ class FoundBounds:
         upper: the largest value of the range.
         counted: about how many people (or rows) were counted.
         outside: how many of them lie outside of the range at most, with the confidence.
-        reach: how far a noisy count is off at most, all cells at once.
+        reach: the bound on a noisy count's error, for all cells at once.
         confidence: of all that.
         loss: what it cost.
         unit: what is protected, in words.

@@ -143,7 +143,7 @@ def plan_partitioned(partitioned: Partitioned, loss: Loss, *, noise: str = "auto
 
     Args:
         partitioned: the parts, and what is asked of each.
-        loss: what all of them together may cost.
+        loss: what all of them may cost together.
         noise: 'laplace', 'gaussian', or 'auto': what suits the first part best.
 
     """

@@ -49,7 +49,7 @@ class Search:
 
     Args:
         scaled: the argument in cells, counted from the lower end.
-        aggregates: the quantiles that are asked for.
+        aggregates: the requested quantiles.
 
     """
 

@@ -57,7 +57,7 @@ class QueryResult:
 
     Args:
         columns: what the columns are.
-        rows: the values, in the order asked for.
+        rows: the values, in the requested order.
         low: the lower ends, of the same shape; None for keys and for values that are not numbers.
         high: the upper ends.
         confidence: of the intervals.

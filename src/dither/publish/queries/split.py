@@ -98,7 +98,7 @@ def threshold_share(
     wanted = _wanted(needs, parts, is_gaussian, shares)
     total = sum(wanted, Fraction(0))
     worst = max(_due(need, is_gaussian) * total / sum(wanted[part] for part in need.parts) for need in needs)
-    # Off by at most this but for 5 %: three scales of Laplace noise, two of Gaussian noise.
+    # The error exceeds this with at most 5 %: three scales of Laplace noise, two of Gaussian noise.
     error = 2 * math.sqrt(worst) if is_gaussian else 3 * float(worst)
     odds = (threshold / error) ** (2 / 3 if is_gaussian else 1 / 2)
     return Fraction(min(_STEPS - 1, max(1, round(odds / (1 + odds) * _STEPS))), _STEPS)

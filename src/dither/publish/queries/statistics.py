@@ -303,7 +303,7 @@ class Spread(Statistic):
     def _shown(self, variance: Floats, count: Floats) -> Floats:
         bounded = np.clip(variance, 0.0, self._largest)
         if self.is_sample:
-            # Of one value there is no sample variance; two make it twice the other one at most.
+            # One value has no sample variance; with two it is at most twice the population variance.
             bounded = bounded * count / np.maximum(count - 1, count / 2)
         worth = np.ldexp(bounded, -2 * self.scaled.grid.exponent)
         return np.sqrt(worth) if self.is_root else worth
@@ -423,7 +423,7 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
     makers: dict[str, Callable[[], Statistic]] = {
         "count": lambda: Counted(aggregate, COUNT, "number of rows"),
         "count_of": lambda: Counted(aggregate, count_of(aggregate.arguments[0]), _counted(aggregate, columns)),
-        # Where every row is a unit of its own, it is a person of its own.
+        # Where every row is a separate unit, it counts as a separate person.
         "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different persons"),
         "sum": lambda: Summed(aggregate, on_grid(aggregate, 0, columns, origin="zero")),
         "mean": lambda: Averaged(aggregate, on_grid(aggregate, 0, columns, origin="middle")),

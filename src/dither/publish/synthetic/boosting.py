@@ -85,7 +85,7 @@ class BoostedQueries(Composed[Any, FullTable]):
     Args:
         attributes: names and sizes, with at most 2^14 cells; public.
         workload: marginals, whose cells are the queries; public.
-        total: the noise of the number of records.
+        total: the noise for the number of records.
         single: the noise of an answer.
         scale: the scale of the choice of a query; a table moves the score of a query by ``ramp`` up or down.
         tolerance: errors up to this many records count as good.

@@ -75,7 +75,7 @@ class Coding:
             drawn = np.clip(ends[cells] * (1 - shares) + ends[cells + 1] * shares, ends[cells], ends[cells + 1])
             found: NDArray[Any] = drawn.astype(object)
         else:
-            # A cell holds its lower end and not its upper one, but for the last.
+            # A cell includes its lower end but not its upper one, except for the last.
             numbers = np.array([_number(edge) for edge in edges], dtype=np.int64)
             numbers[-1] += 1
             drawn = generator.integers(numbers[cells], numbers[cells + 1])
@@ -100,7 +100,7 @@ def codings_of(
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         bins: for numeric columns a number of cells or their edges; otherwise each value is a code where there are
             few, and there are 32 cells of equal width where there are many.
         other: for columns with categories, the label of rows with another value. Without one such rows do not

@@ -174,7 +174,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
 
     Args:
         attributes: names and sizes, the values of each in their order; public.
-        single: the noise of a count of one attribute.
+        single: the noise for a count of one attribute.
         product: the noise of a sum of products of scores, which are integers from -64 to 64.
 
     >>> from dither.privacy import PureDP

@@ -72,7 +72,7 @@ class DualQuery(Composed[Any, WeightedRecords]):
     Args:
         attributes: names and sizes; public.
         workload: marginals, whose cells and their negations are the queries; public.
-        total: the noise of the number of records.
+        total: the noise for the number of records.
         scale: how many records a query must fall short of more to be e times as likely.
         rounds: the number of records that are found.
         samples: the number of queries by which a record is found.

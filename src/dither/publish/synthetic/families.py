@@ -205,7 +205,7 @@ def plan_families(
         parent: the table with one row for each privacy id; of several one counts.
         child: the table with several.
         loss: what one person may lose.
-        columns: which columns; all but the privacy ids where None.
+        columns: which columns; None for all except the privacy ids.
         method: one of ``METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is not a category.

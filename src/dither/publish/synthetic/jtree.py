@@ -105,7 +105,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
 
     Args:
         attributes: names and sizes; public.
-        single: the noise of a count of one attribute.
+        single: the noise for a count of one attribute.
         selector: how pairs are selected by their distance from independence, in steps of 1/64 of a record: TopK takes
             the best, AboveThreshold the first whose distance is above the threshold and the noise they would have.
         clusters: what is spent on the clusters, PureDP or ZCDP.

@@ -75,7 +75,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
 
     Args:
         attributes: names and sizes; public.
-        single: the noise of a count of one attribute.
+        single: the noise for a count of one attribute.
         choice: the scale of the exponential mechanism that chooses a pair, in steps of 1/64 of a record.
         pair: the noise of a count of a chosen pair.
         largest_model: how many cells the model may have; pairs that would go beyond are not chosen.

@@ -160,7 +160,7 @@ def matched(wanted: Codes, pool: Codes, generator: Generator) -> Codes:
 
     Args:
         wanted: integers, a row for each.
-        pool: as many rows of as many columns.
+        pool: rows of the same shape.
         generator: public randomness.
 
     """

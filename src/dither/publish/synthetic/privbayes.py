@@ -86,7 +86,7 @@ class PrivBayes(Composed[Any, Model]):
         attributes: names and sizes; public.
         budget: what is spent, PureDP or ZCDP: a fiftieth on the number of records, three tenths on the network, the
             rest on its tables.
-        parents: how many attributes one may depend on.
+        parents: the most attributes that one may depend on.
         usefulness: how many times the mean noise of a cell a cell must hold on average; larger tables are not chosen.
         encoding: "general", or "binary" for a network of bits.
         largest_table: how many cells a table may have at most.
@@ -122,7 +122,7 @@ class PrivBayes(Composed[Any, Model]):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
-            parents: how many attributes one may depend on.
+            parents: the most attributes that one may depend on.
             encoding: "general", or "binary" for a network of bits.
 
         """

@@ -106,7 +106,7 @@ def compare_with_real(
     Args:
         table: what was released.
         real: real records as codes, in the order of the codings of the table.
-        target: the column that a classifier is trained to predict; the last one of few values where None.
+        target: the column that a classifier is trained to predict; None for the last with few values.
         refit: makes a model of other records in the same way; with it, guessing who was in the table is tried on a
             model of half of the real records, against the other half.
 

@@ -80,7 +80,7 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
         attributes: names and sizes of a tiny universe; public.
         workload: marginals, whose cells are the queries; public.
         size: the number of records of the small table.
-        total: the noise of the number of records.
+        total: the noise for the number of records.
         choice: the scale of the exponential mechanism, in parts of 1/``size`` of a record.
 
     >>> from dither.privacy import PureDP

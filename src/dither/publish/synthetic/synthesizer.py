@@ -42,7 +42,7 @@ from dither.publish.synthetic.small_database import SmallDatabase
 AUTO: Final = "auto"
 _TABLE: Final = "rows"
 
-#: Every method that can be asked for by name; the last two are references for tiny universes.
+#: Every method by name; the last two are references for tiny universes.
 METHODS: Final[Mapping[str, Any]] = {
     method.name: method
     for method in (
@@ -122,7 +122,7 @@ def plan_synthesis(
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
         loss: what one unit of the data set may lose.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         method: one of ``METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
         other: for columns with categories, the label of rows whose value is not a category.

@@ -49,11 +49,11 @@ def low_rank_design(
     error, the starts among them: weighted singular vectors, rows of the workload, single cells.
 
     Args:
-        workload: what is asked, on at most 4,096 cells.
+        workload: the queries, on at most 4,096 cells.
         metric: L1 for geometric noise, L2 for Gaussian noise.
         rank: how many rows L has; 1.2 times the rank of the workload, as in the source, unless given.
         rounds: of the outer loop.
-        bits: how fine the grid is.
+        bits: the fineness of the grid.
 
     """
     values, basis = _spectrum(workload)

@@ -60,7 +60,7 @@ class GaussianFactorisation(Measured):
         Args:
             within: the loss not to exceed; zCDP or (epsilon, delta), because the strategy is that for Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked, on at most 4,096 cells.
+            workload: the queries, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """

@@ -48,7 +48,7 @@ def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy
     Args:
         workload: what is asked; of integers.
         matrix: rows in the row space of the workload.
-        bits: how fine the grid is.
+        bits: the fineness of the grid.
 
     """
     values = _finite(matrix)

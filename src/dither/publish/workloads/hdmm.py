@@ -55,7 +55,7 @@ def find_strategy(workload: Workload, metric: Metric, *, iterations: int | None 
     """Return the best strategy that the searches find for a workload, without data.
 
     Args:
-        workload: what is asked.
+        workload: the queries.
         metric: L1 for geometric noise, L2 for Gaussian noise.
         iterations: the number of steps of each descent; by default each search decides.
 
@@ -163,7 +163,7 @@ class Hdmm(Measured):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked.
+            workload: the queries.
             iterations: of each descent of the search.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 

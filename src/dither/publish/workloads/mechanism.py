@@ -230,7 +230,7 @@ class MatrixMechanism(Measured):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked.
+            workload: the queries.
             strategy: what is measured.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 

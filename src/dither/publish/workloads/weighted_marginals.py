@@ -69,7 +69,7 @@ class WeightedMarginals(Composed[Any, Any]):
     attribute's values means the nearest one.
 
     Args:
-        workload: the marginals that are asked for; public.
+        workload: the requested marginals; public.
         strategy: the marginals that are measured, with weights of integers; public.
         noise: the noise of one measurement, in units of the weights.
 
