@@ -97,7 +97,7 @@ class SyntheticFamilies:
     receipt: str = "unledgered"
 
     def sample(self, parents: int | None = None) -> dict[str, Rows]:
-        """Return both tables by name, with the estimated number of parents unless told otherwise."""
+        """Return both tables by name, by default with the estimated number of parents."""
         drawn = self.model.sample(parents)
         return {
             self.parents.name: self.parents.rows(drawn.parents, np.arange(len(drawn.parents), dtype=np.int64)),

@@ -66,7 +66,7 @@ class Model(ABC):
         return self.table(self.attributes.axes(names))
 
     def sample(self, rows: int | None = None) -> NDArray[np.int64]:
-        """Return records, the model's estimated number of them unless told otherwise."""
+        """Return records, by default as many as the model estimates."""
         wanted = round(self.total) if rows is None else rows
         return self.draw(whole("rows", wanted, least=0, most=MOST_RECORDS), public_generator())
 

@@ -120,7 +120,7 @@ class FamilyModel:
         self.parents, self.children, self._shared = parents, children, shared
 
     def sample(self, parents: int | None = None) -> Families:
-        """Return families, the model's estimated number of them unless told otherwise."""
+        """Return families, by default as many as the model estimates."""
         wanted = round(self.parents.total) if parents is None else parents
         return self.draw(whole("parents", wanted, least=0, most=MOST_RECORDS), public_generator())
 

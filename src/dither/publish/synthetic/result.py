@@ -139,7 +139,7 @@ class SyntheticTable:
         return draw_possible(self.model, wanted, forbidden, self._codings, public_generator())
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return drawn rows, the estimated number of them unless told otherwise."""
+        """Return drawn rows, by default the estimated number of them."""
         drawn, generator = self.codes(rows), public_generator()
         found: dict[str, NDArray[Any]] = {}
         for place, coding in enumerate(self.codings):

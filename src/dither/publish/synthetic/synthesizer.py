@@ -232,7 +232,7 @@ class Synthesizer:
         return connect(self._dataset, frames={_TABLE: data})
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return drawn rows, the estimated number of them unless told otherwise."""
+        """Return drawn rows, by default the estimated number of them."""
         return self.table.sample(rows)
 
     def save(self, path: Path | str) -> Path:
