@@ -1,4 +1,4 @@
-"""The record that most of some public queries count: brute force over few records, ascent over many.
+"""The record counted by the most weight of some public queries: brute force over few records, ascent over many.
 
 Post-processing only: queries have been released, so how well or how badly this is solved is a matter of accuracy alone.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 #: A set of attributes and a weight for each of its cells.
 Weighed = tuple[tuple[int, ...], NDArray[np.float64]]
 
-#: Up to so many records every one is looked at.
+#: Up to this many records, every one is examined.
 MOST_RECORDS: Final = 2**16
 _STARTS: Final = 8
 
@@ -23,7 +23,7 @@ def best_record(sizes: Sequence[int], weighed: Sequence[Weighed]) -> tuple[int, 
     """Return a record with a large sum of the weights of its cells; the largest, and the first such, if there are few.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         weighed: for sets of attributes, in increasing order, a weight for each cell.
 
     >>> best_record((2, 3), [((0,), np.array([0.0, 1.0])), ((0, 1), np.array([[0.0, 0.0, 3.0], [0.0, 1.0, 0.0]]))])
@@ -39,7 +39,7 @@ def best_record(sizes: Sequence[int], weighed: Sequence[Weighed]) -> tuple[int, 
 
 
 def _ascended(sizes: Sequence[int], weighed: Sequence[Weighed]) -> tuple[int, ...]:
-    """Return the best of several records that no change of one value makes better.
+    """Return the best of several records that no single change of value improves.
 
     Each start is a heavy cell of one set of attributes, and zeros elsewhere.
     """
@@ -62,7 +62,7 @@ def _ascended(sizes: Sequence[int], weighed: Sequence[Weighed]) -> tuple[int, ..
 def _climbed(
     record: list[int], sizes: Sequence[int], touching: Sequence[Sequence[Weighed]], weighed: Sequence[Weighed]
 ) -> float:
-    """Change one value after the other while that helps, and return the sum that is reached."""
+    """Change one value after another while that helps, and return the sum reached."""
     is_moving = True
     while is_moving:
         is_moving = False

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import finite_vector
 
-#: Up to so many unknowns a system is solved densely, and the variances of all of them are known.
+#: Up to this many unknowns, a system is solved densely, and all their variances are known.
 MOST_DENSE = 2048
 #: Up to this size answers of a linear programme are as they are.
 _LARGEST_ANSWER = 1e6
@@ -33,14 +33,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Fit:
-    """The estimates, and their covariance where it was computed."""
+    """The estimates, and their covariance if it was computed."""
 
     values: Floats
     covariance: Floats | None
 
     @property
     def variances(self) -> Floats | None:
-        """The variance of each estimate; None for a system too large to be solved densely."""
+        """The variance of each estimate; None for a system too large to solve densely."""
         return None if self.covariance is None else np.diag(self.covariance).copy()
 
 
@@ -72,7 +72,7 @@ def least_squares(matrix: Any, observed: ArrayLike, variances: ArrayLike = 1.0) 
 
 
 def most_likely(matrix: Any, observed: ArrayLike, scales: ArrayLike = 1.0, *, non_negative: bool = True) -> Floats:
-    """Return unknowns under which the released answers are most likely, if their noise was Laplace.
+    """Return unknowns under which the released answers are most likely, given Laplace noise.
 
     Args:
         matrix: a row for each answer, a column for each unknown: an array, or a sparse matrix of SciPy.
@@ -118,7 +118,7 @@ def proportional_fit(
         start: a table without negative entries; equal entries ask for the largest entropy.
         marginals: for the axes that are kept, in increasing order, the non-negative sums over all other axes.
         tolerance: the scaling stops when no marginal is off by more than this share of the total.
-        most_rounds: it also stops after so many rounds, as it must where marginals contradict each other.
+        most_rounds: the most rounds, which are reached if marginals contradict each other.
 
     >>> proportional_fit(np.ones((2, 2)), {(0,): [3, 1], (1,): [2, 2]}).tolist()
     [[1.5, 1.5], [0.5, 0.5]]

@@ -1,4 +1,4 @@
-"""Gaussian copulas of ordered values: laws of two values that come from two correlated normal variables.
+"""Gaussian copulas of ordered values: joint distributions of two values that come from correlated normal variables.
 
 An ordered value with probabilities p_0, p_1, ... is a normal variable that is cut where its distribution function
 reaches p_0, p_0 + p_1, and so on. By Mehler's formula the density of two standard normal variables of correlation r is
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Correlations stay within this; with so many terms nothing is then missing that matters.
+#: Correlations stay within this; with this many terms, nothing relevant is then missing.
 LARGEST: Final = 0.98
 _TERMS: Final = 150
 _HALVINGS: Final = 30
@@ -30,7 +30,7 @@ _LEAST_EIGENVALUE: Final = 1e-6
 
 
 def cell_coefficients(law: Floats) -> Floats:
-    """Return a row for each power of r, and in it a number for each value: its share in Mehler's series.
+    """Return a row for each power of r, with a number for each value: its share in Mehler's series.
 
     Args:
         law: the probabilities of the values, in their order.
@@ -67,7 +67,7 @@ def pair_law(first: Floats, second: Floats, correlation: float) -> Floats:
 
 
 def latent_correlation(first: Floats, second: Floats, wanted: float, noise: float = 0.0) -> float:
-    """Return the correlation at which the mean product of two scores is as wanted, or the nearest that is possible.
+    """Return the correlation at which the mean product of two scores is as wanted, or the nearest possible one.
 
     Where even the largest correlation would move the mean product by less than its noise, nothing is known: 0.
 
@@ -93,7 +93,7 @@ def latent_correlation(first: Floats, second: Floats, wanted: float, noise: floa
 
 
 def nearest_correlations(matrix: Floats) -> Floats:
-    """Return a symmetric matrix with ones on its diagonal as one without negative eigenvalues.
+    """Return the symmetric matrix, with ones on its diagonal, made positive semidefinite.
 
     Eigenvalues below a least one are raised to it and the diagonal is brought back to 1, which leaves a matrix that had
     none unchanged.

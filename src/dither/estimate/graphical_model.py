@@ -1,4 +1,4 @@
-"""Graphical models: the law of many attributes that fits noisy marginals, by exact inference on a junction tree.
+"""Graphical models: the distribution of many attributes that fits noisy marginals, by exact junction-tree inference.
 
 The law is p(x) proportional to e^(sum of potentials), one potential for each measured set of attributes: the law of
 largest entropy among all that have its marginals on those sets.
@@ -53,7 +53,7 @@ _FARTHEST = 1e6
 
 @dataclass(frozen=True, eq=False)
 class NoisyMarginal:
-    """A released marginal: the attributes, a noisy count for each cell, and the variance of each of them.
+    """A released marginal: the attributes, a noisy count for each cell, and each count's variance.
 
     Args:
         axes: the numbers of the attributes, in increasing order.
@@ -79,7 +79,7 @@ class NoisyMarginal:
 
 
 class Calibrated:
-    """The law of given potentials on a junction tree, with the marginal of every clique.
+    """The distribution of given potentials on a junction tree, with the marginal of every clique.
 
     Args:
         tree: the cliques.
@@ -106,7 +106,7 @@ class Calibrated:
         return self._across(wanted)
 
     def pairs_with(self, axis: int) -> dict[int, Floats]:
-        """Return the marginals on one attribute and each of the others, the one first, in one walk over the tree."""
+        """Return the marginals on one attribute and each other attribute, the one first, in one walk over the tree."""
         tree = self.tree
         found: dict[int, Floats] = {}
         around: list[list[tuple[int, Axes]]] = [[] for _ in tree.cliques]
@@ -145,7 +145,7 @@ class Calibrated:
         return found
 
     def _part(self, place: int, order: Axes) -> Floats:
-        """Return the marginal of a clique on some of its attributes, in any order; remembered."""
+        """Return a clique's marginal on some of its attributes, in any order; cached."""
         known = self._parts.get((place, order))
         if known is None:
             clique, wanted = self.tree.cliques[place], tuple(sorted(order))
@@ -154,7 +154,7 @@ class Calibrated:
         return known
 
     def _across(self, wanted: Axes) -> Floats:
-        """Return a marginal that no clique holds: conditional laws are multiplied along the tree, and summed early."""
+        """Return a marginal that no clique contains: conditionals are multiplied along the tree, and summed early."""
         tree, sought = self.tree, set(wanted)
         below = [sought & set(clique) for clique in tree.cliques]
         for place in range(len(tree.cliques) - 1, 0, -1):
@@ -197,10 +197,10 @@ def fit_graphical_model(
     steps: int = FULL_STEPS,
     precision: float = PRECISION,
 ) -> FittedModel:
-    """Return the law that fits noisy marginals best, of largest entropy where they leave a choice.
+    """Return the distribution that fits noisy marginals best, with maximum entropy where they leave a choice.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         measured: the noisy marginals; several on the same attributes count as one of less noise.
         total: the number of records; None for the estimate from all measurements.
         start: potentials to begin with, such as those of a fit to fewer measurements.
@@ -229,19 +229,19 @@ def fit_graphical_model(
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A fitted law: its tree, the number of records, and the potential of each measured set."""
+    """A fitted distribution: its tree, the number of records, and the potential of each measured set."""
 
     tree: JunctionTree
     total: float
     potentials: dict[Axes, Floats]
 
     def calibrated(self) -> Calibrated:
-        """Return the law with its marginals."""
+        """Return the distribution with its marginals."""
         return Calibrated(self.tree, self.potentials)
 
 
 def estimated_total(measured: Iterable[NoisyMarginal]) -> float:
-    """Return the number of records: the mean of the totals of all measurements, weighted by their precision.
+    """Return the number of records: the mean of all measurements' totals, weighted by precision.
 
     >>> estimated_total([NoisyMarginal((0,), np.array([3.0, 5.0]), 1.0), NoisyMarginal((), np.array(11.0), 2.0)])
     9.5
@@ -255,7 +255,7 @@ def estimated_total(measured: Iterable[NoisyMarginal]) -> float:
 
 
 def _guess(one: NoisyMarginal, total: float) -> Floats:
-    """Return where a new potential begins: of one attribute at its own law, as if all were independent."""
+    """Return the start of a new potential: for one attribute its own distribution, as if all were independent."""
     if len(one.axes) != 1 or total <= 0:
         return np.zeros_like(one.values)
     floor = np.sqrt(one.variance)
@@ -263,7 +263,7 @@ def _guess(one: NoisyMarginal, total: float) -> Floats:
 
 
 def _together(measured: Iterable[NoisyMarginal]) -> dict[Axes, NoisyMarginal]:
-    """Return one measurement for each set: the mean of those on the same attributes, weighted by their precision."""
+    """Return one measurement for each set: the mean of those on the same attributes, weighted by precision."""
     found: dict[Axes, NoisyMarginal] = {}
     for one in measured:
         other = found.get(one.axes)
@@ -277,7 +277,7 @@ def _together(measured: Iterable[NoisyMarginal]) -> dict[Axes, NoisyMarginal]:
 
 
 class _Layout:
-    """Where everything lies: each clique as a matrix, a row for each cell that it shares with its parent."""
+    """The memory layout: each clique as a matrix, with a row for each cell that it shares with its parent."""
 
     def __init__(self, tree: JunctionTree, sets: tuple[Axes, ...]) -> None:
         self.tree, self.sets = tree, sets
@@ -360,7 +360,7 @@ class _Layout:
 
 
 class _Dual:
-    """The smooth convex function of all potentials that is minimised, and its gradient."""
+    """The smooth convex function of all potentials to minimise, and its gradient."""
 
     def __init__(
         self,
@@ -391,7 +391,7 @@ class _Dual:
         return dict(zip(self._layout.sets, self._pieces(flat), strict=True))
 
     def minimised(self, start: Floats, steps: int) -> Floats:
-        """Return the potentials at the minimum, or after so many steps."""
+        """Return the potentials at the minimum, or after the given number of steps."""
         if not start.size:
             return start
         here = np.clip(start, -_FARTHEST, _FARTHEST)
@@ -460,13 +460,13 @@ def _two_loops(pairs: deque[tuple[Floats, Floats, float]], slope: Floats, diagon
 
 
 def _broadcast(axes: Axes, order: Sequence[int], sizes: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return how a table is transposed and reshaped so that it lies along the axes of another."""
+    """Return how to transpose and reshape a table so that it lies along another's axes."""
     present = [axis for axis in order if axis in axes]
     return tuple(axes.index(axis) for axis in present), tuple(sizes[axis] if axis in axes else 1 for axis in order)
 
 
 def _reduction(order: Sequence[int], axes: Axes) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return which axes of a table are summed away, and how the rest is transposed."""
+    """Return which axes of a table to sum over, and how to transpose the rest."""
     summed = tuple(number for number, axis in enumerate(order) if axis not in axes)
     left = [axis for axis in order if axis in axes]
     return summed, tuple(left.index(axis) for axis in axes)

@@ -1,4 +1,4 @@
-"""Isotonic regression: the ordered sequence that lies nearest to released numbers.
+"""Isotonic regression: the ordered sequence nearest to released numbers.
 
 For sorted histograms, degree sequences and cumulative counts, whose true values are known to be in order. Objective:
 minimise sum_i w_i (x_i - y_i)^2 subject to x_1 <= x_2 <= ... The minimiser is unique, and is given by pooling adjacent
@@ -19,7 +19,7 @@ from dither.errors import InvalidParameter
 
 
 def isotonic(values: ArrayLike, weights: ArrayLike | None = None, *, increasing: bool = True) -> NDArray[np.float64]:
-    """Return the sequence in order that is nearest to ``values`` in weighted least squares.
+    """Return the ordered sequence nearest to ``values`` in weighted least squares.
 
     Args:
         values: released numbers.
@@ -45,7 +45,7 @@ def isotonic(values: ArrayLike, weights: ArrayLike | None = None, *, increasing:
 
 
 def finite_vector(parameter: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return a vector of finite floats, or refuse it by name."""
+    """Return a vector of finite floats, or reject it by name."""
     array = np.array(values, dtype=np.float64)
     if array.ndim != 1 or not np.isfinite(array).all():
         raise InvalidParameter(parameter, f"an array of shape {array.shape}", "a vector of finite numbers")

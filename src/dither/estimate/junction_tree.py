@@ -1,4 +1,4 @@
-"""Junction trees: the order in which a law given by factors on few attributes each can be summed up exactly.
+"""Junction trees: the order in which a distribution given by small factors can be summed exactly.
 
 Sets of attributes that are measured together make a graph; adding edges until every cycle has a chord (triangulation)
 gives cliques, and the cliques can be joined into a tree in which the cliques that hold any one attribute are connected
@@ -25,10 +25,10 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class JunctionTree:
-    """Cliques, each after its parent, and what it shares with it.
+    """Cliques, each after its parent, and the attributes they share.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         cliques: sets of attributes, in increasing order; a parent comes before its children.
         parents: the place of the parent of each clique; -1 for the first one, which is the root.
 
@@ -40,7 +40,7 @@ class JunctionTree:
 
     @cached_property
     def separators(self) -> tuple[Axes, ...]:
-        """What each clique shares with its parent; nothing for the root and between unconnected parts."""
+        """The attributes that each clique shares with its parent; none for the root and between unconnected parts."""
         return tuple(
             () if parent < 0 else tuple(axis for axis in clique if axis in self.cliques[parent])
             for clique, parent in zip(self.cliques, self.parents, strict=True)
@@ -56,17 +56,17 @@ class JunctionTree:
 
     @property
     def cells(self) -> int:
-        """How many cells all cliques have together."""
+        """The total number of cells of all cliques."""
         return sum(math.prod(self.sizes[axis] for axis in clique) for clique in self.cliques)
 
     def holding(self, axes: Iterable[int]) -> int | None:
-        """Return the place of the smallest clique that holds all of these attributes, or None."""
+        """Return the place of the smallest clique that contains all of these attributes, or None."""
         wanted = set(axes)
         places = [place for place, clique in enumerate(self.cliques) if wanted.issubset(clique)]
         return min(places, key=lambda place: (self._cells_at(place), place), default=None)
 
     def joining(self, axis: int) -> list[int]:
-        """Return for every attribute at most how many cells are added when it and ``axis`` must share a clique.
+        """Return, for every attribute, the most cells that are added if it and ``axis`` must share a clique.
 
         Between a clique that holds ``axis`` and one that holds the other attribute, ``axis`` is handed on through new
         cliques, each made of two neighbouring separators and it. That is a junction tree again, so the bound holds for
@@ -108,11 +108,11 @@ class JunctionTree:
 
 
 def junction_tree(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> JunctionTree:
-    """Return a tree of cliques that hold the given sets of attributes.
+    """Return a tree of cliques that contain the given sets of attributes.
 
     Args:
-        sizes: how many values each attribute has.
-        sets: the numbers of attributes that must lie in one clique; attributes in none get a clique of their own.
+        sizes: the number of values of each attribute.
+        sets: the numbers of attributes that must lie in one clique; attributes in none get separate cliques.
 
     >>> tree = junction_tree([2, 3, 4, 5], [(0, 1), (1, 2), (0, 2)])
     >>> tree.cliques, tree.parents, tree.cells
@@ -142,7 +142,7 @@ def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _checked(shape: tuple[int, ...], sets: Iterable[Sequence[int]]) -> frozenset[int]:
-    """Return the sets as masks, one for each attribute at the least."""
+    """Return the sets as masks, with at least one for each attribute."""
     masks = {1 << axis for axis in range(len(shape))}
     for given in sets:
         if not all(0 <= axis < len(shape) for axis in given):
@@ -170,7 +170,7 @@ def _cliques(shape: tuple[int, ...], masks: frozenset[int]) -> tuple[int, ...]:
 
 
 def _eliminated(neighbours: list[int], logs: list[float], by_fill: bool) -> list[int]:
-    """Return the largest sets that arise when attributes are eliminated one by one, the cheapest first."""
+    """Return the largest sets that arise when attributes are eliminated one by one, cheapest first."""
     around, cliques = list(neighbours), []
     left = set(range(len(around)))
     costs: dict[int, tuple[float, ...]] = {}
@@ -223,7 +223,7 @@ def _members(mask: int) -> list[int]:
 
 @lru_cache(maxsize=64)
 def _joined(shape: tuple[int, ...], cliques: tuple[int, ...]) -> JunctionTree:
-    """Return the tree of largest separators: of the cliques of a triangulated graph, it is a junction tree."""
+    """Return the tree of largest separators: for the cliques of a triangulated graph, a junction tree."""
     # The largest clique is the root: it is then summed over once, not once for each of its neighbours.
     sizes = {clique: _cells(shape, [clique]) for clique in cliques}
     waiting = sorted(cliques, key=lambda clique: (-sizes[clique], clique))

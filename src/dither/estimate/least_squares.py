@@ -1,4 +1,4 @@
-"""Least squares for matrices that are multiplied and never written out, by LSMR.
+"""Least squares by LSMR, for matrices that are multiplied but never written out.
 
 For measurements of a linear map with equal noise: the estimate with the smallest sum of squares, the shortest one where
 several have it, and the variance that linear functions of it have. Cost: a few dozen products with the matrix and its
@@ -21,7 +21,7 @@ _TOLERANCE = 1e-13
 
 
 def least_squares(times: Product, transposed_times: Product, shape: tuple[int, int], measured: Floats) -> Floats:
-    """Return the shortest x that makes ``|A x - measured|`` least.
+    """Return the shortest x that minimises ``|A x - measured|``.
 
     Args:
         times: A times a vector.

@@ -1,4 +1,4 @@
-"""Merging of adjacent noisy buckets: where the mean of several is a better estimate than each alone.
+"""Merging of adjacent noisy buckets, where the mean of several is a better estimate than each alone.
 
 Buckets i = 1..n hold s_i cells each; their sums were released with independent noise of variance V. A run G of buckets
 that is replaced by its mean has, over all its cells, the expected squared error

@@ -1,4 +1,4 @@
-"""Multiplicative weights: a table of all cells that learns from released answers, one after the other.
+"""Multiplicative weights: a table of all cells that learns from released answers, one after another.
 
 Update: with N the number of records, A the table and y the answers to disjoint counting queries q, every cell x is
 multiplied by e^(q(x) (y_q - q(A)) / (2 N)) and the table is brought back to N records (Hardt, Ligett and McSherry 2012,
@@ -52,7 +52,7 @@ def learned(table: Floats, axes: Sequence[int], answers: Floats, total: float) -
 def learned_from_all(
     table: Floats, asked: Sequence[tuple[Sequence[int], Floats]], total: float, *, passes: int
 ) -> Floats:
-    """Return the table after so many updates with every answer, in turn."""
+    """Return the table after repeated updates with every answer, in turn."""
     for _ in range(passes):
         for axes, answers in asked:
             table = learned(table, axes, answers, total)

@@ -1,6 +1,6 @@
-"""The posterior mean of an ordered sequence: what Bayes' rule makes of noisy counts that are known to be in order.
+"""The posterior mean of an ordered sequence, given noisy counts that are known to be in order.
 
-Model: x_1 <= x_2 <= ... <= x_n, all sequences of whole numbers from 0 to a public top equally likely beforehand, and
+Model: x_1 <= x_2 <= ... <= x_n, all sequences of integers from 0 to a public top equally likely a priori, and
 y_i = x_i + independent noise of a known law. A sequence in order is a Markov chain, so one pass forwards and one
 backwards give the exact posterior of every x_i: forwards a_i(v) = p(y_i | v) sum_{u <= v} a_{i-1}(u), backwards alike.
 Cumulative sums make that O(n * top) (Information Preservation in Statistical Privacy and Bayesian Estimation of

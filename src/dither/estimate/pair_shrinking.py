@@ -1,4 +1,4 @@
-"""Shrinking: what noisy tables of all pairs of attributes say beyond independence, with most of the noise taken out.
+"""Shrinking: the dependence that noisy tables of all pairs of attributes show, with most of the noise removed.
 
 For every pair (a, b) of attributes let R_ab be a noisy table of deviations from independence: rows and columns add up
 to 0, and the noise of every entry has the standard deviation s_ab, before the means were taken away. Three steps, each
@@ -49,7 +49,7 @@ def shrink_pairs(
     """Return the deviations from independence of all pairs, shrunk.
 
     Args:
-        sizes: how many values each attribute has.
+        sizes: the number of values of each attribute.
         deviations: for pairs of attributes, tables whose rows and columns add up to 0.
         spreads: the standard deviation of the noise of an entry of each, above 0.
         expected: the counts under independence.
@@ -72,7 +72,7 @@ def shrink_pairs(
 def _directions(
     axis: int, sizes: Sequence[int], deviations: Mapping[Pair, Floats], spreads: Mapping[Pair, float]
 ) -> tuple[Floats, Floats]:
-    """Return the directions in which the values of an attribute differ, and how far each is believed."""
+    """Return the directions in which an attribute's values differ, and how much each is trusted."""
     gram, noise = np.zeros((sizes[axis], sizes[axis])), 0
     for pair, table in deviations.items():
         if axis in pair:

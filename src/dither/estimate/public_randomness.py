@@ -1,4 +1,4 @@
-"""Randomness that protects nobody: for drawing records from models that have been released.
+"""Randomness without a privacy role: for drawing records from released models.
 
 Fast and not exact, seeded by the operating system. Whatever is drawn here is post-processing, so no guarantee rests on
 it; noise for private values comes from ``dither.noise`` alone, which a mechanism reaches through its runner.

@@ -1,4 +1,4 @@
-"""Records from tables of pairs: whole records whose pairs of attributes occur as often as wanted tables say.
+"""Records from tables of pairs: complete records whose pairs of attributes occur as often as wanted.
 
 Objective: minimise the sum over all pairs of attributes, and over the single ones, of w (count - wanted)^2 over their
 cells, where w = 1 / (wanted + 1)^power. No junction tree is needed and all pairs can be kept at once: a record is moved
@@ -13,7 +13,7 @@ bring in the pairs, and no more dependence of three attributes than these need.
 Cost of a round: records times attributes times the sum of all numbers of values, in few vector steps; memory: the
 square of that sum.
 
-Post-processing only: tables have been released, and the generator protects nobody.
+Post-processing only: tables have been released, and the generator has no privacy role.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _LEAST_GAIN: Final = 1e-5
 
 
 class Rounds(NamedTuple):
-    """Rounds over all records: in how many blocks, and which share of the helpful moves is made."""
+    """Rounds over all records: the number of blocks, and the share of helpful moves that is made."""
 
     times: int
     blocks: int
     share: float
 
 
-#: From independent records, and from records that fit already but for rounding.
+#: From independent records, and from records that already fit up to rounding.
 FROM_NOTHING: Final = (Rounds(2, 50, 0.3), Rounds(3, 160, 0.25), Rounds(4, 250, 0.2))
 TOUCHING_UP: Final = (Rounds(1, 100, 0.25), Rounds(2, 250, 0.25))
 
 
 def shared_out(law: Floats, rows: int, generator: Generator) -> Codes:
-    """Return so many values in random order, each as often as its share of the law says, rounded down or up.
+    """Return ``rows`` values in random order, each as often as its probability says, rounded down or up.
 
     >>> from dither.estimate.public_randomness import public_generator
     >>> np.bincount(shared_out(np.array([0.5, 0.25, 0.25]), 8, public_generator())).tolist()
@@ -71,7 +71,7 @@ def shared_out(law: Floats, rows: int, generator: Generator) -> Codes:
 
 
 class WantedPairs:
-    """Laws of pairs and of single attributes, side by side in one square table.
+    """Distributions of pairs and of single attributes, side by side in one square table.
 
     Args:
         singles: for each attribute the law of its values, at least 0.
@@ -99,7 +99,7 @@ class WantedPairs:
                 self.laws[block], self.named[block] = values_there, True
 
     def part(self, axis: int) -> slice:
-        """Return where the values of an attribute stand."""
+        """Return the place of an attribute's values."""
         return slice(int(self.starts[axis]), int(self.starts[axis + 1]))
 
     def independent(self, rows: int, generator: Generator) -> Codes:
@@ -134,7 +134,7 @@ def fit_records(
 
 
 class _Fit:
-    """Records, how far all their pairs are off, and the weights of these errors."""
+    """Records, the errors of all their pairs, and the weights of these errors."""
 
     def __init__(self, records: Codes, wanted: WantedPairs, power: float) -> None:
         self._wanted = wanted
@@ -154,7 +154,7 @@ class _Fit:
         self._errors: Single = np.ascontiguousarray(counts - goal, dtype=np.float32)
 
     def round(self, blocks: int, share: float, generator: Generator) -> None:
-        """Look at every record once."""
+        """Visit every record once."""
         from scipy.sparse import csr_array
 
         width, values = self.places.shape[1], len(self._weights)
@@ -170,7 +170,7 @@ class _Fit:
             self.places[rows] = block
 
     def _move(self, block: Codes, lookup: Any, axis: int, share: float, generator: Generator) -> None:
-        """Move a share of the records of a block to the value of one attribute that fits best."""
+        """Move a share of a block's records to the best fitting value of one attribute."""
         part = self._wanted.part(axis)
         weights, errors = self._weights[:, part], self._errors[:, part]
         # (e + 1)^2 - e^2 for the cells that a record enters, (e - 1)^2 - e^2 for those that it leaves.
@@ -191,7 +191,7 @@ class _Fit:
             lookup.indices.reshape(block.shape)[chosen, axis] = there
 
     def _keep_up(self, others: Codes, here: Codes, there: Codes) -> None:
-        """Correct the errors for records that leave one value for another, their other values being the same."""
+        """Correct the errors for records that change one value, their other values staying the same."""
         values, steps = len(self._errors), np.repeat(np.array([-1, 1], dtype=np.float32), len(here))
         moved, beside = np.concatenate([here, there]), np.concatenate([others, others])
         flat = np.concatenate([(beside * values + moved[:, None]), (beside + moved[:, None] * values)], axis=1)

@@ -1,4 +1,4 @@
-"""Controlled rounding: whole numbers that keep their total, or all the totals of a tree.
+"""Controlled rounding: integers that keep their total, or all totals of a tree.
 
 Every number is rounded down or up, never farther. Largest remainder minimises sum_i |x_i - y_i|, and every other convex
 symmetric distance, among all such roundings with that total: exchanging a smaller rounded-up remainder for a larger one
@@ -23,11 +23,11 @@ _LARGEST = 2.0**52
 
 
 def largest_remainder(values: ArrayLike, total: int | None = None) -> NDArray[np.int64]:
-    """Return every number rounded down or up, with a whole total.
+    """Return every number rounded down or up, with an integer total.
 
     Args:
         values: released numbers, of any shape.
-        total: what they are to add up to; None for the whole number nearest to their sum.
+        total: what they must add up to; None for the integer nearest to their sum.
 
     >>> largest_remainder([1.4, 2.3, 0.3]).tolist()
     [2, 2, 0]
@@ -45,7 +45,7 @@ def largest_remainder(values: ArrayLike, total: int | None = None) -> NDArray[np
 
 
 def round_tree(levels: Sequence[ArrayLike], branchings: Sequence[Branching]) -> list[NDArray[np.int64]]:
-    """Return all levels of a consistent tree in whole numbers, each rounded down or up, children adding up to parents.
+    """Return all levels of a consistent tree as integers, each rounded down or up, children adding up to parents.
 
     Args:
         levels: the consistent estimates, cells first, as ``fit_tree`` gives them; the top level adds up to its
@@ -71,7 +71,7 @@ def round_tree(levels: Sequence[ArrayLike], branchings: Sequence[Branching]) -> 
 
 def _shared(values: NDArray[np.float64], groups: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers rounded so that each group adds up to its total: the largest remainders go up."""
-    # A number that is whole but for the rounding errors of a fit counts as whole.
+    # A number that is an integer up to the rounding errors of a fit counts as one.
     near = np.rint(values)
     values = np.where(np.abs(values - near) <= 1e-9 * np.maximum(1.0, np.abs(values)), near, values)
     down = np.floor(values).astype(np.int64)

@@ -1,4 +1,4 @@
-"""How far a linear combination of independent noise reaches, from its variance alone.
+"""The reach of a linear combination of independent noise, from its variance alone.
 
 Least-squares estimates are such combinations, of hundreds of draws with different weights. For them:
 

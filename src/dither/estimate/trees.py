@@ -1,4 +1,4 @@
-"""Tree consistency: counts of cells that fit noisy counts of cells and of blocks of cells best.
+"""Tree consistency: counts of cells that best fit noisy counts of cells and of blocks of cells.
 
 Level 0 holds the cells, of one or more dimensions. A node of the next level is the sum of a block of nodes, so many
 along each axis; blocks at the far edges may be smaller. Every node, or every node of some levels, was released with
@@ -34,7 +34,7 @@ Branching = tuple[int, ...]
 
 
 def block_sums(array: NDArray[Any], branching: Branching) -> NDArray[Any]:
-    """Return the sums over blocks of so many entries along each axis; the last block of an axis may be smaller.
+    """Return the sums over blocks of the given lengths along each axis; the last block of an axis may be smaller.
 
     >>> block_sums(np.array([1, 2, 3, 4, 5]), (2,)).tolist()
     [3, 7, 5]
@@ -46,7 +46,7 @@ def block_sums(array: NDArray[Any], branching: Branching) -> NDArray[Any]:
 
 
 def spread(array: NDArray[Any], branching: Branching, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return for every entry of a finer level that of its block.
+    """Return, for every entry of a finer level, that of its block.
 
     >>> spread(np.array([3, 7]), (2,), (3,)).tolist()
     [3, 3, 7]
@@ -71,7 +71,7 @@ def level_shapes(shape: tuple[int, ...], branchings: Sequence[Branching]) -> lis
 
 @dataclass(frozen=True)
 class TreeVariances:
-    """What is known about a tree before any number is: how precise its estimates will be.
+    """What is known about a tree in advance: how precise its estimates will be.
 
     Args:
         own: for each level the variance of the estimate of a node from its own subtree.
@@ -101,7 +101,7 @@ class TreeVariances:
 
     @cached_property
     def nodes(self) -> tuple[Floats, ...]:
-        """For each level the variance of the final estimates of its nodes."""
+        """For each level, the variance of the final estimates of its nodes."""
         levels = [self.own[-1]]
         for level in range(len(self.own) - 2, -1, -1):
             own = self.own[level]
@@ -145,7 +145,7 @@ class TreeVariances:
         return total
 
     def _in_range(self, level: int, node: int, start: int, stop: int) -> tuple[float, float]:
-        """Return what the subtree of a node adds to the variance of a range, and its mass inside the range."""
+        """Return a node's subtree's contribution to the variance of a range, and its mass inside the range."""
         width = int(np.prod([branching[0] for branching in self.branchings[:level]], dtype=np.int64))
         first, last = node * width, min((node + 1) * width, self.own[0].size)
         if stop <= first or last <= start:
@@ -223,7 +223,7 @@ def fit_groups(
     child_variance: ArrayLike,
     groups: ArrayLike,
 ) -> tuple[Floats, Floats]:
-    """Return consistent children and parents of two levels, children belonging to any groups: grid consistency.
+    """Return consistent children and parents on two levels, for any grouping of children: grid consistency.
 
     Args:
         parents: the released sum of each group.
@@ -263,7 +263,7 @@ def range_overlaps(cells: int, width: int) -> float:
 
 
 def _overlaps(cells: int, width: int, blocks: int, first: int) -> int:
-    """Return that sum for so many adjacent blocks from ``first`` on, in whole numbers."""
+    """Return that sum for adjacent blocks from ``first`` on, as an integer."""
     # Blocks inside a range: (start + 1) ranges begin by their start, (cells - start - width + 1) end by their end.
     ahead, beyond = first + 1, cells - first - width + 1
     numbers, squares = blocks * (blocks - 1) // 2, (blocks - 1) * blocks * (2 * blocks - 1) // 6
@@ -275,7 +275,7 @@ def _overlaps(cells: int, width: int, blocks: int, first: int) -> int:
 
 
 def mean_range_variance(cells: int, branching: int, variances: Sequence[float]) -> float:
-    """Return the mean variance over all ranges of a fitted tree without a root, all nodes of a level alike.
+    """Return the mean variance over all ranges of a fitted tree without a root, with equal nodes on each level.
 
     Exact where ``branching ** (levels - 1)`` divides ``cells``; otherwise the last blocks are treated as whole ones.
     The space of all vectors falls into those that are constant on blocks of one level and add up to 0 on blocks of the
@@ -285,7 +285,7 @@ def mean_range_variance(cells: int, branching: int, variances: Sequence[float]) 
 
 
 def range_coefficients(cells: int, branching: int, levels: int) -> Floats:
-    """Return for each level the share of a range that lies in its space, squared and averaged over all ranges."""
+    """Return, for each level, the share of a range that lies in its space, squared and averaged over all ranges."""
     widths = [branching**level for level in range(levels)]
     projected = np.array([range_overlaps(cells, width) / width for width in widths]) / (cells * (cells + 1) / 2)
     found: Floats = np.maximum(projected - np.append(projected[1:], 0.0), 0.0)

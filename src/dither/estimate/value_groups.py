@@ -1,4 +1,4 @@
-"""Groups of values: neighbours are put together until every group has enough records to be told from noise.
+"""Groups of values: neighbours are joined until every group has enough records to stand out from noise.
 
 A pair of attributes of a hundred values each has ten thousand cells, and noise on every one of them. On groups it has a
 few hundred, and within a group the shares of its values come from the counts of the single attribute. The more noise,
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import finite_vector
 
-#: Values beyond so many are first put together into that many pieces of equal mass.
+#: More values than this are first joined into this many pieces of equal mass.
 _LOOKED_AT: Final = 4096
 #: A group is left alone by the frequent value that follows it if it has this share of the wanted mass.
 _ENOUGH: Final = 0.25
@@ -25,11 +25,11 @@ _STEP: Final = 1.08
 
 
 def group_values(masses: ArrayLike, most: int) -> NDArray[np.int64]:
-    """Return the number of the group of each value: at most ``most`` groups of neighbours, of about equal mass.
+    """Return each value's group number: at most ``most`` groups of neighbours, of about equal mass.
 
     Args:
         masses: a number of at least 0 for each value, in their order.
-        most: how many groups there may be; with as many values or fewer each has its own.
+        most: the most groups; with no more values than that, each has its own.
 
     A value with more than the mass of a group has one to itself.
 
@@ -53,7 +53,7 @@ def group_values(masses: ArrayLike, most: int) -> NDArray[np.int64]:
 
 
 def _joined(weights: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return groups of neighbours whose mass is as small as their number allows."""
+    """Return groups of neighbours whose masses are as small as their number allows."""
     wanted, listed = 1 / most, weights.tolist()
     while True:
         groups, group, held = [], -1, 2.0

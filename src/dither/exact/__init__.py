@@ -1,4 +1,4 @@
-"""Exact numbers: how a parameter becomes a rational, and how an irrational is enclosed between two of them.
+"""Exact numbers: how a parameter becomes a rational, and how an irrational is enclosed between two rationals.
 
 Belongs here: parsing and checking of public numbers, directed rounding, rigorous bounds on exp, log, tanh and square
 roots. Does not belong here: anything about privacy or noise. The only arithmetic is that of ``int``, ``Fraction`` and

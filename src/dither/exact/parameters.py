@@ -1,4 +1,4 @@
-"""Fields of a frozen dataclass that check and convert what they are given.
+"""Fields of a frozen dataclass that check and convert their values.
 
 ``scale: Positive = Positive()`` declares a required public parameter: the constructor takes any number, the attribute
 is an exact rational, and a refusal names the field. The rule stands where the parameter is declared, once. Each field
@@ -43,7 +43,7 @@ class Field(Generic[Given_contra, Kept_co]):
         raise NotImplementedError
 
     def offenders(self) -> Iterator[Any]:
-        """Return values that are refused, each for a reason of its own: what the contract tries."""
+        """Return values that are rejected, each for a different reason: the contract suite tries them."""
         yield object()
 
     @overload
@@ -63,26 +63,26 @@ class Field(Generic[Given_contra, Kept_co]):
 
 
 class Positive(Field[Number, Fraction]):
-    """A number above zero."""
+    """A positive number."""
 
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
         return positive(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return zero, numbers below it, and what is not a number."""
+        """Return zero, negative numbers, and anything that is not a number."""
         yield from (0, -1, Fraction(-1, 3), *_NOT_NUMBERS)
 
 
 class NonNegative(Field[Number, Fraction]):
-    """A number of at least zero."""
+    """A non-negative number."""
 
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
         return non_negative(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return numbers below zero, and what is not a number."""
+        """Return negative numbers, and anything that is not a number."""
         yield from (-1, Fraction(-1, 3), *_NOT_NUMBERS)
 
 
@@ -94,12 +94,12 @@ class Probability(Field[Number, Fraction]):
         return probability(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return numbers outside of the interval, and what is not a number."""
+        """Return numbers outside the interval, and anything that is not a number."""
         yield from (1, -1, Fraction(3, 2), *_NOT_NUMBERS)
 
 
 class Whole(Field[int, int]):
-    """A whole number between two public limits."""
+    """An integer between two public limits."""
 
     def __init__(self, default: int = REQUIRED, *, least: int = 0, most: int | None = None) -> None:
         super().__init__(default)
@@ -110,7 +110,7 @@ class Whole(Field[int, int]):
         return whole(name, value, least=self._least, most=self._most)
 
     def offenders(self) -> Iterator[Any]:
-        """Return the integers next to the limits, and what is not an integer."""
+        """Return the integers next to the limits, and anything that is not an integer."""
         yield self._least - 1
         if self._most is not None:
             yield self._most + 1
@@ -118,7 +118,7 @@ class Whole(Field[int, int]):
 
 
 class Flag(Field[bool, bool]):
-    """True or false, and nothing that merely counts as one of them."""
+    """True or false, but not other truthy or falsy values."""
 
     def convert(self, name: str, value: bool) -> bool:
         """Return the Python bool."""
@@ -127,7 +127,7 @@ class Flag(Field[bool, bool]):
         return bool(value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what merely counts as true or false."""
+        """Return other truthy and falsy values."""
         yield from (0, 1, "yes", "", None, [], object())
 
 
@@ -139,7 +139,7 @@ class Shape(Field["int | Sequence[int]", tuple[int, ...]]):
         return shape_of(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return empty axes, and what is not a shape."""
+        """Return empty axes, and anything that is not a shape."""
         yield from (0, -1, (2, 0), 1.5, "3", None, True, object())
 
 
@@ -151,7 +151,7 @@ class Real(Field[Number, Fraction]):
         return exact(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a number."""
+        """Return anything that is not a number."""
         yield from _NOT_NUMBERS
 
 
@@ -176,7 +176,7 @@ class Text(Field[str, str]):
         return str.__str__(value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a text."""
+        """Return anything that is not a text."""
         yield from (0, None, b"text", ["text"], object())
 
 
@@ -196,7 +196,7 @@ class OneOf(Field[Any, Any]):
         self._rule = rule or f"one of {', '.join(map(str, choices))}"
 
     def convert(self, name: str, value: Any) -> Any:
-        """Return the choice itself, which has the right type."""
+        """Return the choice itself, of the right type."""
         for choice in self._choices:
             # Same type first: True is not the choice 1, and a foreign class does not decide what it equals.
             if type(value) is type(choice) and value == choice:
@@ -204,7 +204,7 @@ class OneOf(Field[Any, Any]):
         raise InvalidParameter(name, value, self._rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a choice."""
+        """Return anything that is not a choice."""
         yield from ("no such choice", "", 0, None, [], object())
 
 
@@ -242,12 +242,12 @@ class Of(Field[T, T]):
         return value
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a record of these types."""
+        """Return anything that is not a record of these types."""
         yield from (0, "x", None, (), object(), *self._types)
 
 
 class Maybe(Field[Any, Any]):
-    """What another field takes, or None."""
+    """A value that another field takes, or None."""
 
     def __init__(self, field: Field[Any, Any], default: Any = None) -> None:
         super().__init__(default)
@@ -258,7 +258,7 @@ class Maybe(Field[Any, Any]):
         return None if value is None else self._field.convert(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what the field refuses."""
+        """Return what the field rejects."""
         yield from (value for value in self._field.offenders() if value is not None)
 
 
@@ -300,7 +300,7 @@ class TupleOf(Field[Sequence[Any], tuple[Any, ...]]):
         return kept
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a tuple, tuples that are too short, and those with an entry that the field refuses."""
+        """Return what is not a tuple, tuples that are too short, and those with an entry that the field rejects."""
         yield from (0, "x", None, {}, object())
         if self._least:
             yield ()

@@ -1,4 +1,4 @@
-"""Public numbers become exact rationals, or are refused by name.
+"""Public numbers become exact rationals, or are rejected by name.
 
 A float means its shortest decimal: ``0.1`` is one tenth, because that is what its author wrote. Checks state what is
 allowed, so NaN, infinities, bools and words fail by themselves.
@@ -20,7 +20,7 @@ from dither.errors import InvalidParameter
 Number: TypeAlias = int | float | str | Decimal | Fraction
 
 # Longer or more extreme texts are refused before they are parsed: "1e999999999" would otherwise fill the memory.
-# A whole number or quotient may be as long as the largest rational that is kept: what was written can be read back.
+# An integer or quotient may be as long as the largest rational that is kept: what was written can be read back.
 _LONGEST_TEXT = 5002
 _LARGEST_EXPONENT = 400
 _LARGEST_BITS = 8192
@@ -48,7 +48,7 @@ def exact(name: str, value: Number, *, rule: str = "a finite number") -> Fractio
 
 
 def positive(name: str, value: Number, *, at_most: Fraction | int | None = None) -> Fraction:
-    """Return ``value`` as a rational above zero."""
+    """Return ``value`` as a positive rational."""
     rule = "a finite number above 0" + ("" if at_most is None else f" and at most {at_most}")
     number = exact(name, value, rule=rule)
     if not (number > 0 and (at_most is None or number <= at_most)):
@@ -57,7 +57,7 @@ def positive(name: str, value: Number, *, at_most: Fraction | int | None = None)
 
 
 def non_negative(name: str, value: Number) -> Fraction:
-    """Return ``value`` as a rational of at least zero."""
+    """Return ``value`` as a non-negative rational."""
     rule = "a finite number of at least 0"
     number = exact(name, value, rule=rule)
     if not number >= 0:
@@ -75,7 +75,7 @@ def probability(name: str, value: Number, *, open_below: bool = False) -> Fracti
 
 
 def whole(name: str, value: int, *, least: int = 0, most: int | None = None) -> int:
-    """Return ``value`` as a Python integer within [``least``, ``most``]; bools and floats are refused."""
+    """Return ``value`` as a Python integer within [``least``, ``most``]; reject bools and floats."""
     rule = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
     if isinstance(value, _NOT_NUMBERS) or not isinstance(value, int | np.integer):
         raise InvalidParameter(name, value, rule)
@@ -92,7 +92,7 @@ def shape_of(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _parse(value: object) -> Fraction | None:
-    """Return the rational meant by ``value``, or nothing when it means none."""
+    """Return the rational that ``value`` denotes, or None if it denotes none."""
     # What is exact already is by far the commonest; its own class says so at once.
     if type(value) is Fraction and type(value.numerator) is int and type(value.denominator) is int:
         return _bounded(value)

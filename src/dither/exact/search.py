@@ -1,4 +1,4 @@
-"""Searches among whole numbers for what a monotone condition admits."""
+"""Searches among integers for what a monotone condition admits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 def least_where(holds: Callable[[int], bool]) -> int:
-    """Return the least whole number above 0 for which a condition holds that holds for all larger ones, too.
+    """Return the least positive integer for which a monotone condition holds.
 
     The bound is doubled until the condition holds, and the range then halved: at most twice the logarithm of what is
     returned. Where the condition never holds, the search does not end.

@@ -1,4 +1,4 @@
-"""Records whose fields are what their annotations say: checked when a record is made, whoever makes it.
+"""Records whose fields match their annotations: checked whenever a record is made.
 
 A record that a mechanism holds bounds what one unit can do, so no other kind of content may slip into it and be found
 out later, by data or not at all. ``typed`` stands between ``dataclass`` and the class; the rule is the annotation.
@@ -28,7 +28,7 @@ _NUMBERS: dict[Any, tuple[type, ...]] = {int: (Integral,), float: (Real,), Fract
 
 
 def typed(record: Record) -> Record:
-    """Return the class with a constructor that refuses fields of another type, before it checks anything else.
+    """Return the class with a constructor that rejects fields of another type, before it checks anything else.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Lift: mechanisms on values become mechanisms on a data set.
+"""Lift: turn mechanisms on values into mechanisms on a data set.
 
 A ``Source`` says what is read of a data set and how far one unit of it moves what is read; ``Lifted`` reads it and
 applies a method with that stability; an ``Offer`` is what a session prices or releases. Belongs here: sources and what

@@ -1,6 +1,6 @@
-"""Attributes: the public names of the columns of a table, and how many values each of them has.
+"""Attributes: the public names of a table's columns, and the number of values of each.
 
-Data is an array of whole numbers, a row for each record and a column for each attribute. The table of all cells is
+Data is an array of integers, a row for each record and a column for each attribute. The table of all cells is
 never written out unless somebody asks for it: a hundred attributes have more cells than there are atoms, and each
 marginal is counted from the rows.
 """
@@ -27,15 +27,15 @@ Codes = NDArray[np.int64]
 
 _MOST_ATTRIBUTES = 4096
 _MOST_VALUES = 2**24
-#: Attributes of one marginal: it has so many subsets, each of which is a part of its estimate.
+#: The most attributes of one marginal: each of its subsets is a part of its estimate.
 _MOST_TOGETHER = 16
-#: Cells of all marginals that are counted or asked for together.
+#: Cells of all marginals that are counted or requested together.
 MOST_CELLS = 2**24
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """Names and sizes of attributes: what is public about a table.
+    """Names and sizes of attributes: the public facts about a table.
 
     Args:
         names: one for each column, all different.
@@ -70,11 +70,11 @@ class Attributes:
 
     @property
     def cells(self) -> int:
-        """How many cells the table of all attributes has."""
+        """The number of cells of the table of all attributes."""
         return math.prod(self.sizes)
 
     def axes(self, names: Iterable[str]) -> Axes:
-        """Return the numbers of these attributes, in increasing order, or refuse what is unknown or named twice."""
+        """Return the numbers of these attributes, in increasing order; reject unknown and repeated names."""
         given = [names] if isinstance(names, str) else list(names)
         numbers = self._numbers
         for name in given:
@@ -98,7 +98,7 @@ class Attributes:
         return tuple(self.sizes[axis] for axis in axes)
 
     def cells_of(self, axes: Axes) -> int:
-        """Return how many cells the marginal on these attributes has."""
+        """Return the number of cells of the marginal on these attributes."""
         return math.prod(self.sizes[axis] for axis in axes)
 
     def every(self, order: int) -> tuple[tuple[str, ...], ...]:
@@ -107,7 +107,7 @@ class Attributes:
         return tuple(combinations(self.names, wanted))
 
     def codes(self, data: Any) -> Codes:
-        """Return the records with every number in range, column by column: a number out of range means the nearest.
+        """Return the records with every number in range, column by column; a number out of range becomes the nearest.
 
         Type and width are public and may be refused; no content is.
         """
@@ -136,7 +136,7 @@ class Attributes:
 def checked_sets(
     attributes: Attributes, marginals: Sequence[Sequence[str]], parameter: str = "marginals"
 ) -> tuple[Axes, ...]:
-    """Return sets of attributes as numbers, or refuse unknown ones, repeated ones and too many cells."""
+    """Return sets of attributes as numbers; reject unknown and repeated attributes, and too many cells."""
     if not isinstance(attributes, Attributes):
         raise InvalidParameter("attributes", attributes, "the attributes of the table")
     if not isinstance(marginals, tuple | list) or not marginals:

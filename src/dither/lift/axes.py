@@ -24,7 +24,7 @@ from dither.exact import typed, whole
 ENDS, DROP = "ends", "drop"
 #: Cells of a histogram that is held as an array; beyond, ask for marginals, or for keys that are discovered.
 MOST_CELLS: Final = 2**24
-#: Bins with edges of their own; evenly spaced ones have no such limit.
+#: Bins with given edges; evenly spaced ones have no such limit.
 _MOST_EDGES: Final = 4096
 _NOTHING: Final = Literal(None, Kind.INTEGER)
 TOO_MANY: Final = (
@@ -72,7 +72,7 @@ class Axis:
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return len(self.labels) if self.labels is not None else len(self.edges or ()) - 1
 
 
@@ -120,7 +120,7 @@ def _listed(column: Column, bins: Any, outside: str | None) -> Axis:
 
 
 def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
-    """Bins of equal width over the declared bounds; without a number, one for each whole number or day."""
+    """Bins of equal width over the declared bounds; by default one for each integer or day."""
     low, high = _bounds(column)
     many = None if bins is None else whole(f"bins of {column.name}", bins, least=1)
     if many is not None and many > MOST_CELLS:
@@ -146,7 +146,7 @@ def _even(column: Column, bins: int | None, outside: str | None) -> Axis:
         raise InvalidParameter(f"bins of {column.name}", bins, rule)
     offset = Call("subtract", (value, _whole(int(lowest))))
     inside = offset if each == span else Call("quotient", (Call("multiply", (offset, _whole(each))), _whole(span)))
-    # In whole numbers: the number of a bin is floor(offset * bins / values), and begins where that first reaches it.
+    # In integers: the number of a bin is floor(offset * bins / values), and begins where that first reaches it.
     starts = [-(-k * span // each) for k in range(each)]
     ends = low if isinstance(low, datetime.date) else int(lowest)
     shown = tuple(_later(ends, start) for start in starts)
@@ -173,7 +173,7 @@ def _between(column: Column, edges: tuple[Any, ...], outside: str | None) -> Axi
 
 
 def _edges(column: Column, bins: Any) -> tuple[Any, ...]:
-    """Return the edges of bins given as edges or as pairs of ends, or refuse them."""
+    """Return the edges of bins given as edges or as pairs of ends, or reject them."""
     name = f"bins of {column.name}"
     if isinstance(bins, str) or not isinstance(bins, Sequence) or not 1 <= len(bins) <= _MOST_EDGES:
         raise InvalidParameter(name, bins, f"a number of bins, or at most {_MOST_EDGES} edges or pairs of ends")
@@ -205,7 +205,7 @@ def _of_kind(name: str, value: Any, kind: Kind) -> Any:
 
 
 def _search(value: Expression, edges: tuple[Any, ...], low: int, high: int, kind: Kind) -> Expression:
-    """Return the number of the bin among those from ``low`` to ``high`` - 1, by halving."""
+    """Return the number of the bin among those from ``low`` to ``high`` - 1, by bisection."""
     if high - low == 1:
         return _whole(low)
     middle = (low + high) // 2
@@ -216,7 +216,7 @@ def _search(value: Expression, edges: tuple[Any, ...], low: int, high: int, kind
 def _held(
     value: Expression, low: Any, high: Any, inside: Expression, bins: int, outside: str | None, kind: Kind
 ) -> Expression:
-    """Return ``inside`` between the ends, and beyond them an end bin or nothing; nothing for NULL."""
+    """Return ``inside`` between the ends, and beyond them an end bin or NULL; NULL for NULL."""
     below, above = (_NOTHING, _NOTHING) if outside == DROP else (_whole(0), _whole(bins - 1))
     branches: tuple[tuple[Expression, Expression], ...] = (
         (Call("is_null", (value,)), _NOTHING),
@@ -234,7 +234,7 @@ def _bounds(column: Column) -> tuple[Any, Any]:
 
 
 def _as_number(column: Column, low: Any, high: Any) -> tuple[Expression, Any, Any]:
-    """Return the column as a number, and its bounds: for dates the days since the first."""
+    """Return the column as a number, and its bounds: dates become days since the first."""
     value = Name(column.name)
     if column.kind is Kind.DATE:
         return Call("days_between", (Literal(low, Kind.DATE), value)), 0, (high - low).days

@@ -1,4 +1,4 @@
-"""Blocks: few sets of axes that hold many, so that an engine counts several marginals in one statement."""
+"""Blocks: few sets of axes that contain many, so that an engine counts several marginals in one statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dither.lift.attributes import Axes
 def merged(
     sizes: Sequence[int], sets: Sequence[Axes], *, most_cells: int, most_axes: int | None = None
 ) -> tuple[Axes, ...]:
-    """Return few sets of axes, such that every given set lies within one of them.
+    """Return few sets of axes such that every given set lies within one of them.
 
     Greedy: begin with a set that lies in none yet, and add the axis that takes in most others, while there is room. A
     set that has more cells or axes by itself stays as it is.
@@ -21,8 +21,8 @@ def merged(
     Args:
         sizes: of all axes.
         sets: what has to be held.
-        most_cells: that one of the returned sets may have.
-        most_axes: that it may have; any number where None.
+        most_cells: the most cells of a returned set.
+        most_axes: the most axes that it may have; None for any number.
 
     >>> merged((2, 2, 2), [(0, 1), (1, 2), (0, 2)], most_cells=8)
     ((0, 1, 2),)

@@ -61,10 +61,10 @@ _MOST_LISTS: Final = 4
 @dataclass(frozen=True)
 @typed
 class Cells(Source[NDArray[np.int64]]):
-    """A table of counts of private rows: what methods on counts are lifted to.
+    """A table of counts of private rows, to which methods on counts are lifted.
 
     Args:
-        dataset: the schema, which has the unit and the limits.
+        dataset: the schema, with the unit and the limits.
         relation: the private rows.
         axes: into which cell a row falls, along each dimension.
 
@@ -75,7 +75,7 @@ class Cells(Source[NDArray[np.int64]]):
     axes: tuple[Axis, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a table without cells, with too many, or with one column twice."""
+        """Reject a table without cells, with too many, or with one column twice."""
         names = [axis.name for axis in self.axes]
         if not names or len(set(names)) != len(names) or any(axis.size < 1 for axis in self.axes):
             raise InvalidParameter("columns", names, "different columns, at least one, each with at least one cell")
@@ -85,7 +85,7 @@ class Cells(Source[NDArray[np.int64]]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many cells each axis has."""
+        """The number of cells along each axis."""
         return tuple(axis.size for axis in self.axes)
 
     @property
@@ -95,11 +95,11 @@ class Cells(Source[NDArray[np.int64]]):
 
     @cached_property
     def attributes(self) -> Attributes:
-        """The columns and how many cells each has, as methods on coded tables know them."""
+        """The columns and their numbers of cells, in the form that methods on coded tables use."""
         return Attributes(self.names, self.shape)
 
     def check_dense(self) -> None:
-        """Refuse more cells than can be held at once, and name what can be done instead."""
+        """Reject more cells than can be stored at once, and suggest an alternative."""
         if math.prod(self.shape) > MOST_CELLS:
             raise InvalidParameter("columns", f"{math.prod(self.shape)} cells", TOO_MANY)
 
@@ -115,12 +115,12 @@ class Cells(Source[NDArray[np.int64]]):
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
-        """How far all counts move together when one unit comes, goes or is replaced."""
+        """How far all counts move together when one unit is added, removed or replaced."""
         return of_rows(self.contribution, 0, 1, math.prod(self.shape))
 
     @cached_property
     def asked(self) -> Aggregation:
-        """What an engine is asked for: how many rows of those that count fall into each cell that has any."""
+        """The engine's aggregation: how many of the counted rows fall into each non-empty cell."""
         relation = self.relation
         for axis in self.axes:
             if axis.is_numbered:
@@ -135,7 +135,7 @@ class Cells(Source[NDArray[np.int64]]):
         return Aggregation(relation, keys, (CountRows(),))
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the one statement that counts rows by cells; a table that cannot be held is refused."""
+        """Return the statement that counts rows by cells; reject a table that cannot be stored."""
         self.check_dense()
         return (self.asked,)
 
@@ -148,7 +148,7 @@ class Cells(Source[NDArray[np.int64]]):
         return {L1: self.sensitivity.l1, L2: self.sensitivity.l2}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method on something else than counts, and a table that cannot be held."""
+        """Reject a method on anything but counts, and a table that cannot be stored."""
         super().check(method)
         self.check_dense()
         shape, size = getattr(method, "shape", self.shape), getattr(method, "cells", math.prod(self.shape))
@@ -156,7 +156,7 @@ class Cells(Source[NDArray[np.int64]]):
             raise InvalidParameter("method", f"{method.name} for {shape or size} cells", f"for the shape {self.shape}")
 
     def filled(self, answer: Aggregated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the places and the counts of the cells that an engine found rows in; odd rows are as if not there."""
+        """Return the places and counts of the non-empty cells in an engine's answer; odd rows are ignored."""
         kinds = [kind_of(axis.value, self.relation.columns) for axis in self.axes]
         known = [
             None if axis.is_numbered else {canonical((label,), (kind,)): place for place, label in _numbered(axis)}
@@ -220,7 +220,7 @@ def cells_of(
 
 
 def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:
-    """Return the rows whose value is one of the labels of an axis, NULL included; ``lists`` as there are such axes."""
+    """Return the rows whose value is one of an axis's labels, NULL included; ``lists``: the number of such axes."""
     labels = axis.labels or ()
     if lists <= _MOST_LISTS:
         return Keep(relation, (axis.value,), tuple((label,) for label in labels))
@@ -233,7 +233,7 @@ def listed_rows(relation: Relation, axis: Axis, lists: int) -> Relation:
 
 
 def source_of(dataset: DataSet, table: str | Relation) -> tuple[Relation, Any]:
-    """Return the private rows that are meant, and what finds the declaration of a column of theirs."""
+    """Return the private rows, and a function that finds the declaration of a column."""
     if isinstance(table, Relation):
         check_relation(table, dataset)
         below = table
@@ -260,7 +260,7 @@ def _number(value: Value, size: int) -> int | None:
 @dataclass(frozen=True)
 @typed
 class SparseCells(Source["Counter[int]"]):
-    """The cells that have rows, by number, of a table that may have too many to be written out.
+    """The non-empty cells, by number, of a table that may be too large to write out.
 
     Args:
         cells: which rows, and into which cell each falls; public.
@@ -275,11 +275,11 @@ class SparseCells(Source["Counter[int]"]):
         return self.cells.dataset
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the one statement that counts rows by cells."""
+        """Return the statement that counts rows by cells."""
         return (self.cells.asked,)
 
     def read(self, engine: Engine) -> Counter[int]:
-        """Return how many rows each cell has that has any."""
+        """Return how many rows each non-empty cell has."""
         places, counts = self.cells.filled(engine.aggregate(self.cells.asked))
         numbers = np.ravel_multi_index(tuple(places.T), self.cells.shape)
         return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
@@ -289,7 +289,7 @@ class SparseCells(Source["Counter[int]"]):
         return {ROW: self.cells.sensitivity.l1, RECORDS: self.cells.sensitivity.l1}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method for another number of cells."""
+        """Reject a method for another number of cells."""
         super().check(method)
         size = math.prod(self.cells.shape)
         if getattr(method, "cells", size) != size:

@@ -1,4 +1,4 @@
-"""Codes: private rows as whole numbers, for methods that need rows in memory and not marginals alone."""
+"""Codes: private rows as integers, for methods that need rows in memory rather than just marginals."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Codes(Source[NDArray[np.int64]]):
         return self.cells.dataset
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the one statement that counts rows by their codes."""
+        """Return the statement that counts rows by their codes."""
         return (self.cells.asked,)
 
     def read(self, engine: Engine) -> NDArray[np.int64]:
-        """Return the codes of all rows that count."""
+        """Return the codes of all counted rows."""
         places, counts = self.cells.filled(engine.aggregate(self.cells.asked))
         return np.repeat(places, counts, axis=0)
 
@@ -57,7 +57,7 @@ class Codes(Source[NDArray[np.int64]]):
         return {RECORDS: self.cells.sensitivity.l1}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method for other columns."""
+        """Reject a method for other columns."""
         super().check(method)
         if getattr(method, "attributes", None) != self.cells.attributes:
             raise InvalidParameter("method", method.name, f"a method on the columns {', '.join(self.cells.names)}")

@@ -1,7 +1,7 @@
-"""Item tables: private rows of a person and an item, and the engine's answer as one set of items for each person.
+"""Item tables: private rows of a person and an item, read as one set of items for each person.
 
 A person is one transaction, however many rows there are: rows of one person and one item are one item. An engine packs
-the items of a person into a few whole numbers, 48 items to each, and counts how many persons have the same ones. So
+the items of a person into a few integers, 48 items to each, and counts how many people have the same ones. So
 nothing but counts of sets comes back, and no limit on the rows of a person is needed: a person moves one count by one.
 """
 
@@ -44,10 +44,10 @@ from dither.lift.source import Source
 from dither.mechanisms.core.mechanism import Mechanism
 from dither.privacy import RECORDS, Distance
 
-#: Items of one whole number.
+#: Items of one integer.
 _PACKED: Final = 48
 MOST_ITEMS: Final = 2**10
-#: Persons of one set that are written out; no table has more rows in memory.
+#: People of one set that are written out; no table has more rows in memory.
 _MOST_PERSONS: Final = 2**24
 _ITEM, _MASK, _MANY = "item", "mask", "many"
 
@@ -69,7 +69,7 @@ class ItemTable(Source[NDArray[np.bool_]]):
     item: Axis
 
     def __post_init__(self) -> None:
-        """Refuse rows that belong to nobody, and items that are not numbered."""
+        """Reject rows without a person, and items that are not numbered."""
         if not self.dataset.protects_persons or not self.relation.has_persons:
             rule = "about a data set whose unit is a person: all items of one privacy id are one transaction"
             raise InvalidParameter("method", "diffpart", rule)
@@ -80,7 +80,7 @@ class ItemTable(Source[NDArray[np.bool_]]):
             )
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the one statement that counts persons by their items."""
+        """Return the statement that counts people by their items."""
         return (self.asked,)
 
     def read(self, engine: Engine) -> NDArray[np.bool_]:
@@ -88,18 +88,18 @@ class ItemTable(Source[NDArray[np.bool_]]):
         return self.records(engine.aggregate(self.asked))
 
     def moves(self) -> dict[Distance, Fraction]:
-        """Return how many transactions one person brings or takes away: two where persons are replaced."""
+        """Return how many transactions one person adds or removes: two if people are replaced."""
         return {RECORDS: Fraction(2 if self.dataset.is_replaced else 1)}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method for other items."""
+        """Reject a method for other items."""
         super().check(method)
         if getattr(getattr(method, "taxonomy", None), "size", None) != self.item.size:
             raise InvalidParameter("method", method.name, f"a method for {self.item.size} items")
 
     @cached_property
     def asked(self) -> Aggregation:
-        """What an engine is asked for: how many persons have each set of items that occurs."""
+        """The engine's aggregation: how many people have each set of items that occurs."""
         numbered = Project(self.relation, ((_ITEM, self.item.value),))
         known = Filter(numbered, Call("not", (Call("is_null", (Name(_ITEM),)),)))
         # One row for each person and item, so that an item that came twice is added once.
@@ -110,7 +110,7 @@ class ItemTable(Source[NDArray[np.bool_]]):
         return Aggregation(sets, tuple(Name(name) for name, _ in masks), (CountRows(),))
 
     def records(self, answer: Aggregated) -> NDArray[np.bool_]:
-        """Return transactions, a row for each person and a column for each item; odd rows are as if not there."""
+        """Return transactions, a row for each person and a column for each item; odd rows are ignored."""
         words = -(-self.item.size // _PACKED)
         packed, counts = [], []
         for key, numbers in zip(answer.keys, answer.measures, strict=False):
@@ -132,7 +132,7 @@ class ItemTable(Source[NDArray[np.bool_]]):
 
 
 def _bit(start: int, size: int) -> Expression:
-    """Return 2^k for the k-th item from ``start`` on, and 0 for items of other words."""
+    """Return 2^k for the k-th item from ``start`` on, and 0 for items in other words."""
     stop = min(start + _PACKED, size)
     found = _searched(range(start, stop), start)
     if start:

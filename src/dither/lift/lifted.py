@@ -1,4 +1,4 @@
-"""Lifted: a method on values becomes a mechanism on a data set.
+"""Lifted: turn a method on values into a mechanism on a data set.
 
 For histograms, workloads, marginals, synthetic tables and models of a curator's data set. Cost: what the source asks of
 the engine, then what the method costs. Guarantee: that of the method, at the distance that one unit of the data set
@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 
 
 def example_of(source: AnySource, method: AnyMethod) -> Example:
-    """Return a method lifted to a source over a clinic's visits, with neighbours: what checks run on."""
+    """Return a method lifted to a source over a clinic's visits, with neighbours, for checks."""
     data = ReferenceEngine(source.dataset, {"visits": some_visits()})
     return Example(Lifted(source=source, method=method), data, neighbours_of(source.dataset))
 
@@ -53,7 +53,7 @@ def example_of(source: AnySource, method: AnyMethod) -> Example:
 )
 @dataclass(frozen=True, kw_only=True)
 class Lifted(OverData[Any]):
-    """Read a declared source of a data set, and release what a method makes of it.
+    """Read a declared source of a data set, and release the method's result for it.
 
     Guarantee: data sets one unit apart lose what ``method`` loses at the distance by which one unit moves what
     ``source`` reads.
@@ -81,7 +81,7 @@ class Lifted(OverData[Any]):
     method: Of[AnyMethod] = Of(Primitive, Composed, rule="a primitive or a composed mechanism")
 
     def __post_init__(self) -> None:
-        """Refuse a method for something else."""
+        """Reject a method for another source."""
         self.source.check(self.method)
 
     @classmethod
@@ -111,11 +111,11 @@ class Lifted(OverData[Any]):
 
     @property
     def stability(self) -> Fraction:
-        """How far one unit moves what is read, in the distance of the method."""
+        """How far one unit moves what is read, in the method's distance."""
         return self.source.moved(self.method)
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what the engine is asked for first."""
+        """Return the engine's first aggregations."""
         return self.source.aggregations()
 
     def plan(self) -> Plan:
@@ -123,13 +123,13 @@ class Lifted(OverData[Any]):
         return Derived(self.method, self.stability)
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return what the method says."""
+        """Return the method's error bound."""
         return self.method.error(confidence)
 
     def interval(self, out: Any, confidence: Number) -> Interval | None:
-        """Return what the method says."""
+        """Return the method's error bound."""
         return self.method.interval(out, confidence)
 
     def release(self, data: Engine, run: Runner) -> Any:
-        """Return what the method makes of what was read."""
+        """Return the method's result for what was read."""
         return run(self.method, self.source.read(data), stability=self.stability)

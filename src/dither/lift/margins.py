@@ -1,7 +1,7 @@
-"""Margins: many marginals of private rows, counted by an engine without the table of all their columns.
+"""Margins: many marginals of private rows, counted by an engine without the full table of their columns.
 
-The columns may have any number of cells together. Every row is turned into whole numbers by the engine, one for each
-column, and several of these into one: so an engine groups by a few whole numbers, whatever the columns hold. (A column
+The columns may have any number of cells together. Every row is turned into integers by the engine, one for each
+column, and several of these into one: so an engine groups by a few integers, whatever the columns hold. (A column
 of more than 64 listed values stays as it is, and its values are numbered here.) Which statements are put is a function
 of the request alone:
 
@@ -85,11 +85,11 @@ class Block:
 @dataclass(frozen=True)
 @typed
 class Margins(Source[Records]):
-    """Private rows that stay in their engine, which counts the marginals that a method asks for.
+    """Private rows that stay in their engine, which counts the marginals that a method requests.
 
     Args:
         cells: the rows, and the cells of each column; any number of them together.
-        sets: the marginals that are counted together as soon as one of them is asked for, each by the places of its
+        sets: the marginals that are counted together as soon as one of them is requested, each by the places of its
             columns among those of ``cells``, in increasing order. Others are counted one by one.
 
     """
@@ -117,32 +117,32 @@ class Margins(Source[Records]):
         return self.cells.dataset
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what the engine is asked for first."""
+        """Return the engine's first aggregations."""
         return self.asked
 
     def read(self, engine: Engine) -> Records:
-        """Return records that the engine counts; which statements are put follows from the marginals asked for."""
+        """Return records that the engine counts; the statements follow from the requested marginals."""
         return _EngineRecords(self, engine)
 
     def moves(self) -> dict[Distance, Fraction]:
-        """Return how many records one unit adds and removes together, or exchanges for as many others."""
+        """Return how many records one unit adds and removes together, or replaces by others."""
         together, exchanged = self.cells.sensitivity.l1, Fraction(self.cells.contribution.total)
         return {RECORDS: together, ROW: together, ROW_EXCHANGED: exchanged}
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method for other columns."""
+        """Reject a method for other columns."""
         super().check(method)
         if getattr(method, "attributes", None) != self.attributes:
             raise InvalidParameter("method", method.name, f"a method on the columns {', '.join(self.cells.names)}")
 
     @property
     def attributes(self) -> Attributes:
-        """The columns and how many cells each has."""
+        """The columns and their numbers of cells."""
         return self.cells.attributes
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """What is counted together."""
+        """The columns that are counted together."""
         sizes = self.cells.shape
         found = merged(sizes, self.sets, most_cells=_BLOCK)
         if len(found) > _MOST_STATEMENTS:
@@ -151,7 +151,7 @@ class Margins(Source[Records]):
 
     @cached_property
     def _listed(self) -> frozenset[int]:
-        """The columns whose values are numbered here, not by the engine."""
+        """The columns whose values are numbered here rather than by the engine."""
         return frozenset(
             place
             for place, axis in enumerate(self.cells.axes)
@@ -160,7 +160,7 @@ class Margins(Source[Records]):
 
     @cached_property
     def rows(self) -> Relation:
-        """The rows that count, each as whole numbers: the place of its cell along each column."""
+        """The counted rows as integers: the place of the row's cell along each column."""
         axes, relation = self.cells.axes, self.cells.relation
         for place in self._listed:
             relation = listed_rows(relation, axes[place], len(self._listed))
@@ -187,14 +187,14 @@ class Margins(Source[Records]):
 
     @cached_property
     def asked(self) -> tuple[Aggregation, ...]:
-        """What an engine is asked for, block by block."""
+        """The engine's aggregations, block by block."""
         return tuple(
             Aggregation(self.rows, tuple(_packing(self.cells.shape, key) for key in block.keys), (CountRows(),))
             for block in self.blocks
         )
 
     def tables(self, answers: Sequence[Aggregated]) -> dict[Axes, Codes]:
-        """Return the counts of every marginal; odd rows of an answer are as if they were not there."""
+        """Return the counts of every marginal; odd rows of an answer are ignored."""
         found: dict[Axes, Codes] = {}
         for block, answer in zip(self.blocks, answers, strict=True):
             codes, counts = self._decoded(block, answer)
@@ -238,7 +238,7 @@ class Margins(Source[Records]):
         return codes, found[:, -1].astype(np.float64)
 
     def _reader(self, axes: Axes) -> Callable[[Any], int | None]:
-        """Return what makes of a key its whole number, or None where it is none."""
+        """Return a function that reads a key as an integer, or None if it is not one."""
         if axes[0] in self._listed:
             axis = self.cells.axes[axes[0]]
             kinds = (kind_of(axis.value, self.cells.relation.columns),)
@@ -277,7 +277,7 @@ class _EngineRecords:
 
 
 def packed(sizes: Sequence[int], axes: Axes, apart: Collection[int] = ()) -> tuple[Axes, ...]:
-    """Return the axes in order, in groups of a number of cells below 2^62 each; those ``apart`` by themselves.
+    """Return the axes in order, in groups of fewer than 2^62 cells each; those ``apart`` stay alone.
 
     >>> packed((2**40, 2**20, 2**30), (0, 1, 2))
     ((0, 1), (2,))
@@ -296,7 +296,7 @@ def packed(sizes: Sequence[int], axes: Axes, apart: Collection[int] = ()) -> tup
 
 
 def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
-    """Return the number of the cell of a row along an axis, from 0; NULL where it has none."""
+    """Return the number of a row's cell along an axis, from 0; NULL if it has none."""
     if axis.is_numbered:
         return axis.value
     labels = axis.labels or ()
@@ -308,7 +308,7 @@ def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
     missing: Expression = Literal(absent[0], Kind.INTEGER) if absent else _NOTHING
     found: Expression = _NOTHING
     if _is_run(numbered, kind):
-        # Whole numbers without a gap: counted from the first, which is far shorter than a search.
+        # Integers without a gap: counted from the first, which is far shorter than a search.
         (first, start), (last, _) = numbered[0], numbered[-1]
         outside = Call(
             "or", (Call("less", (axis.value, Literal(first, kind))), Call("more", (axis.value, Literal(last, kind))))
@@ -320,7 +320,7 @@ def number_of(axis: Axis, columns: Mapping[str, Kind]) -> Expression:
 
 
 def _is_cell(number: Expression, axis: Axis) -> Iterator[Expression]:
-    """Return what holds of a number that is one of a cell: whoever made an axis, a row lies in a cell or nowhere."""
+    """Return the condition that a number is a cell's: for any axis, a row lies in a cell or nowhere."""
     yield Call("not", (Call("is_null", (number,)),))
     if axis.is_numbered:
         yield Call("at_least", (number, _whole(0)))
@@ -328,7 +328,7 @@ def _is_cell(number: Expression, axis: Axis) -> Iterator[Expression]:
 
 
 def _is_run(numbered: Sequence[tuple[Value, int]], kind: Kind) -> bool:
-    """Return whether values and their places are whole numbers that go up one by one together."""
+    """Return whether values and their places are integers that increase together one by one."""
     if kind is not Kind.INTEGER or not numbered:
         return False
     return all(
@@ -338,7 +338,7 @@ def _is_run(numbered: Sequence[tuple[Value, int]], kind: Kind) -> bool:
 
 
 def _searched(value: Expression, numbered: Sequence[tuple[Value, int]], kind: Kind) -> Expression:
-    """Return the number of the label that equals the value, by halving where labels have an order."""
+    """Return the number of the label that equals the value, by bisection if labels are ordered."""
     if len(numbered) == 1 or kind is Kind.BOOLEAN:
         equal = [(Call("equal", (value, Literal(label, kind))), _whole(place)) for label, place in numbered]
         return Case(tuple(equal), _NOTHING)
@@ -348,7 +348,7 @@ def _searched(value: Expression, numbered: Sequence[tuple[Value, int]], kind: Ki
 
 
 def _packing(sizes: Sequence[int], axes: Axes) -> Expression:
-    """Return one whole number for the places along several axes: that of the cell in the order of the table."""
+    """Return one integer for the places along several axes: the cell's number in the order of the table."""
     found: Expression = Name(_code(axes[0]))
     for axis in axes[1:]:
         found = Call("add", (Call("multiply", (found, _whole(sizes[axis]))), Name(_code(axis))))

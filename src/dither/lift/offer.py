@@ -1,4 +1,4 @@
-"""Offers: what a session can price or release, made of public facts alone.
+"""Offers: what a session can price or release, built from public facts alone.
 
 Every verb of a session makes one. To price it, nothing is opened; to release it, the session debits the ledger, runs
 the mechanism on the opened data, stores what is presented and reads it back.
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Offer(Generic[T]):
-    """A release that is priced and not yet made.
+    """A release that is priced but not yet made.
 
     Args:
         verb: what kind of release, such as "query"; requests of one key must agree in it.
         words: what would be released, in one line for people.
         mechanism: what would run on the opened data.
         asked: the parameters, as plain JSON data: with verb and loss they decide what is released.
-        stated: the loss that was asked for.
+        stated: the requested loss.
         present: makes of what was released the bytes that are stored.
         read: makes of the stored bytes, and the place in the ledger where the charge is written down, what the caller
             gets.
@@ -45,10 +45,10 @@ class Offer(Generic[T]):
 
     @property
     def loss(self) -> Loss:
-        """What a release would lose: what is charged."""
+        """The loss of the release, which is charged."""
         return self.mechanism.loss(1)
 
     @property
     def is_idealised(self) -> bool:
-        """Whether the proof is over the reals only."""
+        """Whether the proof holds over the reals only."""
         return self.mechanism.numerics is Numerics.IDEALISED

@@ -1,4 +1,4 @@
-"""Mechanisms on a data set: composed ones whose data are an engine, and which say beforehand what they ask of it."""
+"""Mechanisms on a data set: composed mechanisms that read an engine and declare their requests in advance."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class OverData(Composed[Engine, O]):
 
     @abstractmethod
     def aggregations(self) -> Iterable[Aggregation]:
-        """Return what the engine is asked for first; it may refuse that before anything is charged."""
+        """Return the engine's first aggregations; it may refuse them before anything is charged."""

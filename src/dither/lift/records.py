@@ -1,4 +1,4 @@
-"""Records: what a synthetic method may ask of private data, namely marginals.
+"""Records: what a synthetic method may request from private data, namely marginals.
 
 The rows themselves may be an array of codes in memory, or rows that stay in an engine and are counted there. Distances
 are counted in records (``RECORDS``): a marginal of records that are d apart moves by at most d in L1, and so in L2,
@@ -26,11 +26,11 @@ class Records(Protocol):
         """Names and sizes; public."""
 
     def count(self, axes: Axes) -> NDArray[np.int64]:
-        """Return the marginal on attributes with these numbers, in increasing order; of no attributes, the total."""
+        """Return the marginal on attributes with these numbers, in increasing order; for no attributes, the total."""
 
 
 class CodedRecords:
-    """Records in memory: a row for each, a column of whole numbers for each attribute.
+    """Records in memory: a row for each, an integer column for each attribute.
 
     A number out of range means the nearest in range, so that nothing raises because of a value.
     """
@@ -50,7 +50,7 @@ class CodedRecords:
 
 
 def records_of(attributes: Attributes, data: Any) -> Records:
-    """Return what a method was given as records: an array of codes, or records that somebody counts elsewhere."""
+    """Return a method's input as records: an array of codes, or records that are counted elsewhere."""
     if isinstance(data, np.ndarray):
         return CodedRecords(attributes, data)
     if isinstance(data, Records) and data.attributes == attributes:
@@ -59,5 +59,5 @@ def records_of(attributes: Attributes, data: Any) -> Records:
 
 
 def counts_of(records: Records, axes: Axes) -> NDArray[np.int64]:
-    """Return a marginal that noise can be added to: of the declared shape, between 0 and the largest value."""
+    """Return a marginal to which noise can be added: of the declared shape, between 0 and the largest value."""
     return np.clip(records.count(axes), 0, LARGEST_VALUE).reshape(records.attributes.shape_of(axes))

@@ -1,4 +1,4 @@
-"""Rows: private rows as numbers, and a class or a number to predict: what learners are lifted to."""
+"""Rows: private rows as numbers, with a class or a number to predict, to which learners are lifted."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ NUMBERS = (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL)
 @dataclass(frozen=True)
 @typed
 class Rows(Source[NDArray[np.float64]]):
-    """A row of numbers for each private row that counts: its columns, then its label.
+    """A row of numbers for each counted private row: its columns, then its label.
 
-    What is not a number is NaN. Of each person as many rows count as the limits leave.
+    What is not a number is NaN. The limits say how many rows of each person count.
 
     Args:
-        dataset: the schema, which has the unit and the limits.
+        dataset: the schema, with the unit and the limits.
         relation: the private rows.
         columns: the columns of numbers, in this order.
         label: the column to predict, which comes last; none where None.
@@ -106,18 +106,18 @@ class Rows(Source[NDArray[np.float64]]):
 
     @cached_property
     def asked(self) -> Aggregation:
-        """What an engine is asked for: how often each row that counts occurs."""
+        """The engine's aggregation: how often each counted row occurs."""
         relation = self.relation
         if self.dataset.protects_persons:
             relation = Bounded(relation, (), self.limits, self.names)
         return Aggregation(relation, tuple(map(Name, self.names)), (CountRows(),))
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return the one statement that counts equal rows."""
+        """Return the statement that counts equal rows."""
         return (self.asked,)
 
     def read(self, engine: Engine) -> NDArray[np.float64]:
-        """Return the rows that count, each as often as it occurs."""
+        """Return the counted rows, each as often as it occurs."""
         return self.filled(engine.aggregate(self.asked))
 
     def filled(self, answer: Aggregated) -> NDArray[np.float64]:
@@ -142,7 +142,7 @@ class Rows(Source[NDArray[np.float64]]):
         return partial(coded, codes_of(labels), len(labels)) if self.as_codes else one_hot(labels)
 
     def moves(self) -> dict[Distance, Fraction]:
-        """Return how many rows one unit adds and removes together; or replaces, where their number never changes.
+        """Return how many rows one unit adds and removes together; or replaces, if their number never changes.
 
         It does not where every row of a table counts whatever it holds, and units are its rows.
         """

@@ -1,4 +1,4 @@
-"""Sources: what is read of a data set, and how far one unit of it moves what is read."""
+"""Sources: what is read from a data set, and how far one unit moves it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Source(ABC, Generic[V]):
 
         @property
         def dataset(self) -> DataSet:
-            """The schema, which has the unit and the limits: a field or a property."""
+            """The schema, with the unit and the limits: a field or a property."""
 
     @abstractmethod
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what an engine is asked for first; it may refuse that before anything is charged."""
+        """Return an engine's first aggregations; it may refuse them before anything is charged."""
 
     @abstractmethod
     def read(self, engine: Engine) -> V:
@@ -42,14 +42,14 @@ class Source(ABC, Generic[V]):
         """Return how far one unit moves what is read, in each distance in which that is bounded."""
 
     def check(self, method: Mechanism[Any, Any]) -> None:
-        """Refuse a method that is for something else, such as other columns."""
+        """Reject a method for something else, such as other columns."""
         if method.distance not in self.moves():
             known = " or ".join(map(repr, self.moves()))
             rule = f"a mechanism whose distance is {known}: how far one unit moves what {type(self).__name__} reads"
             raise InvalidParameter("method", f"{method.name}, whose distance is {method.distance!r}", rule)
 
     def moved(self, method: Mechanism[Any, Any]) -> Fraction:
-        """Return how far one unit moves what is read, in the distance of a method."""
+        """Return how far one unit moves what is read, in a method's distance."""
         return self.moves()[method.distance]
 
 

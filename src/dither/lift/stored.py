@@ -1,4 +1,4 @@
-"""What was released, as bytes that a ledger keeps, and back: plain values, arrays, and records that rooms have named.
+"""Released values as bytes for a ledger, and back: plain values, arrays, and records with registered names.
 
 A closed format: no code and no imports. What has no place in it is refused.
 """
@@ -24,13 +24,13 @@ _kept: dict[str, Codec] = {}
 
 
 def check_length(parameter: str, rows: int, row: int, head: int = 0) -> None:
-    """Refuse an answer that may be longer than a ledger keeps, before it is charged.
+    """Reject an answer that may be longer than a ledger stores, before it is charged.
 
     Args:
         parameter: what the caller calls what is asked.
         rows: how many rows the answer has at most.
         row: how many bytes each of them may have; above 0.
-        head: how many bytes there are besides.
+        head: how many other bytes there are.
 
     """
     if head + rows * row > LARGEST_ANSWER:
@@ -42,7 +42,7 @@ def check_length(parameter: str, rows: int, row: int, head: int = 0) -> None:
 
 
 def keep(tag: str, kept: Codec) -> None:
-    """Give released records of one type a place in stored answers: ``{tag: written}``.
+    """Let released records of one type appear in stored answers as ``{tag: written}``.
 
     Args:
         tag: the one key of the written record.

@@ -1,12 +1,12 @@
-"""Whose code runs beside private rows: that of registered classes, exactly, and nobody else's.
+"""Whose code runs beside private rows: exactly that of registered classes.
 
 A session prices what it is handed and runs it on rows. A class that extends a known one may override any step: it could
 say one price, and see the rows. So types are compared, not ancestries, and all that a request is made of is registered
 by name: records of queries, sources, kinds of matrices, mechanisms, estimators. An owner who trusts a further class
 registers it; an analyst's request names what is registered and holds plain values.
 
-This guards the session's promises against requests, not the process against Python: whoever can run code in the process
-of the data can read the data.
+This guards the session's promises against requests, not the process against Python: anyone who can run code in the
+process of the data can read the data.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ DEEPEST: Final = 16
 
 
 def checked_class(parameter: str, given: Any, known: type) -> None:
-    """Refuse what is of another class than ``known``, a subclass included."""
+    """Reject objects of any class but ``known``, subclasses included."""
     if type(given) is not known:
         raise InvalidParameter(parameter, type(given).__name__, f"a {known.__name__}, and of no class of its own")
 
 
 def checked_mechanism(mechanism: Any) -> None:
-    """Refuse a mechanism whose class is not the one that is registered under its name; its parts likewise.
+    """Reject a mechanism whose class is not the one registered under its name; likewise its parts.
 
     The source of a lifted method is written down: records that are not registered have no place in a request.
     """

@@ -1,4 +1,4 @@
-"""The one abstraction and the primitives.
+"""The mechanism interface and the primitive mechanisms.
 
 Belongs here: the core (mechanism, runner, budget, release, registry) and mechanisms that draw noise for a value.
 Does not belong here: anything that knows what the value was computed from. To add a primitive, write one module beside

@@ -1,6 +1,6 @@
-"""Above-threshold, the sparse vector technique: which of a stream of values lie above a threshold.
+"""Above-threshold, the sparse vector technique: report which values of a stream exceed a threshold.
 
-For questions that arrive one after the other and mostly have the answer no: only the ``positives`` yes-answers cost.
+For questions that arrive one after another and mostly have the answer no: only the ``positives`` yes-answers cost.
 Cost: one draw a question. Corrections: of the printed variants only those with a noisy threshold, query noise that
 grows with the number of positives, a stop after the last of them and no release of the noisy value are private (Lyu,
 Su and Li 2017); this is that one.
@@ -36,7 +36,7 @@ _MOST_POSITIVES = 2**32
 
 @dataclass
 class _State:
-    """What stays secret: the noisy threshold, and how many positives are left."""
+    """The secret state: the noisy threshold, and the number of positive answers left."""
 
     noisy_threshold: int
     left: int
@@ -45,7 +45,7 @@ class _State:
 @register(examples=_examples, source="Understanding the Sparse Vector Technique (Lyu, Su, Li 2017), Algorithm 1")
 @dataclass(frozen=True, kw_only=True)
 class AboveThreshold(InteractivePrimitive[int, bool]):
-    """Say of each integer whether it is above a threshold, both noisy, until ``positives`` were.
+    """Report whether each integer's noisy value exceeds a noisy threshold; stop after ``positives`` positive answers.
 
     Guarantee: sequences of values, each moving by at most ``d_in``, lose epsilon =
     ``d_in / threshold_scale + 2 * positives * d_in / query_scale``; without the factor 2 when all move the same way
@@ -55,7 +55,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
         threshold: the public threshold.
         threshold_scale: the scale of its discrete Laplace noise.
         query_scale: the scale of the noise of each value.
-        positives: the conversation ends after so many.
+        positives: the number of positive answers after which the conversation ends.
         one_way: whether all values move in the same direction between neighbours.
 
     >>> AboveThreshold(threshold=100, threshold_scale=2, query_scale=4).loss(1)
@@ -78,7 +78,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
     def calibrated(
         cls, within: Loss, *, threshold: int, sensitivity: Number, positives: int = 1, one_way: bool = False
     ) -> AboveThreshold:
-        """Return the best split of ``within`` between threshold and queries: 1 to (2 c)^(2/3), c positives."""
+        """Return the best split of ``within`` between threshold and queries: 1 to (2 c)^(2/3) for c positives."""
         distance = positive("sensitivity", sensitivity)
         epsilon = 1 / laplace_scale(within, 1)
         factor = (1 if one_way else 2) * whole("positives", positives, least=1, most=_MOST_POSITIVES)
@@ -93,7 +93,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
 
     @property
     def distance(self) -> Metric:
-        """The largest change of any value; with ``one_way``, all changes having the same sign."""
+        """The largest change of any value; with ``one_way``, all changes have the same sign."""
         return ONE_WAY if self.one_way else LARGEST
 
     @property
@@ -108,7 +108,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
         return PureDP(change / self.threshold_scale + factor * change / self.query_scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far on the wrong side of the threshold a value answered wrongly lies, for one question."""
+        """Return how far from the threshold a value can lie and still get the wrong answer, for one question."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, 2)
         reach = discrete_laplace_reach(self.threshold_scale, failure) + discrete_laplace_reach(
@@ -122,7 +122,7 @@ class AboveThreshold(InteractivePrimitive[int, bool]):
         return _State(self.threshold + shift, self.positives)
 
     def reply(self, state: Any, value: int, noise: Noise) -> tuple[bool, bool]:
-        """Return whether the noisy value reaches the noisy threshold, and whether that was the last positive."""
+        """Return whether the noisy value reaches the noisy threshold, and whether this was the last positive answer."""
         admitted = int(self.domain.admit(value)[0])
         is_above = admitted + int(noise.discrete_laplace(self.query_scale, 1)[0]) >= state.noisy_threshold
         state.left -= is_above

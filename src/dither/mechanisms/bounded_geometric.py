@@ -1,4 +1,4 @@
-"""The geometric mechanism with public bounds: discrete Laplace noise, and the sum clamped to where the value must lie.
+"""The geometric mechanism with public bounds: add discrete Laplace noise, and clamp the sum to the value's range.
 
 For counts and ratings with a known range. Clamping is post-processing, so it costs nothing, and the error only falls;
 the ends of the range then carry the probability of all that lies beyond. Cost: one pass over the entries. Correction:
@@ -35,7 +35,7 @@ def _examples() -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class BoundedIntegers(IntegerArray):
-    """Integers of a public shape within public bounds; one beyond them means the nearest bound."""
+    """Integers of a public shape within public bounds; an integer beyond them is moved to the nearest bound."""
 
     low: int = -LARGEST_VALUE
     high: int = LARGEST_VALUE
@@ -51,7 +51,7 @@ class BoundedIntegers(IntegerArray):
 )
 @dataclass(frozen=True, kw_only=True)
 class BoundedGeometric(Additive):
-    """Add discrete Laplace noise to integers of a known range, and clamp the sums to that range.
+    """Add discrete Laplace noise to integers in a known range, and clamp the sums to that range.
 
     Guarantee: integers ``d_in`` apart in L1 lose epsilon = ``d_in / scale``, and never more than the whole range of
     all entries loses.
@@ -101,11 +101,11 @@ class BoundedGeometric(Additive):
         return BoundedIntegers(self.draw_shape, self.low, self.high)
 
     def farthest(self, d_in: Fraction) -> Fraction:
-        """Return how far values ``d_in`` apart are apart within the bounds, at most."""
+        """Return the largest distance, once clamped to the bounds, between values ``d_in`` apart."""
         return min(d_in, Fraction((self.high - self.low) * math.prod(self.draw_shape)))
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon = d_in / scale, where the bounds let values lie that far apart."""
+        """Return epsilon = d_in / scale, with d_in capped at the largest distance that the bounds allow."""
         return PureDP(self.farthest(non_negative("d_in", d_in)) / self.scale)
 
     def reach(self, failure: float) -> int:
@@ -113,7 +113,7 @@ class BoundedGeometric(Additive):
         return min(discrete_laplace_reach(self.scale, failure), self.high - self.low)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return the reach of the noise around the released numbers, within the bounds; for the clamped values."""
+        """Return intervals of the clamped values: the noise's reach around the released numbers, within the bounds."""
         around = super().interval(out, confidence)
         low, high = (np.clip(end, self.low, self.high) for end in (around.low, around.high))
         one = isinstance(out, int)

@@ -1,4 +1,4 @@
-"""The centre of attention: the middle of the shortest interval that holds a majority, with a smooth bound on its moves.
+"""The centre of attention: the midpoint of the shortest interval with a majority, and a smooth bound on its moves.
 
 For numbers of which most agree and some may be anywhere, such as the answers of many blocks of rows. When most lie
 close together, no few of them can move the centre far, and the bound is of the size of their spread; a mean would move
@@ -18,13 +18,13 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, positive, whole
 from dither.privacy.sensitivity.smooth import smooth_bound
 
-#: Beyond so many powers of e a term counts as the largest possible: a public place to stop.
+#: Beyond e to this power a term counts as the largest possible: a public place to stop.
 _FARTHEST = 64
 _LARGEST = 2**50
 
 
 def majority(count: int, changed: int) -> int:
-    """Return the least number of points such that two intervals with so many share one that did not change.
+    """Return the smallest m such that two intervals that hold m points each share a point that was not replaced.
 
     Of ``count`` points ``changed`` may be replaced; intervals with t points before and t after hold at least t -
     changed each of the other count - changed, so they meet when 2 t > count + changed.
@@ -38,13 +38,13 @@ def majority(count: int, changed: int) -> int:
 def centre_of_attention(
     points: NDArray[np.int64], *, changed: int, most: int, smoothness: Number
 ) -> NDArray[np.float64]:
-    """Return the middle of the shortest interval that holds a majority of the points, and a smooth bound.
+    """Return the midpoint of the shortest interval that holds a majority of the points, and a smooth bound.
 
     Guarantee: for points of which ``changed`` are replaced, the centres differ by no more than either bound, and the
     bounds lie within a factor of e^smoothness of each other. O(n log n) and n / smoothness steps.
 
     Args:
-        points: whole numbers from 0 to ``most``, more than ``changed`` of them; their number is public.
+        points: integers from 0 to ``most``, more than ``changed`` of them; their number is public.
         changed: how many of them one unit of data may replace.
         most: the public range, at most 2^50.
         smoothness: the b of e^(-b s).
@@ -69,7 +69,7 @@ def centre_of_attention(
 
 
 def _shortest(ordered: NDArray[np.int64], held: int, longest: int) -> int:
-    """Return the length of the shortest interval that holds so many points; the whole range if there are too few."""
+    """Return the length of the shortest interval that holds ``held`` points; the whole range if there are fewer."""
     return longest if held > ordered.size else int(_widths(ordered, held).min())
 
 

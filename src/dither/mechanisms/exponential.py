@@ -34,7 +34,7 @@ class Exponential(Choice):
     """Choose a candidate with probability proportional to e^(score / scale).
 
     Guarantee: scores ``d_in`` apart lose epsilon = ``2 d_in / scale`` (``d_in / scale`` with ``one_way``) and
-    rho = epsilon^2 / 8; float scores pay for their grid and error besides.
+    rho = epsilon^2 / 8; float scores pay for their grid and error as well.
 
     >>> Exponential(candidates=4, scale=2).loss(1)
     PureDP('1', rho='1/8')

@@ -1,4 +1,4 @@
-"""Filtered counts: noise on every cell of a domain that nobody could write out, and a filter that few cells pass.
+"""Filtered counts: noise on every cell of a domain too large to list, and a filter that few cells pass.
 
 For tables of which only the full cells are held. The empty cells that pass are found by skipping from one to the next,
 so the cost is that of the full cells and of what is released. ``publish.histograms.sparse_filter`` has the method;
@@ -30,7 +30,7 @@ from dither.privacy import Loss, Metric, PureDP
 MOST_CELLS: Final = 2**50
 MOST_THRESHOLD: Final = 2**60
 _DIGITS: Final = 40
-#: Skips drawn at a time: so many times the largest domain is an int64 still.
+#: Skips drawn at a time: this many times the largest domain still fits an int64.
 _BATCH: Final = 2**12
 #: The largest chance of an empty cell to pass: beyond, skipping would find more cells than it leaves out.
 LARGEST_CHANCE: Final = Fraction(1, 2)
@@ -38,13 +38,13 @@ _SMALLEST_RATE: Final = Fraction(1, 2**900)
 
 
 class SparseCounts(Domain):
-    """A ``Counter`` of the numbers of cells. What is no cell or no count above 0 is as if it were not there."""
+    """A ``Counter`` of cell numbers. Entries that are not cells, or whose count is not above 0, are ignored."""
 
     def __init__(self, cells: int) -> None:
         self.cells = cells
 
     def admit(self, value: Any) -> tuple[tuple[int, int], ...]:
-        """Return the numbers of the full cells in order, with their counts."""
+        """Return the numbers of the non-empty cells in order, with their counts."""
         if not isinstance(value, Counter):
             raise InvalidValue("value", value, "a Counter of the numbers of cells")
         full = (
@@ -99,11 +99,11 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
 
     @property
     def domain(self) -> SparseCounts:
-        """The counts of the full cells."""
+        """The counts of the non-empty cells."""
         return SparseCounts(self.cells)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon = d_in / scale: that of the noise; the filter sees nothing else."""
+        """Return epsilon = d_in / scale, the noise's: the filter only sees noisy counts."""
         return PureDP(non_negative("d_in", d_in) / self.scale)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
@@ -131,7 +131,7 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
         return shown
 
     def _passing(self, full: NDArray[np.int64], noise: Noise) -> NDArray[np.int64]:
-        """Return the empty cells that pass: each by itself with the chance that noise on 0 has."""
+        """Return the empty cells that pass; each does, independently, with the probability that noise on 0 passes."""
         rate, thinning = _skipping(self.scale, self.threshold, self.sampled)
         often = self.cells * float(rate)
         batch = max(1, min(_BATCH, math.ceil(often + 3 * math.sqrt(often))))
@@ -147,7 +147,7 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
         return candidates[~np.isin(candidates, full)]
 
     def _values(self, count: int, noise: Noise) -> list[int]:
-        """Return the noise of empty cells that pass, as the filter shows it.
+        """Return the noisy counts of the empty cells that pass, as the filter shows them.
 
         It saturates where the noisy counts of full cells do: a larger number would tell that its cell is empty.
         """
@@ -170,7 +170,7 @@ class FilteredCounts(Primitive[Any, dict[int, int]]):
 def chance_of_passing(
     scale: Fraction, threshold: int, sampled: bool, digits: int = _DIGITS
 ) -> tuple[Fraction, Fraction]:
-    """Return rationals around the chance that noise on 0 passes.
+    """Return rational bounds on the probability that noise on 0 passes.
 
     With q = e^(-1 / scale) and the threshold t: q^t / (1 + q), or sampled 2 q (1 - q^t) / (t (1 - q^2)).
     """
@@ -187,7 +187,7 @@ def chance_of_passing(
 
 
 def _power(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return rationals around e^-x."""
+    """Return rational bounds on e^-x."""
     if x > 4 * digits:
         return Fraction(0), Fraction(1, 10**digits)
     low, high = exp_decimals(-x, digits)
@@ -196,7 +196,7 @@ def _power(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=64)
 def _skipping(scale: Fraction, threshold: int, sampled: bool) -> tuple[Fraction, Chance]:
-    """Return a rate x such that 1 - e^-x is no less than the chance p of an empty cell, and the coin p / (1 - e^-x).
+    """Return a rate x such that 1 - e^-x is at least the probability p of an empty cell, and the coin p / (1 - e^-x).
 
     With p of at most 1/2 and x = p + 2 p^2: 1 - e^-x >= x - x^2 / 2 = p + p^2 (3/2 - 2 p - 2 p^2) >= p, and 1 - e^-x
     grows with x. The coin's chance is irrational: as a rational a it would make e^(-t / scale) = a (1 + q) (1 - e^-x),

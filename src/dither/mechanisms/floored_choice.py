@@ -1,4 +1,4 @@
-"""Top-k among more candidates than anybody could list: scores that are not listed are at a floor.
+"""Top-k among more candidates than can be listed: unlisted candidates have the floor as their score.
 
 For choosing itemsets, graphs or other patterns, of which there are billions and of which few matter. The listed
 candidates and the floor are private; what is public is how many candidates there are. All candidates at the floor are
@@ -29,14 +29,14 @@ MOST_CANDIDATES: Final = LARGEST_MULTIPLICITY
 
 
 class Floored(NamedTuple):
-    """Scores of candidates by number; every candidate that is not listed, or is listed below the floor, is at it."""
+    """Scores of candidates by number; candidates that are not listed, or are listed below the floor, get the floor."""
 
     floor: int
     listed: Mapping[int, int]
 
 
 class FlooredScores(Domain):
-    """A ``Floored``. What is no candidate or no whole number is as if it were not listed."""
+    """A ``Floored``. Entries that are not candidates, or whose score is not an integer, count as not listed."""
 
     def __init__(self, candidates: int) -> None:
         self.candidates = candidates
@@ -78,7 +78,7 @@ _FLOORED_ONE_WAY: Final = _FlooredOneWay("FLOORED_ONE_WAY", "the largest change 
 
 @dataclass(frozen=True, kw_only=True)
 class FlooredTopK(Primitive[Any, Any]):
-    """Choose ``chosen`` candidates one after the other, each with probability proportional to e^(score / scale).
+    """Choose ``chosen`` candidates one after another, each with probability proportional to e^(score / scale).
 
     Guarantee: scores that all move the same way, by at most ``d_in``, lose epsilon = ``chosen * d_in / scale`` and
     rho = ``chosen * (d_in / scale)^2 / 8``; the last candidate left costs nothing.
@@ -117,11 +117,11 @@ class FlooredTopK(Primitive[Any, Any]):
 
     @property
     def draw_shape(self) -> tuple[int, ...]:
-        """As many candidates as are chosen."""
+        """One index for each chosen candidate."""
         return (self.chosen,)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the sum over the choices; the last one left is no choice."""
+        """Return the sum over the choices; taking the only candidate left costs nothing."""
         epsilon = non_negative("d_in", d_in) / self.scale
         return PureDP(epsilon, rho=epsilon**2 / 8).times(min(self.chosen, self.candidates - 1))
 
@@ -157,7 +157,7 @@ class FlooredTopK(Primitive[Any, Any]):
 
 
 def _unlisted(rank: int, listed: list[int]) -> int:
-    """Return the candidate with ``rank`` candidates before it that are not in the sorted list."""
+    """Return the candidate that has ``rank`` candidates before it outside the sorted list."""
     low, high = 0, len(listed)
     while low < high:
         middle = (low + high) // 2

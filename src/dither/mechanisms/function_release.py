@@ -1,7 +1,7 @@
-"""Function release: a sum of kernels around private points, at public points, with noise.
+"""Function release: a noisy sum of kernels around private points, evaluated at public points.
 
 For densities and other smooth functions of a data set: one bump around each record, added up, read off at public
-points. Cost: one evaluation for each record and point. Corrections: the values at public points are whole numbers,
+points. Cost: one evaluation for each record and point. Corrections: the values at public points are integers,
 every record's row of them is shortened to a public length, and the noise is exact and independent. Noise with the
 kernel's own covariance is in ``gaussian_process``.
 """
@@ -48,14 +48,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class FunctionRelease(Composed[Any, Any]):
-    """Release the sum of a quadratic kernel around all records, at public points.
+    """Release, at public points, the noisy sum of quadratic kernels around all records.
 
     Guarantee: data ``d_in`` rows apart loses what ``noise`` loses at ``length * d_in``, or at
     ``sqrt(2) * length * d_in`` where rows are replaced.
 
     Args:
         unit: ROW or ROW_REPLACED.
-        points: where the function is released: whole numbers of steps, a row for each point.
+        points: where the function is released: integer numbers of steps, a row for each point.
         grid: the step of the coordinates.
         radius: how far the kernel 1 - (distance / radius)^2 reaches, in steps.
         bits: values of a kernel are rounded down to 2^-bits.
@@ -97,12 +97,12 @@ class FunctionRelease(Composed[Any, Any]):
 
     @property
     def part(self) -> DiscreteGaussian:
-        """The noise of all values."""
+        """The noise for all values."""
         return replace(self.noise, shape=(len(self.points.values),))
 
     @property
     def stability(self) -> Fraction:
-        """How far one unit moves the values; two records' values, none below 0, differ by sqrt(2) lengths at most."""
+        """How far one unit moves the values; two non-negative kernel vectors differ by at most sqrt(2) lengths."""
         return self.length * sqrt_up(Fraction(self.unit.touched))
 
     def plan(self) -> Plan:
@@ -110,12 +110,12 @@ class FunctionRelease(Composed[Any, Any]):
         return Use(self.part, self.stability)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any value is off the sum of the rounded and shortened kernels."""
+        """Return a bound on any value's error relative to the sum of the rounded and shortened kernels."""
         bound = self.part.error(confidence)
         return Bound(bound.value / 2**self.bits, bound.confidence, "the largest error of any value")
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return the error on both sides of the sums of rounded and shortened kernels, all at once."""
+        """Return intervals for all sums of rounded and shortened kernels at once."""
         bound = self.error(confidence)
         return Interval(out - bound.value, out + bound.value, bound.confidence)
 
@@ -131,7 +131,7 @@ class FunctionRelease(Composed[Any, Any]):
         return np.ldexp(np.asarray(noisy, dtype=np.float64), -self.bits)
 
     def _steps(self, data: Any, width: int) -> NDArray[np.int64]:
-        """Return the records in whole steps; one that is no row of so many numbers is far from every point."""
+        """Return the records in integer steps; one that is not a row of the right length is far from every point."""
         rows = [self._record(row, width) for row in data]
         return np.array(rows, dtype=np.int64).reshape(-1, width)
 
@@ -145,7 +145,7 @@ class FunctionRelease(Composed[Any, Any]):
         return [min(max(step, -2 * _LARGEST_COORDINATE), 2 * _LARGEST_COORDINATE) for step in steps]
 
     def _kernels(self, rows: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the kernel of every record at every point, rounded down and shortened, in whole numbers."""
+        """Return every record's kernel at every point, rounded down and shortened, as integers."""
         height = self.radius**2
         squares = np.zeros((len(rows), len(places)), dtype=np.int64)
         for column in range(places.shape[1]):
@@ -159,7 +159,7 @@ class FunctionRelease(Composed[Any, Any]):
 
 
 def _coordinate(cell: Any) -> float:
-    """Return the number that a raw cell is, or that its text spells; NaN for anything else."""
+    """Return the number that a raw cell holds, as a number or as text; NaN for anything else."""
     number = raw_number(cell)
     try:
         return float(raw_text(cell) or "nan" if number is None else number)

@@ -1,4 +1,4 @@
-"""Where the tail of a Gamma law falls below a delta, as a rational that is never too small.
+"""Where the tail of a Gamma distribution falls below a delta, as a rational that is never too small.
 
 The length of a noise vector of d coordinates has such a tail: the sum of their absolute values for Laplace noise, half
 the sum of their squares for Gaussian noise. Floats only propose where to look; rationals decide.
@@ -20,7 +20,7 @@ _FIRST_MARGIN = Fraction(1, 2**30)
 
 
 def gamma_edge(weights: Sequence[Fraction], delta: Fraction) -> Fraction:
-    """Return y of at least 0 with e^-y * (w_0 + w_1 y + w_2 y^2 / 2! + ...) <= delta, and little larger than needed.
+    """Return y >= 0 with e^-y * (w_0 + w_1 y + w_2 y^2 / 2! + ...) <= delta, and not much larger than needed.
 
     With d weights of 1 that is the chance of a Gamma variable of shape d to exceed y. The weights must not grow, and
     lie in (0, 1]; the left side then falls with y, and every larger y will do as well.
@@ -48,7 +48,7 @@ def _sum_up(weights: Sequence[Fraction], y: Fraction) -> Fraction:
 
 
 def _estimate(weights: Sequence[Fraction], delta: Fraction) -> Fraction:
-    """Return about the least y, by bisection in floats."""
+    """Return approximately the least y, by bisection in floats."""
     powers = np.arange(len(weights))
     factors = np.log(np.array([float(weight) for weight in weights]))
     factors -= np.concatenate([[0.0], np.cumsum(np.log(powers[1:]))])

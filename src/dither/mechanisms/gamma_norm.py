@@ -36,7 +36,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GammaNorm(NormNoise):
-    """Add a vector of density proportional to e^(-|z| / scale), |z| its Euclidean length, and release it on a grid.
+    """Add a vector with density proportional to e^(-|z| / scale), |z| its Euclidean length, and round to a grid.
 
     Guarantee: values ``d_in`` apart in L2 lose epsilon = ``d_in / scale``.
 

@@ -1,6 +1,6 @@
-"""Sparse vector with gap, also adaptive: which values lie above a threshold and by how much, at the price of which.
+"""Sparse vector with gap: which values exceed a threshold and by how much, at the price of knowing which.
 
-For questions that arrive one after the other and mostly have the answer no. The gap between a noisy value and the noisy
+For questions that arrive one after another and mostly have the answer no. The gap between a noisy value and the noisy
 threshold comes free with every yes. The adaptive form asks first with twice the noise whether a value lies far above;
 such a yes costs half, so more of them are answered. Cost: one or two draws a question. What is free is the gap, a
 difference of two secrets; neither the noisy value nor the noisy threshold alone is released.
@@ -42,7 +42,7 @@ _NEAR, _FAR = 2, 1
 
 @dataclass(frozen=True)
 class Gap:
-    """A yes: how far the noisy value is above the noisy threshold, and which of the two comparisons said so."""
+    """A positive answer: the noisy value's gap above the noisy threshold, and which of the two comparisons found it."""
 
     above: int
     is_far: bool = False
@@ -50,7 +50,7 @@ class Gap:
 
 @dataclass
 class _State:
-    """What stays secret, the noisy threshold; and how many halves of a near yes are left, which is public."""
+    """The noisy threshold, which is secret, and the half-charges left, which are public (a near positive takes two)."""
 
     noisy_threshold: int
     left: int
@@ -62,7 +62,7 @@ class _State:
 )
 @dataclass(frozen=True, kw_only=True)
 class GapSparse(InteractivePrimitive[int, Gap | None]):
-    """Say of each integer whether and by how much it is above a threshold, both noisy, until the budget is used.
+    """Report whether and by how much each integer's noisy value exceeds a noisy threshold, until the budget is spent.
 
     Guarantee: sequences of values, each moving by at most ``d_in``, lose epsilon =
     ``d_in / threshold_scale + 2 * positives * d_in / query_scale``; without the factor 2 when all move the same way
@@ -112,7 +112,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
         one_way: bool = False,
         adaptive: bool = True,
     ) -> GapSparse:
-        """Return the split of ``within`` of above-threshold; the margin is two standard deviations of the wide noise.
+        """Return above-threshold's split of ``within``; the margin is two standard deviations of the wide noise.
 
         Args:
             within: the loss not to exceed.
@@ -139,7 +139,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
 
     @property
     def distance(self) -> Metric:
-        """The largest change of any value; with ``one_way``, all changes having the same sign."""
+        """The largest change of any value; with ``one_way``, all changes have the same sign."""
         return ONE_WAY if self.one_way else LARGEST
 
     @property
@@ -149,24 +149,24 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
 
     @cached_property
     def wide_scale(self) -> Fraction:
-        """The scale of the noise with which a value is first looked at: twice that of the second look."""
+        """The scale of the noise in the first comparison: twice that of the second."""
         return 2 * self.query_scale
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss of the whole conversation, all of the budget used."""
+        """Return the loss of the whole conversation, with the whole budget spent."""
         change = non_negative("d_in", d_in)
         factor = (1 if self.one_way else 2) * self.positives
         return PureDP(change / self.threshold_scale + factor * change / self.query_scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far on the wrong side of the threshold a value answered wrongly lies, for one question."""
+        """Return how far from the threshold a value can lie and still get the wrong answer, for one question."""
         wanted = probability("confidence", confidence, open_below=True)
         at_threshold, near, far = self._reaches(wanted)
         reach = at_threshold + max(near, far - (self.margin or 0))
         return Bound(reach, wanted, "the distance from the threshold of a value that is answered wrongly")
 
     def interval(self, out: Gap | None, confidence: Number) -> Interval | None:
-        """Return where the value of one question lies, given its gap; None for a value below the threshold.
+        """Return an interval for the value of one question, given its gap; None for a value below the threshold.
 
         Before a question is asked, the probability that it gets a gap whose interval misses is at most 1 - confidence.
         """
@@ -178,7 +178,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
         return Interval(middle - reach, middle + reach, wanted)
 
     def _reaches(self, confidence: Fraction) -> tuple[int, int, int]:
-        """Return how far the threshold's noise, the near and the wide noise reach, all three at once."""
+        """Return the reach of the threshold's noise, the near noise and the wide noise, all three at once."""
         failure = share_of_failure(confidence, 2 if self.margin is None else 3)
         near = discrete_laplace_reach(self.query_scale, failure)
         far = near if self.margin is None else discrete_laplace_reach(self.wide_scale, failure)
@@ -190,7 +190,7 @@ class GapSparse(InteractivePrimitive[int, Gap | None]):
         return _State(self.threshold + shift, _NEAR * self.positives)
 
     def reply(self, state: Any, value: int, noise: Noise) -> tuple[Gap | None, bool]:
-        """Return the gap if the value is far above, or else if it is above; and whether the budget is used."""
+        """Return the gap if the value is far above, or else if it is above; and whether the budget is spent."""
         lead = int(self.domain.admit(value)[0]) - state.noisy_threshold
         answer = None
         if self.margin is not None:

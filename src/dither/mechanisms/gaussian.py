@@ -37,7 +37,7 @@ def _examples() -> Iterator[Example]:
 @register(examples=_examples, source="Differential Privacy and Applications (Zhu et al. 2017), section 2.4.1")
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Additive):
-    """Add Gaussian noise to a number or an array, and release the sum on a public grid.
+    """Add Gaussian noise to a number or an array, and round the sum to a public grid.
 
     Guarantee: values ``d_in`` apart in L2 lose rho = ``d_in^2 / (2 sigma^2)``, and the (epsilon, delta) that the exact
     curve of Gaussian noise gives.

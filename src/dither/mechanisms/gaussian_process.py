@@ -1,4 +1,4 @@
-"""Gaussian-process release: a function at public points, with noise that is as smooth as the function is.
+"""Gaussian-process release: a function's values at public points, with noise as smooth as the function.
 
 For functions whose change is bounded in the norm of a reproducing kernel, a kernel density for example. The noise has
 the kernel as covariance, so its size does not grow with the number of points. Cost: one product with a triangular
@@ -45,7 +45,7 @@ SQUARED_EXPONENTIAL, EXPONENTIAL = "squared-exponential", "exponential"
 
 @dataclass(frozen=True)
 class Factor:
-    """A public lower triangle B that nearly whitens a kernel matrix K, in units of 2^-bits, and what is proved of it.
+    """A public lower triangle B, in units of 2^-bits, that nearly whitens a kernel matrix K, with its certificate.
 
     Guarantee: all eigenvalues of B K B^T lie within ``defect`` of 1, for the true K.
     """
@@ -57,7 +57,7 @@ class Factor:
 
     @cached_property
     def stretch(self) -> Fraction:
-        """How much longer B f may be in L2 than f is in the norm of the kernel, as a factor."""
+        """The largest factor by which B f may be longer in L2 than f is in the kernel's norm."""
         return sqrt_up(1 + self.defect)
 
     def whiten(self, values: list[Fraction]) -> list[Fraction]:
@@ -65,26 +65,26 @@ class Factor:
         return _product(self.rows, values, self.bits)
 
     def colour(self, values: list[Fraction]) -> list[Fraction]:
-        """Return the values times the inverse of B, to far more digits than a float has."""
+        """Return the values times the inverse of B, far more precisely than a float."""
         return _product(self.inverse, values, self.bits)
 
 
 def _product(rows: tuple[tuple[int, ...], ...], values: list[Fraction], bits: int) -> list[Fraction]:
-    """Return a lower triangle in units of 2^-bits times the values, exactly: in integers, over one denominator."""
+    """Return a lower triangle in units of 2^-bits times the values, exactly, in integers over one denominator."""
     unit = math.lcm(*(value.denominator for value in values))
     whole = [value.numerator * (unit // value.denominator) for value in values]
     return [Fraction(sum(map(mul, row, whole)), unit << bits) for row in rows]
 
 
 class KernelNorm(Metric):
-    """The least norm, in the space of a kernel, of a function with the differences of the values at the points."""
+    """The least norm, in a kernel's function space, of a function that takes the values' differences at the points."""
 
     def __init__(self, factor: Factor) -> None:
         super().__init__("KERNEL_NORM", "the norm of the change in the space of the kernel")
         self._factor = factor
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        """Return at least the square root of d^T K^-1 d, for d the differences at the points."""
+        """Return at least the square root of d^T K^-1 d, where d holds the differences at the points."""
         here, there = np.asarray(first, dtype=object), np.asarray(second, dtype=object)
         if here.shape != there.shape or here.shape != (len(self._factor.rows),):
             return None
@@ -113,7 +113,7 @@ def _examples() -> Iterator[Example]:
 
 
 def _pairs(mechanism: GaussianProcess, here: NDArray[np.float64]) -> Iterator[tuple[Any, Any, int]]:
-    """Return functions one apart: by a bump around a point, by a change at one point alone, and in all of them."""
+    """Return pairs of functions at distance 1: a bump around a point, a change at one point, one at all points."""
     units = np.eye(len(here)).tolist()
     inverse, whitening = (
         np.array([multiply(list(map(Fraction, unit))) for unit in units], dtype=float).T
@@ -134,7 +134,7 @@ def _pairs(mechanism: GaussianProcess, here: NDArray[np.float64]) -> Iterator[tu
 )
 @dataclass(frozen=True, kw_only=True)
 class GaussianProcess(Composed[Any, Any]):
-    """Release the values of a function at public points with noise whose covariance is sigma^2 times a kernel.
+    """Release a function's values at public points with noise whose covariance is sigma^2 times a kernel.
 
     Guarantee: functions ``d_in`` apart in the norm of the kernel lose what ``noise`` loses at ``stretch * d_in``, with
     stretch - 1 below 2^-40: rho = ``d_in^2 / (2 sigma^2)``, and that share more.
@@ -142,7 +142,7 @@ class GaussianProcess(Composed[Any, Any]):
     Args:
         kernel: "squared-exponential", e^(-|x - y|^2 / (2 length^2)), with Euclidean distances; or "exponential",
             e^(-|x - y| / length), with distances added up over coordinates: in one dimension Ornstein and Uhlenbeck's.
-        points: where the function is released: whole numbers of steps, a row for each point, no two alike.
+        points: where the function is released: integer numbers of steps, a row for each point, no two alike.
         grid: the step of the coordinates.
         length: how far the kernel reaches.
         noise: the noise of one value.
@@ -188,7 +188,7 @@ class GaussianProcess(Composed[Any, Any]):
 
     @cached_property
     def part(self) -> Gaussian:
-        """The noise of all whitened values."""
+        """The noise for all whitened values."""
         return replace(self.noise, shape=(len(self.points.values),))
 
     def plan(self) -> Plan:
@@ -196,7 +196,7 @@ class GaussianProcess(Composed[Any, Any]):
         return Use(self.part, self.factor.stretch)
 
     def rounding_distance(self, entry_error: Number) -> Fraction:
-        """Return how far apart two functions may become when every value is off by at most ``entry_error``.
+        """Return how far apart two functions may move when every value has an error of at most ``entry_error``.
 
         To be added to ``d_in`` where values are computed in floats: a change that alternates from point to point is
         long in the norm of the kernel.
@@ -206,7 +206,7 @@ class GaussianProcess(Composed[Any, Any]):
         return 2 * error * sqrt_up(sum((entry * entry for entry in sums), Fraction(0)) / (1 - factor.defect))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any value is off, as long as no whitened value leaves the range of the grid."""
+        """Return a bound on any value's error, as long as no whitened value leaves the range of the grid."""
         wanted = probability("confidence", confidence, open_below=True)
         factor = self.factor
         reach = gaussian_reach(self.noise.sigma, share_of_failure(wanted, len(factor.rows)))
@@ -220,7 +220,7 @@ class GaussianProcess(Composed[Any, Any]):
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
         """Return the noisy values at the public points."""
-        # As a list: whole numbers of an array would be cut off at 2^60, which is not smooth.
+        # As a list: integers of an array would be cut off at 2^60, which is not smooth.
         is_whole = isinstance(data, np.ndarray) and data.dtype.kind in "iu"
         values = RealArray((len(self.points.values),)).admit(data.tolist() if is_whole else data)
         whitened = self.factor.whiten([Fraction(value) for value in values.tolist()])
@@ -230,7 +230,7 @@ class GaussianProcess(Composed[Any, Any]):
 
 @lru_cache(maxsize=64)
 def _factor(kernel: str, points: PublicArray, step: Fraction) -> Factor:
-    """Return a certified factor, with as many bits as it takes."""
+    """Return a certified factor, with as many bits as needed."""
     gaps = [[_exponent(kernel, one, other, step) for other in points.values] for one in points.values]
     bits = _FEWEST_BITS
     while bits <= _MOST_BITS:
@@ -249,7 +249,7 @@ def _exponent(kernel: str, one: NDArray[Any], other: NDArray[Any], step: Fractio
 
 
 def _try_factor(gaps: list[list[Fraction]], bits: int) -> Factor | None:
-    """Return a factor of that many bits, or None where they are too few; nothing before the certificate is trusted."""
+    """Return a factor with that many bits, or None if they are too few; the certificate alone is trusted."""
     matrix = [[_exp_of_minus(gap, bits) for gap in row] for row in gaps]
     lower = _cholesky(matrix, bits)
     if lower is None:
@@ -264,7 +264,7 @@ def _try_factor(gaps: list[list[Fraction]], bits: int) -> Factor | None:
 
 
 def _exp_of_minus(gap: Fraction, bits: int) -> int:
-    """Return e^-gap in units of 2^-bits, off by less than one of them."""
+    """Return e^-gap in units of 2^-bits, with an error of less than one unit."""
     if gap > bits:
         return 0
     below, _ = exp_decimals(-gap, bits // 3 + 10)
@@ -273,7 +273,7 @@ def _exp_of_minus(gap: Fraction, bits: int) -> int:
 
 
 def _cholesky(matrix: Matrix, bits: int) -> Matrix | None:
-    """Return about the lower triangle whose product with its transpose is the matrix; None where a pivot vanishes."""
+    """Return an approximate Cholesky factor (a lower triangle) of the matrix; None if a pivot vanishes."""
     lower: Matrix = []
     for row, entries in enumerate(matrix):
         new: list[int] = []
@@ -292,7 +292,7 @@ def _cholesky(matrix: Matrix, bits: int) -> Matrix | None:
 
 
 def _inverse(lower: Matrix, bits: int) -> Matrix:
-    """Return about the inverse of a lower triangle."""
+    """Return an approximate inverse of a lower triangle."""
     rows: Matrix = []
     for row, entries in enumerate(lower):
         sums = [-sum(entries[k] * rows[k][column] for k in range(column, row)) for column in range(row)]
@@ -301,7 +301,7 @@ def _inverse(lower: Matrix, bits: int) -> Matrix:
 
 
 def _defect(rows: Matrix, matrix: Matrix, bits: int) -> Fraction:
-    """Return a bound on how far eigenvalues of B K B^T lie from 1, exactly: the certificate.
+    """Return an exact bound on the distance of the eigenvalues of B K B^T from 1: the certificate.
 
     The Frobenius norm of B M B^T - 1 for the rounded matrix M, and n ||B||^2 times its rounding error for the true one.
     """
@@ -317,7 +317,7 @@ def _defect(rows: Matrix, matrix: Matrix, bits: int) -> Fraction:
 
 
 def _residue(lower: Matrix, rows: Matrix, bits: int) -> Fraction:
-    """Return the largest sum of a row of L B - 1, without signs."""
+    """Return the largest absolute row sum of L B - 1."""
     worst = 0
     for row, entries in enumerate(lower):
         products = [sum(entries[k] * rows[k][column] for k in range(column, row + 1)) for column in range(row + 1)]

@@ -3,7 +3,7 @@
 For choosing where a few candidates have scores that one person can move far: at the exponential mechanism's price for
 the worst of them, all would drown. Here a candidate is measured against each other one in units of both sensitivities,
 and the answer is as good as the best candidate's own sensitivity allows. Cost: one pass over the candidates for each
-different sensitivity. Everything is computed in whole numbers; the public step of the normalised scores costs nothing
+different sensitivity. Everything is computed in integers; the public step of the normalised scores costs nothing
 at whole distances.
 """
 
@@ -73,7 +73,7 @@ class RelativeChange(Metric):
 )
 @dataclass(frozen=True, kw_only=True)
 class GeneralisedExponential(Primitive[Any, Any]):
-    """Choose a candidate by its score, where each score has a public sensitivity of its own.
+    """Choose a candidate by its score, where every score has its own public sensitivity.
 
     Guarantee: scores of which each moves by at most ``d_in`` times its sensitivity lose epsilon = ``2 d_in / scale``,
     with ``d_in`` rounded up to whole ``1 / steps``, and rho = epsilon^2 / 8.
@@ -149,7 +149,7 @@ class GeneralisedExponential(Primitive[Any, Any]):
         return PureDP(epsilon, rho=epsilon**2 / 8)
 
     def error(self, confidence: Number) -> Bound:
-        """Return by how many of any candidate's own sensitivities its score exceeds that of the chosen one."""
+        """Return how far any candidate's score exceeds the chosen one's, in units of that candidate's sensitivity."""
         wanted = probability("confidence", confidence, open_below=True)
         behind = laplace_reach(self.scale, share_of_failure(wanted, len(self.sensitivities)))
         penalty, spread = to_float(self.penalty, "up"), max(self.sensitivities) / min(self.sensitivities)
@@ -160,7 +160,7 @@ class GeneralisedExponential(Primitive[Any, Any]):
         )
 
     def normalised(self, scores: Any) -> NDArray[np.int64]:
-        """Return the normalised scores in whole steps, rounded down; the largest is 0."""
+        """Return the normalised scores in integer steps, rounded down; the largest is 0."""
         given = self.domain.admit(scores).astype(object)
         share = math.lcm(*(unit.denominator for unit in self.sensitivities))
         units = np.array([int(unit * share) for unit in self.sensitivities], dtype=object)

@@ -1,4 +1,4 @@
-"""The grouped exponential mechanism: blocks of candidates that share a score are drawn as one.
+"""The grouped exponential mechanism: blocks of candidates with the same score are drawn as one.
 
 For choosing among very many candidates of which most have the same score, such as the floor to which small scores are
 raised: the price is that of the exponential mechanism over all of them, the work that of the blocks. Cost: one pass
@@ -41,10 +41,10 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GroupedExponential(Choice):
-    """Choose one of many candidates that come in blocks of one score, each proportionally to e^(score / scale).
+    """Choose one of many candidates, given in blocks of equal score, with weights proportional to e^(score / scale).
 
     Guarantee: scores of blocks ``d_in`` apart lose epsilon = ``2 d_in / scale`` (``d_in / scale`` with ``one_way``) and
-    rho = epsilon^2 / 8, whatever the sizes of the blocks; float scores pay for their grid and error besides.
+    rho = epsilon^2 / 8, whatever the sizes of the blocks; float scores pay for their grid and error as well.
 
     Releases the number of a block and the number of one of its members, all equally likely.
 
@@ -74,7 +74,7 @@ class GroupedExponential(Choice):
 
     @property
     def draw_shape(self) -> tuple[int, ...]:
-        """A block and a member of it."""
+        """A block and one of its members."""
         return (2,)
 
     def loss(self, d_in: Number = 1) -> Loss:
@@ -83,7 +83,7 @@ class GroupedExponential(Choice):
         return PureDP(epsilon, rho=epsilon**2 / 8)
 
     def error(self, confidence: Number) -> Bound:
-        """Return the gap to the best score: scale * ln(all members / failure), and what rounding may hide."""
+        """Return the gap to the best score: scale * ln(all members / failure), plus the rounding error."""
         wanted = probability("confidence", confidence, open_below=True)
         # The bound divides the failure by the number of blocks; there are as many candidates as all members.
         each = super().error(1 - (1 - wanted) * self.candidates / sum(self.multiplicities))

@@ -87,7 +87,7 @@ def _checked(vertices: PublicArray) -> list[list[int]]:
 
 
 def _normal(corners: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...], int] | None:
-    """Return a with a.v = 1 for all corners v, and |det v|; None when the corners are linearly dependent."""
+    """Return a with a.v = 1 for all corners v, and |det v|; None if the corners are linearly dependent."""
     size = len(corners)
     rows = [[Fraction(entry) for entry in corner] + [Fraction(1)] for corner in corners]
     volume = Fraction(1)
@@ -117,9 +117,9 @@ class Gauge(Metric):
         self._vertices = vertices
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        """Return the largest height of the change over any facet."""
+        """Return the largest height of the change over all facets."""
         normals = facets(self._vertices).normals
-        # L1 knows which values are at no distance at all; of the others the change is rational.
+        # L1 knows which values have no distance; the change of the others is rational.
         here, there = np.asarray(first, dtype=object).ravel(), np.asarray(second, dtype=object).ravel()
         if here.size != len(normals[0]) or L1.measure(here, there) is None:
             return None
@@ -152,7 +152,7 @@ def _neighbours(vertices: PublicArray) -> tuple[tuple[Any, Any, int], ...]:
 @register(examples=_examples, source="On the Geometry of Differential Privacy (Hardt, Talwar 2010), section 4")
 @dataclass(frozen=True, kw_only=True)
 class KNorm(Primitive[Any, NDArray[Any]]):
-    """Add a vector of density proportional to e^(-|z|_K / scale), K a polytope, and release the sum on a public grid.
+    """Add a vector with density proportional to e^(-|z|_K / scale), K a polytope, and round the sum to a public grid.
 
     Guarantee: values whose difference lies in ``d_in`` times K lose epsilon = ``d_in / scale``.
 

@@ -34,7 +34,7 @@ def _examples() -> Iterator[Example]:
 @register(examples=_examples, source="Differential Privacy and Applications (Zhu et al. 2017), section 2.4.1")
 @dataclass(frozen=True, kw_only=True)
 class Laplace(NormNoise):
-    """Add Laplace noise to a number or an array, and release the sum on a public grid.
+    """Add Laplace noise to a number or an array, and round the sum to a public grid.
 
     Guarantee: values ``d_in`` apart in L1 lose epsilon = ``d_in / scale``.
 

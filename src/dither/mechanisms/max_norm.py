@@ -32,7 +32,7 @@ def _examples() -> Iterator[Example]:
 @register(examples=_examples, source="On the Geometry of Differential Privacy (Hardt, Talwar 2010), section 4")
 @dataclass(frozen=True, kw_only=True)
 class MaxNorm(NormNoise):
-    """Add a vector of density proportional to e^(-max |z_i| / scale), and release the sum on a public grid.
+    """Add a vector with density proportional to e^(-max |z_i| / scale), and round the sum to a public grid.
 
     Guarantee: values no entry of which differs by more than ``d_in`` lose epsilon = ``d_in / scale``.
 

@@ -1,4 +1,4 @@
-"""Coupled noise reduction: one value released again and again with less noise, for the price of the last release.
+"""Coupled noise reduction: release one value repeatedly with less and less noise, for the price of the last release.
 
 For asking how accurate an answer has to be only after seeing a coarse one. Independent releases would cost the sum of
 their losses; here each finer answer takes noise away from the one before, and all of them together tell no more than
@@ -35,7 +35,7 @@ def _examples() -> Iterator[Example]:
 
 @dataclass
 class _State:
-    """What stays secret: the noise of every level, coarse to fine, and the value once it was given."""
+    """The secret state: the noise of every level, coarse to fine, and the value once it is known."""
 
     noises: list[int]
     value: int | None = None
@@ -48,12 +48,12 @@ class _State:
 )
 @dataclass(frozen=True, kw_only=True)
 class NoiseReduction(InteractivePrimitive[int, int]):
-    """Release one integer with less and less discrete Laplace noise, each answer finer than the one before.
+    """Release one integer repeatedly with less and less discrete Laplace noise.
 
     Guarantee: values ``d_in`` apart lose epsilon = ``d_in / scales[-1]``, the loss of the last and finest answer alone,
     over the whole conversation.
 
-    The value of the first call is kept; what later calls hand over is not looked at.
+    The value of the first call is kept; the values of later calls are ignored.
 
     Args:
         scales: the scales of the noise, coarse to fine.
@@ -74,7 +74,7 @@ class NoiseReduction(InteractivePrimitive[int, int]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, sensitivity: Number, levels: int, factor: Number = 2) -> NoiseReduction:
-        """Return ``levels`` answers, each with a ``factor``-th of the noise before, all together within ``within``."""
+        """Return ``levels`` answers, each with 1 / ``factor`` of the previous noise, all together within ``within``."""
         ratio, finest = positive("factor", factor), laplace_scale(within, sensitivity)
         if not ratio > 1:
             raise InvalidParameter("factor", factor, "a number above 1")
@@ -83,7 +83,7 @@ class NoiseReduction(InteractivePrimitive[int, int]):
 
     @property
     def distance(self) -> Metric:
-        """The largest change of any value; only the first counts."""
+        """The largest change of any value; only the first value counts."""
         return LARGEST
 
     @property
@@ -92,11 +92,11 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return IntegerArray(())
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss of all answers: that of the finest."""
+        """Return the loss of all answers, which is that of the finest."""
         return self.loss_after(len(self.scales), d_in)
 
     def loss_after(self, calls: int, d_in: Number = 1) -> Loss:
-        """Return what the first ``calls`` answers lose, for someone bound in advance to ask no more.
+        """Return the loss of the first ``calls`` answers, for a caller who has committed in advance to ask no more.
 
         To be shown, not to be charged: who stops because of an answer is bound by ``loss``.
         """
@@ -105,11 +105,11 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return PureDP(change / self.scales[asked - 1] if asked else 0)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far the last answer is off."""
+        """Return a bound on the error of the last answer."""
         return self.error_at(len(self.scales) - 1, confidence)
 
     def error_at(self, call: int, confidence: Number) -> Bound:
-        """Return how far the answer to ``call``, counted from 0, is off."""
+        """Return a bound on the error of the answer to ``call``, counted from 0."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self._scale(call), share_of_failure(wanted))
         return Bound(reach, wanted, "the absolute error of that answer")
@@ -124,7 +124,7 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return scale
 
     def begin(self, noise: Noise) -> _State:
-        """Return the noise of every level: the finest, and what makes it coarser step by step."""
+        """Return the noise of every level: the finest, and the increments that make it coarser step by step."""
         finest = int(noise.discrete_laplace(self.scales[-1], 1)[0])
         noises = [finest]
         for fine, coarse in pairwise(reversed(self.scales)):
@@ -132,7 +132,7 @@ class NoiseReduction(InteractivePrimitive[int, int]):
         return _State(noises[::-1])
 
     def reply(self, state: Any, value: int, noise: Noise) -> tuple[int, bool]:
-        """Return the value of the first call with the noise of the next level, and whether that was the last."""
+        """Return the first call's value with the noise of the next level, and whether this was the last level."""
         admitted = int(self.domain.admit(value)[0])
         if state.value is None:
             # A second value beside correlated noise would be told apart from the first one.

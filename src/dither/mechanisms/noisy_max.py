@@ -1,4 +1,4 @@
-"""Report noisy max: add Laplace noise to every score and tell whose is the largest, and nothing else.
+"""Report noisy max: add Laplace noise to every score, and release only the index of the largest.
 
 For choosing one of many candidates under pure differential privacy; permute-and-flip has half its bound on the gap.
 Cost: one pass over the candidates. Corrections: the winning noisy score is not released with the name, and the charge
@@ -37,7 +37,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class NoisyMax(Choice):
-    """Add discrete Laplace noise to every score and release the index of the largest; the first one wins a tie.
+    """Add discrete Laplace noise to every score, and release the index of the largest; ties go to the first.
 
     Guarantee: scores ``d_in`` apart lose epsilon = ``2 d_in / scale`` (``d_in / scale`` with ``one_way``).
 

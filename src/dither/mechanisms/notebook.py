@@ -1,4 +1,4 @@
-"""What people are shown of an object: small pieces of HTML, everything in them escaped, a table cut after some rows.
+"""Notebook views: small pieces of HTML, fully escaped, with tables cut after some rows.
 
 Made of public facts and released values alone, by objects that hold nothing else.
 """
@@ -67,7 +67,7 @@ def html(
 
 
 def decimals(loss: Loss) -> dict[str, float]:
-    """Return the figures of a loss as decimals, rounded up, to read and to plot; its exact texts decide.
+    """Return a loss's figures as decimals, rounded up, for reading and plotting; the exact texts are authoritative.
 
     >>> from dither.privacy import ApproxDP
     >>> decimals(ApproxDP("1/4", "1e-6"))
@@ -78,7 +78,7 @@ def decimals(loss: Loss) -> dict[str, float]:
 
 
 def _decimal_up(figure: Fraction) -> float:
-    """Return a double whose shortest decimal, which is what JSON shows, is no less."""
+    """Return a double whose shortest decimal, the one that JSON shows, is not smaller."""
     near = float(figure)
     return near if Fraction(repr(near)) >= figure else to_float(figure, "up")
 

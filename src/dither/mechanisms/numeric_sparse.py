@@ -1,6 +1,6 @@
-"""Numeric sparse vector: which of a stream of values lie above a threshold, and how large those are.
+"""Numeric sparse vector: report which values of a stream exceed a threshold, and how large those are.
 
-For questions that arrive one after the other, mostly answered no, whose yes-answers need a number. Cost: one draw a
+For questions that arrive one after another, mostly answered no, whose yes-answers need a number. Cost: one draw a
 question and one more for a yes. Correction: the number carries noise of its own, and pays for it; releasing the noisy
 value that was compared, as printed variants do, is not private at that price.
 """
@@ -34,7 +34,7 @@ def _examples() -> Iterator[Example]:
 
 @dataclass(frozen=True)
 class Reading:
-    """A yes: the value, with noise of its own."""
+    """A positive answer: the value, with fresh noise."""
 
     value: int
 
@@ -45,7 +45,7 @@ class Reading:
 )
 @dataclass(frozen=True, kw_only=True)
 class NumericSparse(InteractivePrimitive[int, Reading | None]):
-    """Say of each integer whether it is above a threshold, both noisy, and of those that are, how large they are.
+    """Report whether each integer's noisy value exceeds a noisy threshold, and release those that do with fresh noise.
 
     Guarantee: sequences of values, each moving by at most ``d_in``, lose epsilon =
     ``d_in / threshold_scale + 2 * positives * d_in / query_scale + positives * d_in / value_scale``; without the
@@ -58,7 +58,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
         threshold_scale: the scale of its discrete Laplace noise.
         query_scale: the scale of the noise with which each value is compared.
         value_scale: the scale of the noise with which a value above the threshold is released.
-        positives: the conversation ends after so many.
+        positives: the number of positive answers after which the conversation ends.
         one_way: whether all values move in the same direction between neighbours.
 
     >>> NumericSparse(threshold=100, threshold_scale=4, query_scale=8, value_scale=2).loss(1)
@@ -91,7 +91,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
         one_way: bool = False,
         value_share: Number = "1/2",
     ) -> NumericSparse:
-        """Return the mechanism that spends ``value_share`` of ``within`` on the values and the rest on comparisons."""
+        """Return the mechanism that spends ``value_share`` of ``within`` on the values, and the rest on comparisons."""
         distance, epsilon = positive("sensitivity", sensitivity), 1 / laplace_scale(within, 1)
         share = probability("value_share", value_share, open_below=True)
         comparison = AboveThreshold.calibrated(
@@ -112,7 +112,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
 
     @cached_property
     def comparison(self) -> AboveThreshold:
-        """The part that says yes or no; its ``error`` says how far a value answered wrongly is from the threshold."""
+        """The part that answers yes or no; its ``error`` bounds a wrongly answered value's distance from it."""
         return AboveThreshold(
             threshold=self.threshold,
             threshold_scale=self.threshold_scale,
@@ -123,7 +123,7 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
 
     @property
     def distance(self) -> Metric:
-        """The largest change of any value; with ``one_way``, all changes having the same sign."""
+        """The largest change of any value; with ``one_way``, all changes have the same sign."""
         return self.comparison.distance
 
     @property
@@ -139,13 +139,13 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
         return PureDP(compared + self.positives * change / self.value_scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any of the released values is off; ``comparison.error`` speaks about the comparisons."""
+        """Return a bound on the error of all released values; ``comparison.error`` covers the comparisons."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.value_scale, share_of_failure(wanted, self.positives))
         return Bound(reach, wanted, "the largest absolute error of the released values")
 
     def interval(self, out: Reading | None, confidence: Number) -> Interval | None:
-        """Return the reach of the fresh noise around one released value, or None for a value that was not."""
+        """Return the reach of the fresh noise around one released value; None if the value was not released."""
         wanted = probability("confidence", confidence, open_below=True)
         if out is None:
             return None
@@ -153,11 +153,11 @@ class NumericSparse(InteractivePrimitive[int, Reading | None]):
         return Interval(out.value - reach, out.value + reach, wanted)
 
     def begin(self, noise: Noise) -> Any:
-        """Return the noisy threshold and the number of positives left."""
+        """Return the noisy threshold and the number of positive answers left."""
         return self.comparison.begin(noise)
 
     def reply(self, state: Any, value: int, noise: Noise) -> tuple[Reading | None, bool]:
-        """Return the value with fresh noise if it is above, else None; and whether that was the last positive."""
+        """Return the value with fresh noise if it is above, else None; and whether this was the last positive."""
         is_above, is_over = self.comparison.reply(state, value, noise)
         if not is_above:
             return None, is_over

@@ -31,17 +31,17 @@ from dither.privacy import L1, Loss, Metric, PureDP, laplace_scale
 
 
 class Intrusion(Enum):
-    """Somebody reads the memory of the counter; said to it in place of a value."""
+    """Somebody reads the counter's memory; fed to the counter in place of a value."""
 
     #: The counter does not know: the memory as it stands. For tests and audits; a real intruder does not ask.
     UNANNOUNCED = "unannounced"
-    #: The counter knows beforehand, as of a seizure: it protects its memory with fresh noise before and after.
+    #: The counter is told in advance, as of a seizure: it protects its memory with fresh noise before and after.
     ANNOUNCED = "announced"
 
 
 @dataclass(frozen=True)
 class ValueOrIntrusion(IntegerArray):
-    """One integer that is added, or an intrusion, which adds nothing."""
+    """One integer to add, or an intrusion, which adds nothing."""
 
     def admit(self, value: Any) -> NDArray[np.int64]:
         """Return the integer; 0 for an intrusion."""
@@ -49,7 +49,7 @@ class ValueOrIntrusion(IntegerArray):
 
 
 class _Fed(Metric):
-    """The sum of absolute changes of the values; intrusions happen on both sides or on none."""
+    """The sum of absolute changes of the values; both streams have the same intrusions."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         here, there = list(first), list(second)
@@ -65,7 +65,7 @@ FED = _Fed("FED", "the sum of absolute changes of what is fed, with the same int
 
 @dataclass
 class _Memory:
-    """All that is kept between two values; but for the sum it is public."""
+    """Everything kept between two values; all of it is public except the sum."""
 
     noisy_sum: int
     report: int = 0
@@ -95,7 +95,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateCounter(InteractivePrimitive[Any, int]):
-    """Add up the values of a stream in a memory that is itself noisy, and report the sum every so many steps.
+    """Add up a stream in a memory that is itself noisy, and report the sum every ``every`` values.
 
     Guarantee: streams that differ by ``d_in`` in L1 lose epsilon = ``d_in / scale``, from all reports, the memory shown
     to all announced intrusions, and the memory at one moment of anyone's choice between any two of these, together. The
@@ -104,7 +104,7 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
     Args:
         scale: the scale of the discrete Laplace noise; the memory holds it once, every report once more.
         steps: how many values the stream has; public.
-        every: a report follows after so many values, and after the last one.
+        every: the number of values between two reports; the last value is reported, too.
         announced: how many announced intrusions there may be; they cost accuracy and no privacy.
 
     >>> PanPrivateCounter(scale=2, steps=100, every=10).loss(1)
@@ -134,7 +134,7 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
 
     @property
     def distance(self) -> Metric:
-        """L1 of all values: an event moves the value of its step, and nothing else."""
+        """L1 over all values: an event moves the value of its step only."""
         return FED
 
     @property
@@ -147,21 +147,21 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
         return PureDP(non_negative("d_in", d_in) / self.scale)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any report is off the sum of the values before it."""
+        """Return a bound on the error of every report of the sum so far."""
         wanted, reach = self._reach(confidence)
         return Bound(reach, wanted, "the largest absolute error of any report")
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return where the sum was at the latest report; for all reports at once."""
+        """Return an interval for the sum at the latest report, valid for all reports at once."""
         wanted, reach = self._reach(confidence)
         return Interval(out - reach, out + reach, wanted)
 
     def begin(self, noise: Noise) -> _Memory:
-        """Return a memory that holds noise and nothing else."""
+        """Return a memory that holds only noise."""
         return _Memory(self._fresh(noise))
 
     def reply(self, state: Any, value: Any, noise: Noise) -> tuple[int, bool]:
-        """Return the latest report once the value is added, or what the intruder sees; and whether it is over."""
+        """Return the latest report with the value added, or what an intruder sees; and whether the stream is over."""
         if value is Intrusion.UNANNOUNCED:
             if state.is_seen:
                 raise HandleMisuse("the price covers one unannounced intrusion between two reports, and one has been")
@@ -180,7 +180,7 @@ class PanPrivateCounter(InteractivePrimitive[Any, int]):
         return state.report, is_last
 
     def _shown(self, state: _Memory, noise: Noise) -> int:
-        """Return the sum with noise that is in no memory yet, and go on from there with noise that nobody has seen."""
+        """Return the sum with fresh noise, and continue from that value with further noise that has not been shown."""
         shown = state.noisy_sum + self._fresh(noise)
         state.noisy_sum, state.is_seen = shown + self._fresh(noise), False
         return _saturated(shown)

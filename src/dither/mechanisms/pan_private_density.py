@@ -1,4 +1,4 @@
-"""A pan-private density estimator: how many different users a stream holds, from a memory that names nobody.
+"""A pan-private density estimator: count the distinct users of a stream, with a memory that identifies nobody.
 
 One bit for every user of a public list, a fair coin from the start; a user who appears, once or a thousand times, gets
 a new and slightly biased coin. Whoever seizes the bits learns little about anyone, and the sum of all of them, with
@@ -37,7 +37,7 @@ _HALF = Fraction(1, 2)
 
 
 class _Users(Metric):
-    """How many users appear at other places; the number of all users stands for nobody."""
+    """The number of users whose appearances are at other places; the number ``users`` stands for nobody."""
 
     def __init__(self, users: int) -> None:
         super().__init__(f"USERS({users})", "users some of whose appearances differ")
@@ -65,7 +65,7 @@ class _Users(Metric):
 
 @dataclass(frozen=True)
 class UserOrIntrusion(Category):
-    """The number of a user, with one more for nobody, or an intrusion, which is nobody's."""
+    """The number of a user, or ``users`` for nobody, or an intrusion, which counts as nobody."""
 
     def admit(self, value: Any) -> int:
         """Return the number."""
@@ -74,7 +74,7 @@ class UserOrIntrusion(Category):
 
 @dataclass
 class _Memory:
-    """All that is kept between two appearances; but for the bits it is public."""
+    """Everything kept between two appearances; all of it is public except the bits."""
 
     bits: NDArray[np.bool_]
     fed: int = 0
@@ -101,7 +101,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PanPrivateDensity(InteractivePrimitive[Any, int]):
-    """Estimate how many users of a public list appear in a stream, in a memory of one coin for each of them.
+    """Estimate how many users of a public list appear in a stream, keeping one random bit for each of them.
 
     Guarantee: streams that differ in all appearances of ``d_in`` users lose epsilon = ``d_in * (bit_epsilon + 1 /
     scale)``, from the answer at the end and the memory at one moment of anyone's choice, together. The memory is what
@@ -138,20 +138,20 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
         return UserOrIntrusion(self.users + 1)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return what the coin and the answer tell of each user."""
+        """Return the loss of each user from the coin and the answer together."""
         return PureDP(non_negative("d_in", d_in) * (self.bit_epsilon + 1 / self.scale))
 
     @property
     def bias(self) -> float:
-        """How much likelier than one half the coin of a user who appeared shows heads, to float precision."""
+        """How much more than one half the probability of heads is for a user who appeared, to float precision."""
         return -math.expm1(-float(self.bit_epsilon)) / 2
 
     def estimate(self, out: Any) -> Any:
-        """Return how many users appeared, without bias, from the answer at the end."""
+        """Return an unbiased estimate of the number of users who appeared, from the final answer."""
         return (out - self.users / 2) / self.bias
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far the estimate is off."""
+        """Return a bound on the error of the estimate."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, 2)
         # Hoeffding's inequality for the coins, and the reach of the noise on their sum.
@@ -166,7 +166,7 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
 
     @cached_property
     def _coin_is_fair(self) -> Chance:
-        """e^-epsilon: how likely an appearance leaves its coin fair. Kept, so that its bits are computed once."""
+        """e^-epsilon: the probability that an appearance leaves its coin fair. Kept, to compute its bits once."""
         return exponential(self.bit_epsilon)
 
     def begin(self, noise: Noise) -> _Memory:
@@ -174,7 +174,7 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
         return _Memory(noise.bernoulli(_HALF, self.users))
 
     def reply(self, state: Any, value: Any, noise: Noise) -> tuple[int, bool]:
-        """Return 0 until the last appearance, then the noisy sum of all coins; or the coins that the intruder sees."""
+        """Return 0 until the last appearance, then the noisy sum of all coins; or the coins, to an intruder."""
         if isinstance(value, Intrusion):
             if state.is_seen or value is Intrusion.ANNOUNCED:
                 raise HandleMisuse("the price covers one unannounced intrusion: these coins cannot be made new")

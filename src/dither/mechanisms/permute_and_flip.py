@@ -33,7 +33,7 @@ def _examples() -> Iterator[Example]:
 @register(examples=_examples, source="Permute-and-Flip (McKenna, Sheldon 2020), sections 3 and 4")
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(Choice):
-    """Walk through the candidates in random order and take each with probability e^((score - best) / scale).
+    """Visit the candidates in random order, and accept each with probability e^((score - best) / scale).
 
     Guarantee: scores ``d_in`` apart lose epsilon = ``2 d_in / scale`` (``d_in / scale`` with ``one_way``).
 

@@ -1,4 +1,4 @@
-"""The planar Laplace mechanism: a place in the plane, moved by noise that falls off with distance.
+"""The planar Laplace mechanism: move a place in the plane by noise that falls off with distance.
 
 Geo-indistinguishability, a relaxed notion: the unit is a place and the loss grows with how far it moves, so that nearby
 places are hard to tell apart and distant ones are not. This is NOT differential privacy for a person's whole
@@ -41,7 +41,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PlanarLaplace(Primitive[Any, NDArray[Any]]):
-    """Add noise of density proportional to e^(-|z| / scale) to a place in the plane, and release it on a square grid.
+    """Add noise of density proportional to e^(-|z| / scale) to a place in the plane, and round it to a square grid.
 
     Guarantee: places ``d_in`` apart, as the crow flies, lose epsilon = ``d_in / scale``. That is
     geo-indistinguishability and NOT plain differential privacy: far places are told apart.
@@ -72,12 +72,12 @@ class PlanarLaplace(Primitive[Any, NDArray[Any]]):
 
     @property
     def distance(self) -> Unit:
-        """A place, by how far it moves: a relaxed notion."""
+        """The distance that a place moves: a relaxed notion of privacy."""
         return place("euclidean")
 
     @property
     def domain(self) -> RealArray:
-        """Two coordinates in a plane; degrees of latitude and longitude must be projected first."""
+        """Two coordinates in a plane; latitudes and longitudes must be projected first."""
         return RealArray(self.draw_shape)
 
     @property

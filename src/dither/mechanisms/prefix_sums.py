@@ -1,4 +1,4 @@
-"""Prefix sums from a tree of noisy sums: the shared part of counters on streams and of range queries.
+"""Prefix sums from a tree of noisy sums, shared by counters on streams and range queries.
 
 For cumulative counts over a public number of steps, all at once (``PrefixSums``) or while the stream runs
 (``PrefixCounter``). The error grows with a power of the logarithm of the steps. Cost: linear in the steps; a counter
@@ -57,7 +57,7 @@ class _Tree:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many nodes each level has, leaves first."""
+        """The number of nodes on each level, leaves first."""
         sizes = [self.steps]
         while sizes[-1] >= self.base:
             sizes.append(sizes[-1] // self.base)
@@ -65,12 +65,12 @@ class _Tree:
 
     @property
     def levels(self) -> int:
-        """How many nodes the first step lies in, and no step in more: floor(log_base(steps)) + 1."""
+        """The number of nodes that hold the first step, the most for any step: floor(log_base(steps)) + 1."""
         return len(self.sizes)
 
     @property
     def most_terms(self) -> int:
-        """How many nodes make up one prefix, at most."""
+        """The largest number of nodes that make up one prefix."""
         return (self.base - 1) * (self.levels - 1) + self.sizes[-1]
 
     def _reach(self, confidence: Number) -> tuple[Fraction, float]:
@@ -97,7 +97,7 @@ class PrefixSums(_Tree, Composed[Any, Any]):
         steps: how many integers there are; public.
         base: how many nodes make up the next larger one.
         node: the noise of one node.
-        consistent: whether the nodes are made to agree by least squares; the sums are then no whole numbers.
+        consistent: whether the nodes are made to agree by least squares; the sums are then not integers.
 
     >>> PrefixSums(steps=8, node=Geometric(scale=4)).loss(1)
     PureDP('1')
@@ -131,12 +131,12 @@ class PrefixSums(_Tree, Composed[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """L1: under add/remove a person who is in one step moves the counts by 1, a replaced one by 2."""
+        """L1: if people are in one step each, adding or removing one moves the counts by 1, replacing one by 2."""
         return L1
 
     @cached_property
     def nodes(self) -> CountNoise:
-        """The noise of all nodes, level by level."""
+        """The noise for all nodes, level by level."""
         return replace(self.node, shape=(sum(self.sizes),))
 
     @cached_property
@@ -149,7 +149,7 @@ class PrefixSums(_Tree, Composed[Any, Any]):
         return Use(self.nodes, self.stability)
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far any prefix sum is off."""
+        """Return a bound on the error of every prefix sum."""
         wanted, reach = self._reach(confidence)
         if self.consistent and isinstance(self.node, Geometric):
             return None
@@ -161,7 +161,7 @@ class PrefixSums(_Tree, Composed[Any, Any]):
         return None if bound is None else Interval(out - bound.value, out + bound.value, bound.confidence)
 
     def release(self, data: Any, run: Runner) -> NDArray[Any]:
-        """Return the estimates of the sums of the first 1, 2, ... integers."""
+        """Return estimates of the sums of the first 1, 2, ... integers."""
         limit = LARGEST_VALUE // self.steps
         tree = [np.clip(IntegerArray((self.steps,)).admit(data), -limit, limit)]
         for size in self.sizes[1:]:
@@ -173,7 +173,7 @@ class PrefixSums(_Tree, Composed[Any, Any]):
 
 
 def _added(noisy: list[NDArray[np.int64]], base: int) -> NDArray[np.int64]:
-    """Return every prefix sum as the sum of the fewest nodes, from the largest nodes down."""
+    """Return every prefix sum as the sum of the fewest nodes, starting with the largest."""
     prefixes = np.zeros(1, dtype=np.int64)
     for level in reversed(noisy):
         count = np.arange(level.size + 1)
@@ -184,7 +184,7 @@ def _added(noisy: list[NDArray[np.int64]], base: int) -> NDArray[np.int64]:
 
 
 def _fitted(noisy: list[NDArray[np.int64]], base: int) -> NDArray[np.float64]:
-    """Return the prefix sums of the leaves that fit all nodes best in the least-squares sense."""
+    """Return the prefix sums of the leaves that fit all nodes best by least squares."""
     upwards = [noisy[0].astype(np.float64)]
     for height, level in enumerate(noisy[1:], start=2):
         children = upwards[-1][: level.size * base].reshape(level.size, base).sum(axis=1)
@@ -200,7 +200,7 @@ def _fitted(noisy: list[NDArray[np.int64]], base: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _laplace_sum_reach(scale: Fraction, terms: int, failure: float) -> float:
-    """Return x with P[|sum of that many discrete Laplace variables| > x] <= failure: Chernoff's bound, or the union."""
+    """Return x with P[|sum of that many discrete Laplace variables| > x] <= failure, by Chernoff or the union bound."""
     rate = float(1 / scale)
     bounds = [float(terms * discrete_laplace_reach(scale, failure / terms))]
     for part in range(1, 64):
@@ -228,7 +228,7 @@ def _streams() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PrefixCounter(_Tree, Interactive[None, "RunningSum"]):
-    """Count events on a stream: each step is fed once, and answered with the noisy sum of all steps so far.
+    """Count events on a stream: answer each step with the noisy sum of all steps so far.
 
     Guarantee: streams that differ in ``d_in`` events, each of which moves the value of one step by at most
     ``largest``, lose ``levels`` times what ``node`` loses at ``largest * d_in``. Event level: a person with many
@@ -257,17 +257,17 @@ class PrefixCounter(_Tree, Interactive[None, "RunningSum"]):
         return EVENT
 
     def shares(self) -> list[tuple[int, int]]:
-        """Return for each level into how many blocks its nodes are divided, and how many nodes a block holds."""
+        """Return, for each level, the number of blocks of nodes and the number of nodes in a block."""
         widths = [math.isqrt(size - 1) + 1 for size in self.sizes]
         return [(-(-size // width), width) for size, width in zip(self.sizes, widths, strict=True)]
 
     def plan(self) -> Plan:
-        """On each level the nodes are disjoint: blocks of them, and nodes within a block."""
+        """On each level the nodes are disjoint: blocks of nodes, and nodes within a block."""
         use = Use(self.node, self.largest)
         return InOrder(tuple(Parallel(Parallel(use, width, 1), blocks, 1) for blocks, width in self.shares()))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any answer is off."""
+        """Return a bound on the error of every answer."""
         wanted, reach = self._reach(confidence)
         return Bound(reach, wanted, "the largest absolute error of any running sum")
 
@@ -277,12 +277,12 @@ class PrefixCounter(_Tree, Interactive[None, "RunningSum"]):
         return Interval(out - reach, out + reach, wanted)
 
     def open(self, data: None, run: Runner) -> RunningSum:
-        """Return the counter; ``data`` is None, because values come one by one."""
+        """Return the counter; ``data`` is None, because the values arrive one by one."""
         return RunningSum(self, run)
 
 
 class _Level:
-    """The nodes of one level: those still to be drawn, the sum of the one that is open, and the noisy ones in use."""
+    """The nodes of one level: those not yet drawn, the sum of the open one, and the noisy ones in use."""
 
     def __init__(self, blocks: list[Runner], width: int) -> None:
         self._blocks, self._width, self._drawn = blocks, width, 0
@@ -298,7 +298,7 @@ class _Level:
 
 
 class RunningSum:
-    """The conversation of a ``PrefixCounter``. Bound to thread and process by its runners, which draw a node once."""
+    """The conversation of a ``PrefixCounter``. Its runners bind it to thread and process, and draw each node once."""
 
     def __init__(self, counter: PrefixCounter, run: Runner) -> None:
         self._counter = counter
@@ -308,11 +308,11 @@ class RunningSum:
 
     @property
     def fed(self) -> int:
-        """How many steps have been fed."""
+        """The number of steps fed so far."""
         return len(self._answers)
 
     def feed(self, value: int, *, step: int | None = None) -> int:
-        """Return the noisy sum up to this step; with ``step``, the stored answer if that step was fed already.
+        """Return the noisy sum up to this step; with ``step``, the stored answer if that step has been fed.
 
         A step that fails after it was begun, by an interrupt or in another thread, ends the stream.
         """

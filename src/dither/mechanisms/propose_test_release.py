@@ -1,4 +1,4 @@
-"""Propose-test-release: propose how far a value can move, test privately that it holds far around, release or refuse.
+"""Propose-test-release: propose a bound on a value's change, test privately that it holds nearby, release or refuse.
 
 For values that move little between ordinary data sets and much between a few odd ones, such as a median. Whoever
 computes the value also computes its distance: how many units would have to change before the value can move by more
@@ -32,7 +32,7 @@ _MOST_THRESHOLD = 2**60
 
 
 def discrete_laplace_tail(scale: Fraction, least: int) -> Fraction:
-    """Return P[X >= least] for discrete Laplace noise, rounded up in its thirtieth digit or so.
+    """Return P[X >= least] for discrete Laplace noise, rounded up at about the thirtieth digit.
 
     >>> float(discrete_laplace_tail(Fraction(1), 0)), float(discrete_laplace_tail(Fraction(1), 3))
     (0.731058..., 0.036397...)
@@ -44,7 +44,7 @@ def discrete_laplace_tail(scale: Fraction, least: int) -> Fraction:
 
 
 def passing_delta(scale: Fraction, threshold: int, units: Fraction) -> Fraction:
-    """Return the chance that a distance below ``units`` passes the test: 0 + ... + noise >= threshold."""
+    """Return the probability that a distance below ``units`` passes the test: 0 + ... + noise >= threshold."""
     delta = discrete_laplace_tail(scale, threshold - math.ceil(units) + 1)
     if delta >= 1:
         raise NoGuarantee(f"for {units} units at once the test says nothing: its delta would be 1")
@@ -52,7 +52,7 @@ def passing_delta(scale: Fraction, threshold: int, units: Fraction) -> Fraction:
 
 
 def threshold_for(scale: Fraction, delta: Fraction) -> int:
-    """Return the least threshold that a distance of 0 passes with probability ``delta`` at most."""
+    """Return the least threshold that a distance of 0 passes with probability at most ``delta``."""
     low, high = 0, 1
     while discrete_laplace_tail(scale, high) > delta:
         low, high = high, 2 * high
@@ -65,7 +65,7 @@ def threshold_for(scale: Fraction, delta: Fraction) -> int:
 
 
 class Guarded(Metric):
-    """Between pairs of a distance and a value: how many units lie between two data sets that have them.
+    """Between pairs of a distance and a value: the number of units between two data sets that have them.
 
     A distance moves by 1 per unit. A value moves by at most ``bound`` per unit, unless both distances are 0.
     """
@@ -102,7 +102,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class ProposeTestRelease(Primitive[Any, Any]):
-    """Release [1, value + noise] if the noisy distance to trouble reaches a threshold, else [0, 0].
+    """Release [1, value + noise] if the noisy distance to instability reaches a threshold, else [0, 0].
 
     Guarantee: data ``d_in`` units apart loses epsilon = ``d_in / test_scale + d_in * bound / value_scale`` and
     delta = P[X >= threshold - d_in + 1], X the noise of the test. It holds for pairs [distance, value] of which the
@@ -146,7 +146,7 @@ class ProposeTestRelease(Primitive[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """Units of data, as far as a distance and a value can tell them."""
+        """Units of data, as far as they can be told from a distance and a value."""
         return Guarded(self.bound)
 
     @property
@@ -156,7 +156,7 @@ class ProposeTestRelease(Primitive[Any, Any]):
 
     @property
     def draw_shape(self) -> tuple[int, ...]:
-        """Whether the test was passed, and the noisy value."""
+        """Whether the test passed, and the noisy value."""
         return (2,)
 
     def loss(self, d_in: Number = 1) -> Loss:
@@ -168,13 +168,13 @@ class ProposeTestRelease(Primitive[Any, Any]):
         return ApproxDP(epsilon, passing_delta(self.test_scale, self.threshold, units))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far a value is off, if it is released."""
+        """Return a bound on the error of a released value."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.value_scale, share_of_failure(wanted))
         return Bound(float(reach), wanted, "the absolute error of a value that is released")
 
     def interval(self, out: Any, confidence: Number) -> Interval | None:
-        """Return the reach of the noise around a released value; the noise of the test plays no part in it."""
+        """Return the reach of the noise around a released value; the test's noise does not affect it."""
         bound = self.error(confidence)
         if not out[0]:
             return None
@@ -182,14 +182,14 @@ class ProposeTestRelease(Primitive[Any, Any]):
         return Interval(int(out[1]) - around, int(out[1]) + around, bound.confidence)
 
     def needed_distance(self, chance: Number) -> int:
-        """Return a distance that passes the test with that probability at least."""
+        """Return a distance that passes the test with at least that probability."""
         failure = float(1 - positive("chance", chance, at_most=1))
         if failure == 0:
             raise InvalidParameter("chance", chance, "below 1")
         return self.threshold + discrete_laplace_reach(self.test_scale, failure)
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
-        """Return rows of [1, value + X] or [0, 0]; both noises are drawn whatever the test says."""
+        """Return rows of [1, value + X] or [0, 0]; both noises are drawn whether or not the test passes."""
         distance, steps = self.domain.admit(value).reshape(2, 1)
         tested = saturating_sum(np.maximum(distance, 0), noise.discrete_laplace(self.test_scale, count))
         noisy = saturating_sum(steps, noise.discrete_laplace(self.value_scale, count))

@@ -1,8 +1,8 @@
-"""Random projection made private: records in fewer dimensions that keep their distances, with noise on each.
+"""Private random projection: records in fewer dimensions that keep their distances, with noise on each.
 
 For clustering and nearest neighbours on many columns. Each record is multiplied by a public matrix of signs, shortened
 to a public length and given noise; the noise grows with the length alone, not with the columns. Cost: one product of
-whole numbers. Correction: the projection alone is not private, although it is printed as such; a known matrix can be
+integers. Correction: the projection alone is not private, although it is printed as such; a known matrix can be
 inverted on sparse records, and the noise is what makes the promise.
 """
 
@@ -37,7 +37,7 @@ _SMALLEST = Fraction(1, 2**900)
 
 
 def sign_matrix(key: str, rows: int, columns: int) -> PublicArray:
-    """Return a public matrix of signs, the same for the same key: bits of SHA-256 in counter mode.
+    """Return a public matrix of signs, determined by the key: bits of SHA-256 in counter mode.
 
     >>> sign_matrix("example", 2, 4).values.tolist()
     [[1, -1, 1, 1], [-1, 1, 1, 1]]
@@ -49,7 +49,7 @@ def sign_matrix(key: str, rows: int, columns: int) -> PublicArray:
 
 
 class _Records(Metric):
-    """How many records differ, each compared with the one in its own place."""
+    """The number of records that differ, each compared with the one at the same position."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         here, there = np.asarray(first), np.asarray(second)
@@ -59,7 +59,7 @@ class _Records(Metric):
         return Fraction(int((~same.all(axis=1)).sum()))
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1 where a record is replaced in its place; one that comes or goes moves all behind it."""
+        """Return 1 if a record is replaced in place; adding or removing a record moves all behind it."""
         return Fraction(1) if unit.is_one_record and unit.relation is Relation.REPLACE else None
 
 
@@ -83,17 +83,17 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class RandomProjection(Composed[Any, Any]):
-    """Project every record by a public matrix, shorten it to a public length, add noise, and release all of them.
+    """Project every record by a public matrix, clip it to a public length, and release all records with noise.
 
     Guarantee: tables in which ``d_in`` records differ, each in its own place, lose what ``noise`` loses at
     ``2 * length * d_in``. The number of records is public.
 
     Args:
-        matrix: public whole numbers, a row for each released coordinate; see ``sign_matrix``.
+        matrix: public integers, a row for each released coordinate; see ``sign_matrix``.
         records: how many records there are; public.
         bound: coordinates of a record are clamped to this size.
         grid: the step to which coordinates are rounded down.
-        length: projected records are shortened to so many steps, in L2 for Gaussian and in L1 for geometric noise.
+        length: the steps to which projected records are clipped, in L2 for Gaussian and in L1 for geometric noise.
         noise: the noise of one released coordinate, in steps.
 
     >>> public = {"matrix": sign_matrix("example", 8, 100), "records": 1000, "bound": 1, "grid": "1/16", "length": 64}
@@ -126,35 +126,35 @@ class RandomProjection(Composed[Any, Any]):
 
     @property
     def steps(self) -> int:
-        """How many steps a coordinate of a record has on either side of 0, at most."""
+        """The largest number of steps of a record's coordinate on either side of 0."""
         return math.ceil(self.bound / self.grid)
 
     @property
     def distance(self) -> Metric:
-        """Records that differ, each compared with the one in its place."""
+        """Records that differ, each compared with the one at the same position."""
         return RECORDS_IN_PLACE
 
     @property
     def part(self) -> CountNoise:
-        """The noise of the whole table."""
+        """The noise for the whole table."""
         return replace(self.noise, shape=(self.records, len(self.matrix.values)))
 
     def plan(self) -> Plan:
-        """One draw; a record moves by twice its length at most."""
+        """One draw; a record moves by at most twice its length."""
         return Use(self.part, 2 * self.length)
 
     @property
     def _unit(self) -> float:
-        """What one released step is worth: distances are kept on average."""
+        """The value of one released step, such that distances are kept on average."""
         return float(self.grid) / math.sqrt(len(self.matrix.values))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any coordinate is off that of the shortened projected record."""
+        """Return a bound on any coordinate's error relative to the clipped projected record."""
         bound = self.part.error(confidence)
         return Bound(bound.value * self._unit * (1 + 1e-9), bound.confidence, "the largest error of any coordinate")
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return the error on both sides of the coordinates of the shortened projected records, all at once."""
+        """Return intervals for all coordinates of the clipped projected records at once."""
         bound = self.error(confidence)
         return Interval(out - bound.value, out + bound.value, bound.confidence)
 
@@ -172,7 +172,7 @@ class RandomProjection(Composed[Any, Any]):
         return np.asarray(noisy, dtype=np.float64) * self._unit
 
     def _shortened(self, projected: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return rows of at most the public length, in whole steps rounded towards 0."""
+        """Return rows clipped to the public length, in integer steps rounded towards 0."""
         if isinstance(self.noise, Geometric):
             lengths = np.abs(projected).sum(axis=1)
         else:

@@ -1,4 +1,4 @@
-"""Randomised response: tell the truth, or one of the other answers.
+"""Randomised response: report the true category, or one of the others.
 
 For one category that each person reports, with no trusted curator; also the extreme case of every pure mechanism. Cost:
 two coins. The estimate of a frequency from many reports is not made here.
@@ -31,7 +31,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class RandomisedResponse(Primitive[Any, int]):
-    """Report a category, or each of the others with probability e^-epsilon times that of the truth.
+    """Report the true category, or each other category with probability e^-epsilon times that of the truth.
 
     Guarantee: any two categories lose ``epsilon``.
 
@@ -57,7 +57,7 @@ class RandomisedResponse(Primitive[Any, int]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, categories: int = 2) -> RandomisedResponse:
-        """Return the report that is true most often with a loss within ``within``."""
+        """Return the mechanism that reports the truth most often with a loss within ``within``."""
         # Its loss in epsilon is that of Laplace noise of scale 1 / epsilon.
         return cls(epsilon=1 / laplace_scale(within, 1), categories=categories)
 
@@ -77,7 +77,7 @@ class RandomisedResponse(Primitive[Any, int]):
         return float(1 / (1 + (self.categories - 1) * np.exp(-float(self.epsilon))))
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon, however far apart: two categories differ or they do not."""
+        """Return epsilon, for any distance: two categories differ or they do not."""
         return PureDP(self.epsilon) if non_negative("d_in", d_in) else NOTHING
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:

@@ -38,7 +38,7 @@ def _examples() -> Iterator[Example]:
 
 
 class _Candidates(Field["tuple[AnyMechanism, ...]", "tuple[AnyMechanism, ...]"]):
-    """One or more mechanisms with pure losses that count the same distance."""
+    """One or more mechanisms with pure losses and the same distance."""
 
     def convert(self, name: str, value: tuple[AnyMechanism, ...]) -> tuple[AnyMechanism, ...]:
         listed = tuple(value) if isinstance(value, tuple | list) else ()
@@ -51,14 +51,14 @@ class _Candidates(Field["tuple[AnyMechanism, ...]", "tuple[AnyMechanism, ...]"])
         return listed
 
     def offenders(self) -> Iterator[Any]:
-        """Return mechanisms that count different distances, and what is not a tuple of mechanisms."""
+        """Return mechanisms with different distances, and anything that is not a tuple of mechanisms."""
         one = Geometric(scale=1)
         yield from ((), (0,), (one, None), one, (one, Lottery(tickets=2)), None, object())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lottery(Primitive[int, int]):
-    """Draw one of ``tickets`` numbers, all equally likely, without looking at the value.
+    """Draw one of ``tickets`` numbers uniformly, without looking at the value.
 
     Guarantee: nothing is lost, because the draw does not depend on the value.
 
@@ -74,16 +74,16 @@ class Lottery(Primitive[int, int]):
 
     @property
     def distance(self) -> Metric:
-        """Whether two values differ, which makes no difference."""
+        """Whether two values differ; the draw is the same either way."""
         return DIFFERENT
 
     @property
     def domain(self) -> Category:
-        """Any whole number."""
+        """Any integer."""
         return Category(1)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return nothing."""
+        """Return a loss of zero."""
         non_negative("d_in", d_in)
         return PureDP(0)
 
@@ -94,7 +94,7 @@ class Lottery(Primitive[int, int]):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
-    """Run one candidate, chosen at random, and return its score, its number and its result.
+    """Run one randomly chosen candidate, and return its score, its number and its result.
 
     Guarantee: one run loses what the candidate loses that loses most.
 
@@ -110,16 +110,16 @@ class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
 
     @property
     def distance(self) -> Distance:
-        """That of the candidates."""
+        """The candidates' distance."""
         return self.candidates[0].distance
 
     @cached_property
     def lottery(self) -> Lottery:
-        """The choice of a candidate."""
+        """The random choice of a candidate."""
         return Lottery(tickets=len(self.candidates))
 
     def plan(self) -> Plan:
-        """Return a random number, then any one candidate, for the price of the dearest."""
+        """Return a random number, then any one candidate, at the price of the most expensive."""
         dearest = PureDP(max(candidate.loss(1).pure or Fraction(0) for candidate in self.candidates))
         kinds = tuple(dict.fromkeys(type(candidate) for candidate in self.candidates))
         unit = self.distance if isinstance(self.distance, Unit) else None
@@ -140,7 +140,7 @@ class OneRun(Composed[Any, tuple[Any, tuple[int, Any]]]):
 )
 @dataclass(frozen=True, kw_only=True)
 class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
-    """Run candidates chosen at random a secret random number of times, and release the best run with its number.
+    """Run randomly chosen candidates a secret random number of times, and release the best run with its number.
 
     Guarantee: data ``d_in`` apart loses epsilon = ``(2 + shape) * d_in`` times that of the dearest candidate.
 
@@ -172,17 +172,17 @@ class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
 
     @property
     def distance(self) -> Distance:
-        """That of the candidates."""
+        """The candidates' distance."""
         return self.candidates[0].distance
 
     @cached_property
     def repeats(self) -> Repeats:
-        """The law of the number of runs."""
+        """The distribution of the number of runs."""
         return Repeats(self.stop, self.shape)
 
     @cached_property
     def one_run(self) -> OneRun:
-        """What is repeated."""
+        """The run that is repeated."""
         return OneRun(candidates=self.candidates)
 
     def plan(self) -> Plan:
@@ -195,7 +195,7 @@ class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
 
 
 def _scored(released: Any) -> tuple[Any, Any]:
-    """Return a score and a result; a score that is no number is below all others."""
+    """Return a score and a result; a score that is not a number ranks below all others."""
     score, result = released if isinstance(released, tuple) and len(released) == 2 else (released, released)
     is_number = isinstance(score, int | float | Fraction | np.integer | np.floating)
     return score if is_number else -math.inf, result

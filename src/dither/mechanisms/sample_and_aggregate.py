@@ -1,6 +1,6 @@
-"""Sample-and-aggregate: any statistic, computed on disjoint blocks of the rows, its answers combined privately.
+"""Sample-and-aggregate: compute any statistic on disjoint blocks of the rows, and combine the answers privately.
 
-For statistics whose sensitivity nobody knows. It is computed on each of ``blocks`` blocks, so that one row can change
+For statistics of unknown sensitivity. It is computed on each of ``blocks`` blocks, so that one row can change
 one answer; the answers are clamped to public bounds and released as a noisy mean, as a private median, or as their
 centre of attention with noise that follows their spread. Cost: one hash a row and one statistic a block. Correction:
 rows are usually divided at random or by position; here a row's block depends on the row alone, because a position moves
@@ -55,10 +55,10 @@ _LEAST_SMOOTHNESS = Fraction(1, 2**30)
 
 
 def block_statistic(name: str) -> Callable[[Statistic], Statistic]:
-    """Return a decorator that makes a function of a block of rows known by a public name, once and for all.
+    """Return a decorator that registers a function of a block of rows under a public name, permanently.
 
     The function sees one block of plain rows (see ``plain``) at a time and must keep nothing between blocks. What it
-    raises, and what it returns that is no number, means the declared value ``otherwise``.
+    raises, and what it returns that is not a number, means the declared value ``otherwise``.
 
     >>> @block_statistic("example-range")
     ... def spread(rows):
@@ -88,7 +88,7 @@ def _median(rows: list[Any]) -> Any:
 
 
 class _Named(Field[str, str]):
-    """The name of a known statistic."""
+    """The name of a registered statistic."""
 
     def convert(self, name: str, value: str) -> str:
         if not (isinstance(value, str) and value in _statistics):
@@ -96,7 +96,7 @@ class _Named(Field[str, str]):
         return value
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not the name of a statistic."""
+        """Return anything that is not the name of a statistic."""
         yield from ("no such statistic", "", 0, None, [], object())
 
 
@@ -122,7 +122,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SampleAndAggregate(Composed[Any, float]):
-    """Compute a statistic on disjoint blocks of the rows, and release a noisy mean, median or centre of its answers.
+    """Compute a statistic on disjoint blocks of the rows, and release a noisy mean, median or centre of the answers.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``touched * d_in`` whole ranges (a mean) or ranks
     (a median), where touched is 1 for rows added or removed and 2 for rows replaced, or at ``d_in`` neighbours (a
@@ -134,7 +134,7 @@ class SampleAndAggregate(Composed[Any, float]):
         blocks: how many blocks there are.
         lower: answers are clamped to at least this.
         upper: answers are clamped to at most this.
-        otherwise: what an answer means that fails or is no number, an empty block's for example.
+        otherwise: the value of an answer that fails or is not a number, such as an empty block's.
         grid: the step to which answers are rounded down.
         part: Geometric or DiscreteGaussian noise on the sum of the answers in steps, for a mean; Exponential or
             PermuteAndFlip over ``steps + 1`` candidates, for a median; SmoothCauchy, SmoothLaplace or SmoothGaussian
@@ -192,7 +192,7 @@ class SampleAndAggregate(Composed[Any, float]):
 
     @property
     def steps(self) -> int:
-        """How many whole steps of the grid lie between the bounds."""
+        """The number of grid steps between the bounds."""
         return math.floor((self.upper - self.lower) / self.grid)
 
     @property
@@ -213,7 +213,7 @@ class SampleAndAggregate(Composed[Any, float]):
         return Use(self.part, self.stability)
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far a released mean is off the mean of the clamped answers, before rounding."""
+        """Return a bound on the released mean's error relative to the mean of the clamped answers, before rounding."""
         probability("confidence", confidence, open_below=True)
         if not isinstance(self.part, Geometric | DiscreteGaussian):
             return None
@@ -222,7 +222,7 @@ class SampleAndAggregate(Composed[Any, float]):
         return Bound(off, reach.confidence, "the distance from the mean of the clamped answers of the blocks")
 
     def release(self, data: Any, run: Runner) -> float:
-        """Return the mean, the median or the centre of the answers of the blocks, on the declared range."""
+        """Return the mean, median or centre of the blocks' answers, within the declared range."""
         answers = np.array(
             [self._answer(block) for block in divided(data, self.blocks, self.public_seed)], dtype=np.int64
         )
@@ -239,7 +239,7 @@ class SampleAndAggregate(Composed[Any, float]):
         return float(self.lower + min(max(combined, Fraction(0)), Fraction(self.steps)) * self.grid)
 
     def _answer(self, block: list[Any]) -> int:
-        """Return the statistic of a block in whole steps above the lower bound; total, whatever the statistic does."""
+        """Return the statistic of a block in integer steps above the lower bound; total for any statistic."""
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -254,7 +254,7 @@ class SampleAndAggregate(Composed[Any, float]):
 
 
 def divided(rows: Any, blocks: int, public_seed: str) -> list[list[Any]]:
-    """Return the plain rows in blocks, by a hash of each row's own content, in the order of the hashes.
+    """Return the plain rows in blocks, assigned by a hash of each row's content, in the order of the hashes.
 
     Equal rows are told apart by their number among their equals, which is no position: one row more is one number more.
 
@@ -274,9 +274,9 @@ def divided(rows: Any, blocks: int, public_seed: str) -> list[list[Any]]:
 
 
 def plain(row: Any) -> Any:
-    """Return the row as a plain number, text, bytes, None, or tuple of these; equal rows become the same. Never raises.
+    """Return the row as a plain number, text, bytes, None, or a tuple of these; equal rows become equal. Never raises.
 
-    A whole number is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
+    An integer is an int however it was written, any NaN is one NaN, numbers beyond 2^1024 are infinite; what is
     none of these becomes None. So does a row nested more than 100 deep, or of more than 2^16 entries, those of lists in
     lists counted, unless it is an array of numbers.
 
@@ -290,11 +290,11 @@ def plain(row: Any) -> Any:
 
 
 class _TooLong(Exception):
-    """A row has more entries than are read."""
+    """A row with more entries than are read."""
 
 
 def _plain(row: Any, room: Iterator[int], depth: int) -> Any:
-    """Return the plain row; every entry on the way takes one from ``room``, so that lists in lists end."""
+    """Return the plain row; every entry uses up some of ``room``, so that nested lists end."""
     if depth < 0 or next(room, None) is None:
         raise _TooLong
     row = raw_item(row)
@@ -331,7 +331,7 @@ def _plain_number(number: int | float | Fraction) -> int | float | Fraction:
 
 
 def _nearest(number: Fraction) -> float:
-    """Return the nearest float, an infinity where the number is beyond all of them."""
+    """Return the nearest float, or an infinity if the number is out of range."""
     try:
         return float(number)
     except OverflowError:
@@ -339,7 +339,7 @@ def _nearest(number: Fraction) -> float:
 
 
 def _depths(answers: NDArray[np.int64], candidates: int) -> NDArray[np.int64]:
-    """Return the score of every candidate: minus the number of answers on its fuller side."""
+    """Return every candidate's score: minus the number of answers on the side with more of them."""
     counts = np.bincount(answers, minlength=candidates)
     below = np.cumsum(counts) - counts
     above = answers.size - below - counts

@@ -1,4 +1,4 @@
-"""Sampling: run a mechanism on a secret random sample of the rows, and pay less.
+"""Sampling: run a mechanism on a secret random sample of the rows, for a smaller loss.
 
 For mechanisms whose answer a sample gives nearly as well as all rows. Two samples, each for its own unit: row by row,
 of a secret size, where rows are added or removed; of a fixed public size, where rows are replaced. Cost: about one coin
@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PoissonSample(Composed[Any, Any]):
-    """Run a mechanism on a secret sample that keeps each row with a public probability, independently.
+    """Run a mechanism on a secret sample that keeps each row independently with a public probability.
 
     Guarantee: data one row apart loses epsilon' = ``ln(1 + rate * (e^epsilon - 1))`` and delta' = ``rate * delta``,
     where epsilon and delta are those of ``part``. A rho is not reduced.
@@ -99,7 +99,7 @@ def _fixed_examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class FixedSizeSample(Composed[Any, Any]):
-    """Run a mechanism on a secret sample of exactly ``kept`` of the ``of`` rows, every such sample equally likely.
+    """Run a mechanism on a secret, uniformly random sample of exactly ``kept`` of the ``of`` rows.
 
     Guarantee: data in which one row is replaced loses epsilon' = ``ln(1 + q * (e^epsilon - 1))`` and delta' =
     ``q * delta``, where q = ``kept / of``, and epsilon and delta are those of ``part``. A rho is not reduced.

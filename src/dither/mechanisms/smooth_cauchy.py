@@ -39,7 +39,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SmoothCauchy(SmoothNoise):
-    """Add noise ``scale`` * bound * Z, Z of density proportional to 1 / (1 + |z|^power), and release it on a grid.
+    """Add noise ``scale`` * bound * Z, Z with density proportional to 1 / (1 + |z|^power), and round it to a grid.
 
     Guarantee: neighbours lose epsilon = (power - 1)^((power - 1) / power) / scale + dimension * (power - 1) *
     (smoothness + 2^-15), and pairs that a chain of ``d_in`` neighbours connects ``d_in`` times that.
@@ -94,7 +94,7 @@ class SmoothCauchy(SmoothNoise):
 
 @lru_cache(maxsize=64)
 def steepness(power: int) -> Fraction:
-    """Return the largest slope of ln(1 + z^p), or a little more: (p - 1)^((p - 1) / p).
+    """Return an upper bound, nearly tight, on the slope of ln(1 + z^p): (p - 1)^((p - 1) / p).
 
     >>> steepness(2), float(steepness(4))
     (Fraction(1, 1), 2.27950...)

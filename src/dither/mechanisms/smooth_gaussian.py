@@ -36,14 +36,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SmoothGaussian(LightTailed):
-    """Add Gaussian noise of standard deviation ``scale`` * bound to every coordinate, and release it on a public grid.
+    """Add Gaussian noise of standard deviation ``scale`` * bound to every coordinate, and round it to a public grid.
 
     Guarantee: neighbours lose (epsilon, ``delta``) with epsilon the larger of ((w e^b + t)^2 - w^2) / 2 - d b and
     d b + w t + t^2 / 2, at t = 1 / scale, b = smoothness + 2^-15, d the dimension, and w^2 / 2 what a Gamma variable of
-    shape d / 2, rounded up to a whole number, exceeds with probability ``delta``; for one number w^2 = 2 ln(1 / delta).
+    shape d / 2, rounded up to an integer, exceeds with probability ``delta``; for one number w^2 = 2 ln(1 / delta).
 
     Args:
-        delta: the probability outside which epsilon holds.
+        delta: the probability that the epsilon bound may be exceeded.
         least: bounds below this count as this.
         smoothness: the bounds of neighbouring data lie within a factor of e^smoothness of each other.
         scale: the standard deviation of the noise for a bound of 1.
@@ -80,7 +80,7 @@ class SmoothGaussian(LightTailed):
 
 @lru_cache(maxsize=256)
 def _edge(delta: Fraction, dimension: int) -> Fraction:
-    """Return w that the length of a standard Gaussian vector exceeds with probability delta at most.
+    """Return w that the length of a standard Gaussian vector exceeds with probability at most delta.
 
     Half its square is a Gamma variable of shape d / 2. An odd dimension is taken for the even one above it, whose
     vectors are longer.

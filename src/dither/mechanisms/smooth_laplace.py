@@ -37,14 +37,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SmoothLaplace(LightTailed):
-    """Add Laplace noise of scale ``scale`` * bound to every coordinate, and release the sum on a public grid.
+    """Add Laplace noise of scale ``scale`` * bound to every coordinate, and round the sum to a public grid.
 
     Guarantee: neighbours lose (epsilon, ``delta``) with epsilon = 1 / scale + max(d b, (e^b - 1) y - d b) at b =
     smoothness + 2^-15, d the dimension, and y such that e^-y times the sum over k < d of (1 - e^(-(d - k) b)) y^k / k!
     is ``delta``; for one number y = ln((1 - e^-b) / delta).
 
     Args:
-        delta: the probability outside which epsilon holds.
+        delta: the probability that the epsilon bound may be exceeded.
         least: bounds below this count as this.
         smoothness: the bounds of neighbouring data lie within a factor of e^smoothness of each other.
         scale: the scale of the noise for a bound of 1.
@@ -74,7 +74,7 @@ class SmoothLaplace(LightTailed):
 
 
 def _weights(drift: Fraction, dimension: int) -> list[Fraction]:
-    """Return 1 - e^(-(d - k) drift) for k = 0, ..., d - 1, or a little more; they fall with k."""
+    """Return 1 - e^(-(d - k) drift) for k = 0, ..., d - 1, or slightly more; they fall with k."""
     factor = exp_down(-drift)
     powers = [factor]
     while len(powers) < dimension:

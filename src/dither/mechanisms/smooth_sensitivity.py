@@ -1,7 +1,7 @@
-"""What the three smooth-sensitivity mechanisms share: noise as wide as a smooth bound on how far a value may move.
+"""Shared by the smooth-sensitivity mechanisms: noise scaled by a smooth bound on a value's change.
 
 The input is a value, one number or a vector, and a bound that neighbouring data moves the value by at most, and itself
-by a factor of at most e^smoothness. A local sensitivity is no such bound: it may be 0 here and large next door, and
+by a factor of at most e^smoothness. A local sensitivity is not such a bound: it may be 0 here and large next door, and
 noise that follows it gives the data away. ``privacy.sensitivity.smooth`` computes true ones. The bound is private, and
 so is the width of the noise: the bound is rounded up to a public geometric grid, which the loss pays for, and the sum
 is released on a public grid.
@@ -44,7 +44,7 @@ _MOST_DIMENSIONS = 2**10
 
 
 class SmoothPairs(Metric):
-    """How many neighbouring pairs lead from one value and bound to another.
+    """The number of neighbouring steps that lead from one value and bound to another.
 
     Neighbours have values no farther apart than either bound, in ``norm``, and bounds within a factor of e^smoothness
     of each other; bounds below ``least`` count as that.
@@ -60,7 +60,7 @@ class SmoothPairs(Metric):
         self._dimension, self._norm = dimension, norm
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        """Return the length of the shortest chain of neighbours, or None when it is above 64."""
+        """Return the length of the shortest chain of neighbours, or None if it exceeds 64."""
         here, there = np.asarray(first, dtype=object).ravel(), np.asarray(second, dtype=object).ravel()
         apart = self._norm.measure(here[:-1], there[:-1])
         if here.size != self._dimension + 1 or apart is None or L1.measure(here, there) is None:
@@ -74,7 +74,7 @@ class SmoothPairs(Metric):
         return None
 
     def _reach(self, length: int, bound: Fraction, other: Fraction) -> Fraction:
-        """Return how far a chain between two bounds can carry the value; -1 when it is too short for the bounds."""
+        """Return how far a chain between two bounds can carry the value; -1 if it is too short for the bounds."""
         if max(bound, other) > min(bound, other) * self._growth**length:
             return Fraction(-1)
         # The largest bounds that a chain can have on its way, and a value that moves by as much as both ends allow.
@@ -98,7 +98,7 @@ def _rational(entry: Any) -> Fraction:
 
 @dataclass(frozen=True)
 class ValueAndBound(RealArray):
-    """A value, followed by its smooth bound. A bound that is no number means the largest."""
+    """A value, followed by its smooth bound. A bound that is not a number counts as the largest."""
 
     shape: tuple[int, ...] = (2,)
 
@@ -116,7 +116,7 @@ class ValueAndBound(RealArray):
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothNoise(Primitive[Any, Any]):
-    """Independent noise on every coordinate, as wide as ``scale`` times a private smooth bound."""
+    """Independent noise on every coordinate, with scale ``scale`` times a private smooth bound."""
 
     #: In which the bound bounds the change of a vector.
     norm: ClassVar[Metric] = L1
@@ -153,17 +153,17 @@ class SmoothNoise(Primitive[Any, Any]):
         return () if self.dimension == 1 else (self.dimension,)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss for pairs that a chain of at most ``d_in`` neighbours connects."""
+        """Return the loss for pairs connected by a chain of at most ``d_in`` neighbours."""
         length = math.ceil(non_negative("d_in", d_in))
         return self._chain_loss(length) if length else NOTHING
 
     @abstractmethod
     def _chain_loss(self, length: int) -> Loss:
-        """Return the loss at the ends of a chain of that many steps, at least one."""
+        """Return the loss between the ends of a chain of that many steps, at least one."""
 
     @abstractmethod
     def _noise(self, width: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], noise: Noise) -> Any:
-        """Return floor(offset + Z) for each of the offsets and independent noise Z so many steps wide."""
+        """Return floor(offset + Z) for each offset, where Z is independent noise ``width`` steps wide."""
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
         """Return draws of round(value + scale * bound * Z) to the grid."""
@@ -183,7 +183,7 @@ class SmoothNoise(Primitive[Any, Any]):
 
     @property
     def _limit(self) -> Fraction:
-        """Where coordinates saturate: no two of them are farther apart than twice this, which bounds all bounds."""
+        """Where coordinates saturate: no two of them are farther apart than twice this, which bounds every bound."""
         step: Fraction = self.grid / 2**self._halvings
         return min(_WIDEST / (self.scale * self.dimension), Fraction(_LARGEST_IN_STEPS)) * step
 
@@ -202,7 +202,7 @@ class SmoothNoise(Primitive[Any, Any]):
 
 @dataclass(frozen=True, kw_only=True)
 class LightTailed(SmoothNoise):
-    """Noise with tails so light that the loss is known outside a probability ``delta`` only."""
+    """Noise with tails so light that epsilon holds only up to a probability ``delta``."""
 
     delta: Probability = Probability()
 
@@ -251,7 +251,7 @@ S = TypeVar("S", bound=_Priced)
 
 
 def smoothest(build: Callable[[Fraction], S], within: Loss) -> S:
-    """Return ``build(smoothness)`` with the largest smoothness found whose loss for neighbours is within ``within``."""
+    """Return ``build(smoothness)`` with the largest smoothness found whose loss for neighbours fits ``within``."""
     low, high = Fraction(0), Fraction(1)
     if build(high).loss(1) <= within:
         return build(high)

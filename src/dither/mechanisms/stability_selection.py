@@ -1,6 +1,6 @@
-"""Stability-based selection: counts of keys that nobody knows beforehand.
+"""Stability-based selection: counts of keys from a domain that is not known in advance.
 
-For histograms over an open domain: words, places, products. A key is published only if its noisy number of persons
+For histograms over an open domain: words, places, products. A key is published only if its noisy number of people
 reaches a threshold, so that a key of one person alone hardly ever is. Cost: one pass over the rows, one draw a key.
 Corrections: delta is that of the discrete noise and of all the keys that one person may have; a count that was
 published because it was large is too large on average, so it is drawn afresh or comes with an interval that allows for
@@ -44,7 +44,7 @@ _SINGLY = 256
 
 
 class KeyCounts(Domain):
-    """A ``Counter`` of texts. What is no text or no count above 0 is as if it were not there."""
+    """A ``Counter`` of texts. Entries that are not texts, or whose count is not above 0, are ignored."""
 
     def admit(self, value: Any) -> Counts:
         """Return the keys in order, with their counts."""
@@ -58,14 +58,14 @@ class KeyCounts(Domain):
 
 
 class Touches(Metric):
-    """Between two histograms: units, each of which moves at most ``most`` counts, by 1 each."""
+    """Between two histograms: the number of units, each of which moves at most ``most`` counts by 1."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"TOUCHES({most})", f"units, each moving at most {most} counts by 1")
         self.most = most
 
     def measure(self, first: Any, second: Any) -> Fraction:
-        """Return the least number of units: as many as the largest change, and enough for all changes together."""
+        """Return the least number of units: at least the largest change, and enough for all changes together."""
         here, there = dict(first), dict(second)
         changes = [abs(here.get(key, 0) - there.get(key, 0)) for key in here.keys() | there.keys()]
         return Fraction(max([-(-sum(changes) // self.most), *changes]))
@@ -73,7 +73,7 @@ class Touches(Metric):
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdedCounts(Primitive[Any, dict[str, int]]):
-    """Publish the keys whose noisy count reaches a threshold; ``value_scale`` is that of fresh noise for the count.
+    """Publish the keys whose noisy count reaches a threshold; fresh noise for the count has scale ``value_scale``.
 
     Guarantee: histograms ``d_in`` apart, each unit moving at most ``max_keys`` counts by 1, lose epsilon =
     ``max_keys * d_in * (1 / scale + 1 / value_scale)``, the last term only with fresh noise, and the delta of the keys
@@ -99,11 +99,11 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
 
     @property
     def domain(self) -> KeyCounts:
-        """How many persons each key has."""
+        """The number of people for each key."""
         return KeyCounts()
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon for the keys of both histograms, delta for those of one."""
+        """Return epsilon for keys in both histograms, and delta for keys in only one of them."""
         units = non_negative("d_in", d_in)
         if units == 0:
             return PureDP(0)
@@ -111,12 +111,12 @@ class ThresholdedCounts(Primitive[Any, dict[str, int]]):
         return ApproxDP(self.max_keys * units * (1 / self.scale + fresh), self._delta(math.ceil(units)))
 
     def _delta(self, units: int) -> Fraction:
-        """Return the chance that any key is published that only one of two histograms has, in the worst case."""
+        """Return the worst-case probability of publishing any key that only one of two histograms has."""
         worst = Fraction(0)
         for least, most in _ranges(units):
             shown = discrete_laplace_tail(self.scale, self.threshold - most)
             keys = -(-self.max_keys * units // least)
-            # The union bound is no worse where the power has no digits left.
+            # The union bound is not worse where the power has no digits left.
             worst = max(worst, min(1 - _power_down(1 - shown, keys), keys * shown))
         if worst >= 1:
             raise NoGuarantee(f"for {units} units at once the threshold says nothing: delta would be 1")
@@ -154,7 +154,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class StabilitySelection(Composed[Any, dict[str, int]]):
-    """Count the persons of each key, and publish the keys whose noisy count reaches a threshold.
+    """Count the people with each key, and publish the keys whose noisy count reaches a threshold.
 
     Guarantee: data ``d_in`` rows apart, each row holding all keys of one person, loses epsilon =
     ``touched * max_keys * d_in * (1 / scale + 1 / value_scale)``, the last term only with fresh noise, where touched is
@@ -163,7 +163,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
 
     Args:
         unit: ROW or ROW_REPLACED. A row is one text or a collection of texts: the keys of one person.
-        max_keys: a person counts for so many keys at most; which ones depends on the person's own keys alone.
+        max_keys: the most keys that count for one person; which ones count depends on the person's own keys alone.
         scale: the scale of the discrete Laplace noise that decides.
         threshold: what a noisy count must reach.
         value_scale: the scale of fresh noise for the published counts; without it the noisy count that decided is
@@ -187,7 +187,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, unit: Unit, max_keys: int, fresh: bool) -> StabilitySelection:
-        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon for the counts."""
+        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon is for the counts."""
         wanted, draft = plain_approx(within), cls(unit=unit, max_keys=max_keys, scale=1, threshold=1)
         scale = draft.max_keys * draft.unit.touched * (2 if fresh else 1) / wanted.epsilon
 
@@ -216,17 +216,17 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
         )
 
     def plan(self) -> Plan:
-        """One draw; a replaced person takes keys away and brings others."""
+        """One draw; replacing a person removes keys and adds others."""
         return Use(self.part, self.unit.touched)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how few persons a key may have that is published with that probability."""
+        """Return the number of people from which a key is published with that probability."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.scale, share_of_failure(wanted))
         return Bound(float(self.threshold + reach), wanted, "the number of persons of a key that stays hidden")
 
     def interval(self, out: dict[str, int], confidence: Number) -> Interval:
-        """Return the numbers of persons of all published keys at once, given that these keys were published."""
+        """Return intervals for the numbers of people of all published keys at once, given that these were published."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, max(1, len(out)))
         if self.value_scale:
@@ -248,7 +248,7 @@ class StabilitySelection(Composed[Any, dict[str, int]]):
 
 
 def persons_of(rows: Iterable[Any], max_keys: int | None) -> Counter[str]:
-    """Return how many persons each key has; of a person's keys those count that come first by a hash of them all."""
+    """Return the number of people for each key; of a person's keys, the first by a hash of them all count."""
     persons: Counter[str] = Counter()
     for row in rows:
         keys = _keys(row)
@@ -260,7 +260,7 @@ def persons_of(rows: Iterable[Any], max_keys: int | None) -> Counter[str]:
 
 
 def _keys(row: Any) -> set[str]:
-    """Return the different texts of a row; whatever else it holds is as if it were not there."""
+    """Return the distinct texts of a row; anything else in it is ignored."""
     alone = raw_text(row)
     if alone is not None:
         return {alone}
@@ -268,7 +268,7 @@ def _keys(row: Any) -> set[str]:
 
 
 def _ranges(units: int) -> Iterator[tuple[int, int]]:
-    """Return ranges that together are 1 to ``units``: single numbers first, then ranges that double."""
+    """Return ranges that together cover 1 to ``units``: single numbers first, then ranges of doubling length."""
     least = 1
     while least <= units:
         most = least if least <= _SINGLY else min(2 * least, units)
@@ -277,7 +277,7 @@ def _ranges(units: int) -> Iterator[tuple[int, int]]:
 
 
 def _power_down(base: Fraction, exponent: int) -> Fraction:
-    """Return at most ``base ** exponent``, for a base in [0, 1], as a number of moderate length."""
+    """Return at most ``base ** exponent``, for a base in [0, 1], as a fraction of moderate length."""
     result, base = Fraction(1), round_down(base)
     while exponent:
         if exponent % 2:
@@ -287,7 +287,7 @@ def _power_down(base: Fraction, exponent: int) -> Fraction:
 
 
 class OneSelection:
-    """A mechanism whose only draw is one selection, of keys that it makes of rows, each row by itself.
+    """A mechanism whose only draw is one selection among keys that it derives from each row separately.
 
     A mix-in without fields: the mechanism states the selection itself.
     """
@@ -304,5 +304,5 @@ class OneSelection:
         return Use(self.selection)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how few rows a key may have that is published with that probability."""
+        """Return the number of rows from which a key is published with that probability."""
         return self.selection.error(confidence)

@@ -1,6 +1,6 @@
-"""The most common key, released as it is if its lead is large: the distance to instability.
+"""The most common key, released exactly if its lead is large: the distance to instability.
 
-For one winner among keys that nobody knows beforehand, when it is clear who wins: the answer is then exact. Cost: one
+For one winner among keys not known in advance, when it is clear who wins: the answer is then exact. Cost: one
 pass over the rows, one draw. Correction: the lead is compared less 1, because a lead of 1 can become a tie; delta is
 that of the discrete noise.
 """
@@ -43,7 +43,7 @@ class _Label(Domain):
 
 
 class _SameLabel(Metric):
-    """Between pairs of a distance and a label: units, each keeping the label unless both distances are 0."""
+    """Between pairs of a distance and a label: units that each keep the label unless both distances are 0."""
 
     def measure(self, first: Any, second: Any) -> Fraction:
         near, far = sorted((int(first[0]), int(second[0])))
@@ -55,7 +55,7 @@ _SAME_LABEL = _SameLabel("SAME_LABEL", "units, each keeping the label unless bot
 
 @dataclass(frozen=True, kw_only=True)
 class StableLabel(Primitive[Any, "str | None"]):
-    """Release a label if the noisy distance to data with another label reaches a threshold, else None.
+    """Release a label if the noisy distance to data with another label reaches a threshold; otherwise None.
 
     Guarantee: data ``d_in`` units apart loses epsilon = ``d_in / scale`` and delta = P[X >= threshold - d_in + 1].
 
@@ -72,7 +72,7 @@ class StableLabel(Primitive[Any, "str | None"]):
 
     @property
     def distance(self) -> Metric:
-        """Units of data, as far as a distance and a label can tell them."""
+        """Units of data, as far as they can be told from a distance and a label."""
         return _SAME_LABEL
 
     @property
@@ -88,7 +88,7 @@ class StableLabel(Primitive[Any, "str | None"]):
         return ApproxDP(units / self.scale, passing_delta(self.scale, self.threshold, units))
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[Any]:
-        """Return the label where the test was passed."""
+        """Return the label where the test passed."""
         distance, label = self.domain.admit(value)
         tested = saturating_sum(np.array([distance]), noise.discrete_laplace(self.scale, count))
         released = np.empty(count, dtype=object)
@@ -110,7 +110,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class StableMode(Composed[Any, "str | None"]):
-    """Release the most common key if its lead over the next one is large, and nothing otherwise.
+    """Release the most common key if its lead over the second is large, and nothing otherwise.
 
     Guarantee: data ``d_in`` rows apart, each row holding all keys of one person, loses epsilon =
     ``touched * d_in / scale`` and delta = P[X >= threshold - touched * d_in + 1], where touched is 1 for rows added or
@@ -147,11 +147,11 @@ class StableMode(Composed[Any, "str | None"]):
         return StableLabel(scale=self.scale, threshold=self.threshold)
 
     def plan(self) -> Plan:
-        """One draw; a replaced person moves the lead by 2."""
+        """One draw; replacing a person moves the lead by 2."""
         return Use(self.part, self.unit.touched)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how large a lead may be that is not enough."""
+        """Return the largest lead that may still fail the test."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = discrete_laplace_reach(self.scale, share_of_failure(wanted))
         return Bound(float(self.threshold + reach + 1), wanted, "the lead of a most common key that is not released")

@@ -1,4 +1,4 @@
-"""The staircase mechanism: the noise of least expected size for one integer under pure differential privacy.
+"""The staircase mechanism: the noise of least expected magnitude for one integer under pure differential privacy.
 
 For one number whose sensitivity is large compared with the noise that is wanted, at an epsilon of 2 and more; below
 that, and for arrays, geometric noise is as good or better. Cost: one pass over the entries. The noise lives on the
@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class Staircase(Additive):
-    """Add noise whose probabilities fall in stairs, a factor e^-epsilon every ``sensitivity`` steps, to an integer.
+    """Add staircase noise to integers: its probabilities fall by a factor e^-epsilon every ``sensitivity`` steps.
 
     Guarantee: integers at most ``sensitivity`` apart lose ``epsilon``, and integers ``d_in`` apart
     ``epsilon * ceil(d_in / sensitivity)``. In an array every entry that moves pays at least ``epsilon``.
@@ -51,7 +51,7 @@ class Staircase(Additive):
 
     Args:
         epsilon: the loss at the distance ``sensitivity``.
-        sensitivity: how wide a stair is: how far the value moves, a public whole number.
+        sensitivity: the width of a stair: how far the value moves, a public integer.
         width: how far the flat centre reaches: |x| < width.
         shape: the shape of the value; ``()`` is one integer.
 
@@ -84,7 +84,7 @@ class Staircase(Additive):
 
         Args:
             within: the loss not to exceed.
-            sensitivity: how far the value moves, rounded up to a whole number.
+            sensitivity: how far the value moves, rounded up to an integer.
             width: the reach of the flat centre; by default the one with the least expected absolute noise.
             shape: the shape of the value.
 
@@ -97,7 +97,7 @@ class Staircase(Additive):
 
     @property
     def gamma(self) -> Fraction:
-        """The share of a stair that the centre takes, as the literature calls it."""
+        """The centre's share of a stair, gamma in the literature."""
         return Fraction(self.width, self.sensitivity)
 
     @property
@@ -111,14 +111,14 @@ class Staircase(Additive):
         return IntegerArray(self.draw_shape)
 
     def stairs(self, d_in: Number) -> int:
-        """Return how many stairs integers ``d_in`` apart can lie apart, all entries together."""
+        """Return the largest total number of stairs between integers ``d_in`` apart, over all entries."""
         change = math.ceil(non_negative("d_in", d_in))
         # The worst is one step in every entry that can be moved, and all the rest in one of them.
         moved = min(change, math.prod(self.draw_shape))
         return moved - 1 + -(-(change - moved + 1) // self.sensitivity) if change else 0
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return epsilon for every stair."""
+        """Return epsilon times the number of stairs."""
         return PureDP(self.epsilon * self.stairs(d_in))
 
     def reach(self, failure: float) -> int:
@@ -151,7 +151,7 @@ class Staircase(Additive):
 
 
 def best_width(epsilon: Fraction, sensitivity: int) -> int:
-    """Return the width with the least expected absolute noise, found in floats: every width is private.
+    """Return the width with the least expected absolute noise, found in floats: any width is private.
 
     >>> best_width(Fraction(1), 1000), best_width(Fraction(8), 1000)
     (378, 18)

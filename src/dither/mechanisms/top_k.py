@@ -1,4 +1,4 @@
-"""Top-k: the k best candidates, in order, in one release.
+"""Top-k: release the k best candidates, in order, at once.
 
 Choosing by the exponential mechanism k times without replacement; adding Gumbel noise once and taking the k largest has
 the same law. Cost: k passes over the candidates. Better than the sparse vector technique whenever all scores are at
@@ -34,7 +34,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class TopK(Choice):
-    """Choose ``chosen`` candidates one after the other, each with probability proportional to e^(score / scale).
+    """Choose ``chosen`` candidates one after another, each with probability proportional to e^(score / scale).
 
     Guarantee: scores ``d_in`` apart lose epsilon = ``chosen * 2 d_in / scale`` (half of it with ``one_way``) and
     rho = ``chosen`` * (2 d_in / scale)^2 / 8; the last candidate left costs nothing.
@@ -56,16 +56,16 @@ class TopK(Choice):
 
     @property
     def draw_shape(self) -> tuple[int, ...]:
-        """As many indices as are chosen."""
+        """One index for each chosen candidate."""
         return (self.chosen,)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the sum over the choices; the last one left is no choice."""
+        """Return the sum over the choices; taking the only candidate left costs nothing."""
         epsilon = self.epsilon_of_one(d_in)
         return PureDP(epsilon, rho=epsilon**2 / 8).times(min(self.chosen, self.candidates - 1))
 
     def error(self, confidence: Number) -> Bound:
-        """Return the gap of the worst choice to the best candidate left, over all choices."""
+        """Return the largest gap of any choice to the best candidate still available."""
         wanted = probability("confidence", confidence, open_below=True)
         each = super().error(1 - (1 - wanted) / self.chosen)
         return Bound(each.value, wanted, "the gap between each chosen candidate and the best one left, at most")
@@ -78,7 +78,7 @@ class TopK(Choice):
         return drawn
 
     def _peel(self, rows: NDArray[np.int64], left: NDArray[np.int64], scores: NDArray[np.int64], noise: Noise) -> None:
-        """Fill rows of choices from the candidates left; rows that choose the same one go on together."""
+        """Fill rows of choices from the candidates left; rows with the same choices continue together."""
         winners = noise.select(scores, self.rate, len(rows))
         rows[:, 0] = left[winners]
         if rows.shape[1] == 1:

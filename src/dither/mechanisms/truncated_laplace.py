@@ -1,4 +1,4 @@
-"""Truncated discrete Laplace noise: never off by more than a public bound, at the price of a delta.
+"""Truncated discrete Laplace noise: an error of at most a public bound, at the price of a delta.
 
 For counts that must not be off by more than so much, and where a small delta is allowed. Cost: one pass over the
 entries. Correction: noise that is drawn again until it falls within the bound has this law, and a delta; it is not
@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class TruncatedLaplace(Additive):
-    """Add discrete Laplace noise that never exceeds a bound to an integer or an array of integers.
+    """Add discrete Laplace noise of at most a public bound to an integer or an array of integers.
 
     Guarantee: integers ``d_in`` apart in L1 lose epsilon = ``d_in / scale`` with delta the probability of the
     ``d_in`` largest values of the noise; nothing is promised beyond twice the bound.
@@ -112,7 +112,7 @@ class TruncatedLaplace(Additive):
         return ApproxDP(change / self.scale, delta)
 
     def reach(self, failure: float) -> int:
-        """Return the least x with P[|X| > x] <= failure, which never exceeds the bound."""
+        """Return the least x with P[|X| > x] <= failure, at most the bound."""
         rate = float(1 / self.scale)
         end = math.exp(-min((self.bound + 1) * rate, 700.0))
         # P[|X| > x] is 2 (q^(x+1) - q^(bound+1)) / (1 + q - 2 q^(bound+1)).
@@ -128,7 +128,7 @@ class TruncatedLaplace(Additive):
 
 
 def _delta(scale: Fraction, bound: int, change: int) -> Fraction:
-    """Return at least the probability of the ``change`` largest values of the noise, and at most 1.
+    """Return an upper bound, at most 1, on the probability of the ``change`` largest values of the noise.
 
     With q = e^(-1 / scale) and N = 1 + q - 2 q^(bound + 1) it is (e^(change / scale) - 1) q^(bound + 1) / N up to the
     middle, and 1 - (q^(change - bound) - q^(bound + 1)) / N beyond it. It is also at most the number of these values

@@ -62,17 +62,17 @@ def discrete_gaussian(sigma: Number, size: int) -> NDArray[Any]:
 
 
 def geometric(scale: Number, size: int) -> NDArray[Any]:
-    """Return ``size`` integers g of at least 0 with probability proportional to e^(-g / scale)."""
+    """Return ``size`` integers g >= 0 with probability proportional to e^(-g / scale)."""
     return system_noise().geometric(scale, size)
 
 
 def bernoulli(p: Number, size: int) -> Bools:
-    """Return ``size`` coins that show heads with exactly the rational probability ``p``."""
+    """Return ``size`` coins that are heads with exactly the rational probability ``p``."""
     return system_noise().bernoulli(p, size)
 
 
 def bernoulli_exp(gamma: Number, size: int) -> Bools:
-    """Return ``size`` coins that show heads with exactly the probability e^-gamma."""
+    """Return ``size`` coins that are heads with exactly the probability e^-gamma."""
     return system_noise().bernoulli_exp(gamma, size)
 
 

@@ -1,7 +1,7 @@
 """Exact selection among blocks of equal candidates: block i with probability proportional to m_i * e^(rate * score_i).
 
 The same comparison of one uniform variable with the running sums of the weights as in ``selection``, with every weight
-multiplied by a whole number. A candidate that stands for 2^500 others costs no more than one that stands for itself.
+multiplied by an integer. A candidate that stands for 2^500 others costs no more than one that stands for itself.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _HALF = RationalChance(Fraction(1, 2))
 
 
 class _Accepted(NamedTuple):
-    """Which half of the law, and the first words of x; some have more words already."""
+    """The half of the distribution, and the first words of x; some have more words already."""
 
     is_tail: Bools
     prefix: Integers

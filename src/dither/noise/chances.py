@@ -1,8 +1,8 @@
-"""Probabilities that are known to any number of bits.
+"""Probabilities known to any number of bits.
 
 A coin needs its probability only as far as the random bits that it is compared with: ``bounds(k)`` returns the floor
 and the ceiling of p * 2^k, exactly. Irrational probabilities are enclosed in decimals of growing length until the
-floor is certain; that ends because an irrational number is no binary fraction.
+floor is certain; that ends because an irrational number is not a binary fraction.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def _exp_of_minus(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
 
 def exponential(x: Fraction) -> Chance:
-    """Return the chance e^-x, for x of at least 0."""
+    """Return the probability e^-x, for x >= 0."""
     return RationalChance(Fraction(1)) if x == 0 else IrrationalChance(lambda digits: _exp_of_minus(x, digits))
 
 
 def logistic(x: Fraction) -> Chance:
-    """Return the chance 1 / (1 + e^x), for x of at least 0."""
+    """Return the probability 1 / (1 + e^x), for x >= 0."""
     if x == 0:
         return RationalChance(Fraction(1, 2))
 
@@ -95,7 +95,7 @@ def logistic(x: Fraction) -> Chance:
 
 
 def truth(x: Fraction, others: int) -> Chance:
-    """Return the chance 1 / (1 + others * e^-x), for x of at least 0: that of the truth among so many others."""
+    """Return the probability 1 / (1 + others * e^-x), for x >= 0: that of the truth among ``others`` other answers."""
     if x == 0:
         return RationalChance(Fraction(1, 1 + others))
 
@@ -107,7 +107,7 @@ def truth(x: Fraction, others: int) -> Chance:
 
 
 def remainder(x: Fraction, limit: Fraction) -> Chance:
-    """Return the chance that an exponential variable exceeds x, given that it is below ``limit``.
+    """Return the probability that an exponential variable exceeds x, given that it is below ``limit``.
 
     (e^-x - e^-limit) / (1 - e^-limit), for 0 <= x <= limit.
     """

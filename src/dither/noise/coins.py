@@ -23,7 +23,7 @@ MARGIN = 2.0**-30
 
 
 def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
-    """Return ``count`` independent coins that show heads with exactly the probability ``chance``."""
+    """Return ``count`` independent coins that are heads with exactly the probability ``chance``."""
     if isinstance(entropy, Tosser):
         return np.array([entropy.toss(chance) for _ in range(count)], dtype=bool)
     words = entropy.words(count)
@@ -38,7 +38,7 @@ def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
 
 
 def flip_several(entropy: Entropy, chances: Sequence[Chance], count: int) -> Bools:
-    """Return ``count`` independent coins of each of several chances, a row for each, by one draw of words for all."""
+    """Return ``count`` independent coins for each of several probabilities, a row for each, from one draw of words."""
     if isinstance(entropy, Tosser):
         tossed = [entropy.toss(chance) for chance in chances for _ in range(count)]
         return np.array(tossed, dtype=bool).reshape(len(chances), count)

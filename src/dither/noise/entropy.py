@@ -1,4 +1,4 @@
-"""Uniform random words from the operating system, stretched by AES in counter mode.
+"""Uniform random words from the operating system, expanded by AES in counter mode.
 
 The only module of the package that touches the system generator. Every thread of every process has its own key, taken
 from ``os.urandom``; a forked child throws its parent's keys away, and a key is replaced after 2^30 bytes. There is no
@@ -37,21 +37,21 @@ class Entropy(Protocol):
 
     @property
     def word_bits(self) -> int:
-        """How many bits a word has; at most 16."""
+        """The number of bits in a word; at most 16."""
 
     def words(self, count: int) -> NDArray[np.uint16]:
         """Return ``count`` independent words, uniform on [0, 2^word_bits)."""
 
 
 class Tosser(ABC):
-    """A source that decides whole coins itself, given their chance.
+    """A source that decides whole coins itself, given their probability.
 
     Only for enumerating laws: a coin has two outcomes, however many words it takes to decide it.
     """
 
     @abstractmethod
     def toss(self, chance: Chance) -> bool:
-        """Return one coin that shows heads with that chance."""
+        """Return one coin that is heads with that probability."""
 
 
 def _system_bytes(count: int) -> bytes:
@@ -79,7 +79,7 @@ class _Stream:
         self._buffer, self._cursor = b"", 0
 
     def take(self, count: int) -> bytes:
-        """Return fresh bytes, each handed out once."""
+        """Return fresh bytes, each used once."""
         if self.before is not None:
             self.before()
             self.before = None
@@ -116,7 +116,7 @@ _local = threading.local()
 
 
 def _forget() -> None:
-    """Throw all key streams away: the child of a fork must not share its parent's."""
+    """Discard all key streams: the child of a fork must not share its parent's."""
     global _local
     _local = threading.local()
 
@@ -150,7 +150,7 @@ def before_first_draw(act: Callable[[], None]) -> Iterator[None]:
 
 
 class SystemEntropy:
-    """16-bit words from the operating system's generator. Has no state of its own, so copies and pickles are safe."""
+    """16-bit words from the operating system's generator. Stateless, so copies and pickles are safe."""
 
     word_bits = 16
 

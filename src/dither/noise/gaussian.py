@@ -29,9 +29,9 @@ FRACTION_WORDS = 3
 
 
 class _Proposal(NamedTuple):
-    """A Laplace law from which proposals are drawn, and the exponents of accepting one.
+    """A Laplace distribution for proposals, and the exponents of their acceptance probabilities.
 
-    These are square * (|y| - centre)^2 for whole numbers y, and square * z^2 - linear * G + constant for others.
+    These are square * (|y| - centre)^2 for integers y, and square * z^2 - linear * G + constant for others.
     """
 
     scale: Fraction
@@ -44,7 +44,7 @@ class _Proposal(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _proposal(variance: Fraction) -> _Proposal:
-    """Return the proposal of a variance, its scale a multiple of an eighth near sigma: acceptance is about 0.76."""
+    """Return the proposal for a variance, its scale a multiple of an eighth near sigma: acceptance is about 0.76."""
     scale = Fraction(max(1, math.ceil(8 * sqrt_up(variance))), 8)
     exact = variance / scale, 1 / (2 * variance), 1 / scale, variance / (2 * scale * scale)
     centre, square, linear, constant = exact
@@ -86,7 +86,7 @@ def _block_of_any_size(entropy: Entropy, proposal: _Proposal, size: int) -> NDAr
 
 
 def _accepted(count: int, block: Callable[[int], NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """Return the first ``count`` accepted of as many blocks as it takes."""
+    """Return the first ``count`` accepted draws, from as many blocks as needed."""
     drawn: NDArray[Any] = np.empty(count, dtype=dtype)
     filled = 0
     while filled < count:
@@ -101,7 +101,7 @@ def _accepted(count: int, block: Callable[[int], NDArray[Any]], dtype: Any) -> N
 
 
 class _Continuous(NamedTuple):
-    """Absolute values of continuous Gaussian variables: whole part, and a prefix of the part below one."""
+    """Absolute values of continuous Gaussian variables: the integer part, and a prefix of the fractional part."""
 
     whole: Integers
     prefix: Integers
@@ -157,7 +157,7 @@ def _passes(entropy: Entropy, boundary: Fraction, prefix: int, bits: int) -> boo
 
 
 def absolute_gaussian(entropy: Entropy, variance: Fraction, count: int) -> _Continuous:
-    """Return absolute values of continuous Gaussian variables, as far as their bits were drawn."""
+    """Return absolute values of continuous Gaussian variables, as far as their bits are drawn."""
     whole, prefix = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     longer: dict[int, tuple[int, int]] = {}
     filled = 0
@@ -207,7 +207,7 @@ def _settle_acceptance(
     fraction: tuple[int, int],
     coin: tuple[int, int],
 ) -> tuple[bool, tuple[int, int]]:
-    """Return whether z = whole + U is accepted, and the prefix of U as far as it had to be drawn."""
+    """Return whether z = whole + U is accepted, and the prefix of U as far as it was drawn."""
     below = proposal.constant - whole * proposal.linear
 
     def acceptance(prefix: int, bits: int) -> Chance:

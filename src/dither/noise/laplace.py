@@ -37,7 +37,7 @@ _HALF = RationalChance(Fraction(1, 2))
 
 
 class _Digits(NamedTuple):
-    """The coins of one geometric law."""
+    """The coins of one geometric distribution."""
 
     digits: tuple[Chance, ...]
     tail: Chance
@@ -132,7 +132,7 @@ def rounded_laplace_on_grid(entropy: Entropy, scale: Fraction, count: int) -> ND
 
 
 def blockwise(count: int, block: Callable[[int, int], NDArray[Any]]) -> NDArray[Any]:
-    """Return ``count`` integers, drawn a block at a time: ``block(start, size)`` draws those from ``start`` on."""
+    """Return ``count`` integers, drawn in blocks: ``block(start, size)`` draws those from ``start`` on."""
     if count <= BLOCK:
         return block(0, count)
     drawn: NDArray[Any] = np.empty(count, dtype=np.int64)
@@ -161,7 +161,7 @@ def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> NDArray[An
 
 
 def _add_digits(drawn: Integers, entropy: Entropy, digits: tuple[Chance, ...], count: int) -> None:
-    """Add the binary digits, eight of them to a byte and then eight bytes to a word."""
+    """Add the binary digits, eight to a byte and then eight bytes to a word."""
     octets = drawn.view(np.uint8).reshape(count, 8)[:, :: 1 if sys.byteorder == "little" else -1]
     if 0 < len(digits) * count <= _FEW_COINS:
         packed = np.packbits(flip_several(entropy, digits, count), axis=0, bitorder="little")

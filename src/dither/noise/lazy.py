@@ -1,8 +1,8 @@
-"""Real numbers that are known only as far as they are needed, and points made of them rounded to a grid.
+"""Real numbers known only as far as needed, and points made of them, rounded to a grid.
 
 A lazy number lies between two neighbouring binary fractions; ``refine`` draws more of its digits, with exactly the law
 that they have given those drawn before. A point is a function of lazy numbers. Rounding it down needs an interval
-around it that holds no whole number: floats with a proven error give one almost always; where they do not, rationals
+around it that holds no integer: floats with a proven error give one almost always; where they do not, rationals
 do, and more digits are drawn until the interval is narrow enough. A boundary is hit with probability zero, so that
 ends.
 """
@@ -40,7 +40,7 @@ _LARGEST = 3 * 2**61
 
 
 class Lazy(ABC):
-    """Independent non-negative reals. Each lies between ``low`` and ``high``, but for two roundings of each float."""
+    """Independent non-negative reals. Each lies between ``low`` and ``high``, up to two roundings of each float."""
 
     low: Floats
     high: Floats
@@ -50,7 +50,7 @@ class Lazy(ABC):
         self._refined: dict[int, tuple[int, int]] = {}
 
     def enclosure(self, index: int) -> Enclosure:
-        """Return the binary fractions between which the number at ``index`` lies."""
+        """Return the binary fractions that enclose the number at ``index``."""
         units, bits = self._known(index)
         return Fraction(units, 2**bits), Fraction(units + 1, 2**bits)
 
@@ -70,7 +70,7 @@ class Lazy(ABC):
 
 
 class Uniforms(Lazy):
-    """Uniform numbers in [0, 1), from their first words; those in ``longer`` are known better already."""
+    """Uniform numbers in [0, 1), from their first words; those in ``longer`` have more digits already."""
 
     def __init__(self, entropy: Entropy, prefix: Integers, longer: dict[int, tuple[int, int]]) -> None:
         super().__init__(entropy)
@@ -122,7 +122,7 @@ class AbsoluteGaussians(Lazy):
     def __init__(self, entropy: Entropy, count: int) -> None:
         super().__init__(entropy)
         self._bits = gaussian.FRACTION_WORDS * entropy.word_bits
-        # What was accepted is a whole number and a uniform part below one whose further digits are free.
+        # What was accepted is an integer and a uniform part below one whose further digits are free.
         self._drawn = gaussian.absolute_gaussian(entropy, Fraction(1), count)
         self.low = self._drawn.whole + self._drawn.prefix * 2.0**-self._bits
         self.high = self.low + 2.0**-self._bits
@@ -133,11 +133,11 @@ class AbsoluteGaussians(Lazy):
 
 
 class Points(ABC):
-    """Points of a space, one a row, as functions of lazy numbers."""
+    """Points of a space, one per row, as functions of lazy numbers."""
 
     @abstractmethod
     def bounds(self) -> tuple[Floats, Floats]:
-        """Return floats of which the first are below all points and the second above, entry by entry."""
+        """Return floats below all points and floats above all points, entry by entry."""
 
     @abstractmethod
     def enclosures(self, row: int) -> list[Enclosure]:
@@ -145,11 +145,11 @@ class Points(ABC):
 
     @abstractmethod
     def refine(self, row: int) -> None:
-        """Draw more digits of everything that one point is made of."""
+        """Draw more digits of every number behind one point."""
 
 
 def signed(low: Floats, high: Floats, negative: Bools) -> tuple[Floats, Floats]:
-    """Return the bounds of numbers whose absolute values have these, some of them negative."""
+    """Return the bounds of numbers whose absolute values have these bounds, some of them negative."""
     return np.where(negative, -high, low), np.where(negative, -low, high)
 
 
@@ -192,7 +192,7 @@ def _settled(points: Points, row: int, exact_offset: Callable[[int, int], Fracti
 
 
 def _floor(low: Fraction, high: Fraction) -> int | None:
-    """Return the floor of every number between the bounds, saturated, or None when there are several."""
+    """Return the floor of all numbers between the bounds, saturated, or None if they differ."""
     least, most = math.floor(low), math.ceil(high) - 1
     if least == most or least >= _LARGEST or most < -_LARGEST:
         return min(max(least, -_LARGEST), _LARGEST)
@@ -200,7 +200,7 @@ def _floor(low: Fraction, high: Fraction) -> int | None:
 
 
 def rowwise(count: int, columns: int, block: Callable[[int, int], Integers]) -> Integers:
-    """Return ``count`` rows, drawn a block at a time so that memory does not grow with their number."""
+    """Return ``count`` rows, drawn in blocks so that memory does not grow with their number."""
     drawn = np.empty((count, columns), dtype=np.int64)
     size = max(1, BLOCK // columns)
     for start in range(0, count, size):

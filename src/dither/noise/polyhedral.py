@@ -56,7 +56,7 @@ def rounded_conical(
         entropy: the source of bits.
         scale: any number above 0; above 2^30 or so most rows are decided by integers, which is slower.
         corners: d linearly independent corners of each facet, integers of at most 2^20: facet, corner, column.
-        weights: whole numbers of at least 1, in proportion to which a facet is chosen.
+        weights: positive integers; a facet is chosen in proportion to them.
         offsets: one number in [0, 1] for each column, within 2^-40 of the true offset.
         exact_offset: the true offset of a column.
         count: the number of rows.
@@ -111,7 +111,7 @@ class _Cubical(Points):
 
 
 class _Conical(Points):
-    """scale * (E_1 v_1 + ... + E_d v_d), with corners v of each row's own."""
+    """scale * (E_1 v_1 + ... + E_d v_d), with separate corners v for each row."""
 
     def __init__(self, entropy: Entropy, scale: Fraction, corners: Integers) -> None:
         self._scale, self._corners = scale, corners

@@ -28,7 +28,7 @@ _LARGE_RATE = Fraction(2**60)
 
 
 def _gaps(scores: Integers) -> NDArray[np.uint64]:
-    """Return how far each score lies below the best; unsigned, so that no difference overflows."""
+    """Return each score's distance below the best; unsigned, so that no difference overflows."""
     gaps: NDArray[np.uint64] = np.subtract(scores.max(), scores, dtype=np.int64, casting="unsafe").view(np.uint64)
     return gaps
 
@@ -134,7 +134,7 @@ def uniform_ranks(entropy: Entropy, counts: Integers) -> Integers:
 
 
 def uniform_below(entropy: Entropy, limit: int, count: int) -> NDArray[Any]:
-    """Return uniform integers below ``limit``: as many bits as it has, drawn again while they are too large."""
+    """Return uniform integers below ``limit``: random bits of its length, redrawn while too large."""
     bits = (limit - 1).bit_length()
     words, dtype = math.ceil(bits / entropy.word_bits), np.int64 if bits < 63 else object
     drawn: NDArray[Any] = np.empty(count, dtype=dtype)

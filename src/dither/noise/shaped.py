@@ -1,4 +1,4 @@
-"""Exact integer noise of other shapes: cut off at a bound, in stairs, and the coin that makes noise coarser.
+"""Exact integer noise of other shapes: truncated at a bound, in stairs, and the coin that makes noise coarser.
 
 They stand on the geometric variable of ``laplace`` and one coin whose chance is a rational function of powers of
 e^(-1 / scale). Such a chance is irrational unless it is constant, so ``IrrationalChance`` always decides. Nothing is
@@ -54,7 +54,7 @@ def staircase(entropy: Entropy, epsilon: Fraction, width: int, period: int, coun
 
 @lru_cache(maxsize=256)
 def _negative(scale: Fraction, bound: int) -> Chance:
-    """Return the chance of x < 0 under the truncated law: q (1 - q^bound) / (1 + q - 2 q^(bound + 1))."""
+    """Return the probability of x < 0 under the truncated distribution: q (1 - q^bound) / (1 + q - 2 q^(bound + 1))."""
 
     def enclose(digits: int) -> tuple[Fraction, Fraction]:
         extra = digits + _lost_digits(scale)
@@ -68,7 +68,7 @@ def _negative(scale: Fraction, bound: int) -> Chance:
 
 @lru_cache(maxsize=256)
 def _outside(epsilon: Fraction, width: int, period: int) -> Chance:
-    """Return the chance of |x| >= width: 2 p b / ((2 w - 1) (1 - b) + 2 p b), with b = e^-epsilon."""
+    """Return the probability of |x| >= width: 2 p b / ((2 w - 1) (1 - b) + 2 p b), with b = e^-epsilon."""
     centre, stair = 2 * width - 1, 2 * period
 
     def share(b: Fraction) -> Fraction:
@@ -83,7 +83,7 @@ def _outside(epsilon: Fraction, width: int, period: int) -> Chance:
 
 @lru_cache(maxsize=256)
 def unchanged(fine: Fraction, coarse: Fraction) -> Chance:
-    """Return the chance that coarser noise equals the finer: the ratio of their variances.
+    """Return the probability that coarser noise equals the finer: the ratio of their variances.
 
     q (1 - p)^2 / (p (1 - q)^2) with q = e^(-1 / fine) and p = e^(-1 / coarse): discrete Laplace noise of scale
     ``coarse`` is that of scale ``fine`` plus 0 with this chance, and else plus discrete Laplace noise of scale
@@ -104,10 +104,10 @@ def unchanged(fine: Fraction, coarse: Fraction) -> Chance:
 
 
 def _lost_digits(scale: Fraction) -> int:
-    """Return how many digits differences such as 1 - e^(-1/scale) lose, squares of them included."""
+    """Return how many digits differences such as 1 - e^(-1/scale), and their squares, lose."""
     return 2 * max(0, math.ceil(scale).bit_length())
 
 
 def _within_one(low: Fraction, above: Fraction, high: Fraction, below: Fraction) -> tuple[Fraction, Fraction]:
-    """Return low / above and high / below within [0, 1]; the caller asks for more digits where they say too little."""
+    """Return low / above and high / below within [0, 1]; the caller requests more digits if these are too loose."""
     return max(Fraction(0), low / above), min(Fraction(1), high / below) if below > 0 else Fraction(1)

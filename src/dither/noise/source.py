@@ -41,26 +41,26 @@ class Noise:
         return gaussian.discrete_gaussian(self._entropy, discrete_scale("sigma", sigma) ** 2, _size(size))
 
     def geometric(self, scale: Number, size: int) -> NDArray[Any]:
-        """Return integers g of at least 0 with probability proportional to e^(-g / scale)."""
+        """Return integers g >= 0 with probability proportional to e^(-g / scale)."""
         return laplace.geometric(self._entropy, discrete_scale("scale", scale), _size(size))
 
     def bernoulli(self, p: Number, size: int) -> Bools:
-        """Return coins that show heads with the rational probability ``p``."""
+        """Return coins that are heads with the rational probability ``p``."""
         chance = exact("p", p, rule="a number in [0, 1]")
         if not 0 <= chance <= 1:
             raise InvalidParameter("p", p, "a number in [0, 1]")
         return flip(self._entropy, RationalChance(chance), _size(size))
 
     def flip(self, chance: Chance, size: int) -> Bools:
-        """Return coins that show heads with a public probability that is known to any number of bits."""
+        """Return coins that are heads with a public probability known to any number of bits."""
         return flip(self._entropy, chance, _size(size))
 
     def bernoulli_exp(self, gamma: Number, size: int) -> Bools:
-        """Return coins that show heads with probability e^-gamma."""
+        """Return coins that are heads with probability e^-gamma."""
         return flip(self._entropy, exponential(non_negative("gamma", gamma)), _size(size))
 
     def bernoulli_truth(self, epsilon: Number, size: int, *, others: int) -> Bools:
-        """Return coins that show heads with probability 1 / (1 + others * e^-epsilon)."""
+        """Return coins that are heads with probability 1 / (1 + others * e^-epsilon)."""
         rate, count = non_negative("epsilon", epsilon), whole("others", others, least=1)
         return flip(self._entropy, truth(rate, count), _size(size))
 
@@ -138,7 +138,7 @@ class Noise:
         return shaped.staircase(self._entropy, rate, flat, stair, _size(size))
 
     def coarsening(self, fine: Number, coarse: Number, size: int) -> NDArray[Any]:
-        """Return what turns discrete Laplace noise of scale ``fine`` into that of scale ``coarse`` when added to it."""
+        """Return the noise that turns discrete Laplace noise of scale ``fine`` into scale ``coarse`` when added."""
         wide, narrow = discrete_scale("coarse", coarse), discrete_scale("fine", fine)
         if narrow > wide:
             raise InvalidParameter("fine", fine, "at most the coarse scale")

@@ -105,7 +105,7 @@ class _Spherical(Points):
 
 
 def _root(square: Fraction) -> Enclosure:
-    """Return rationals around the square root, much closer to each other than the bounds of the square are."""
+    """Return rationals around the square root, much closer together than the bounds of the square."""
     bits = square.denominator.bit_length() // 2 + _ROOT_BITS
     root = math.isqrt((square.numerator << (2 * bits)) // square.denominator)
     return Fraction(root, 1 << bits), Fraction(root + 1, 1 << bits)

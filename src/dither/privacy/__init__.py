@@ -1,4 +1,4 @@
-"""What is promised: losses, units and metrics, plans, filters and conversions. Mathematics only.
+"""Guarantees: losses, units and metrics, plans, filters and conversions. Mathematics only.
 
 Belongs here: anything that can be said about privacy without data and without noise. Does not belong here: samplers,
 mechanisms, budgets that are stored somewhere.

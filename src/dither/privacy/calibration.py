@@ -1,4 +1,4 @@
-"""From a target loss to a noise scale, never above the target."""
+"""From a target loss to a noise scale that never exceeds the target."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def laplace_scale(within: Loss, sensitivity: Number) -> Fraction:
 
 
 def plain_approx(within: Loss) -> ApproxDP:
-    """Return the largest (epsilon, delta) within ``within`` that has no rho of its own: it follows from epsilon.
+    """Return the largest (epsilon, delta) within ``within`` whose rho is just what follows from epsilon.
 
     >>> plain_approx(ApproxDP(1, "1e-6", rho="1/50")).epsilon < 1
     True

@@ -1,4 +1,4 @@
-"""From one notion of loss to another, always towards more loss.
+"""Conversions between notions of loss, always towards more loss.
 
 The theorems and their proofs are on the page ``docs/theory/losses.md``.
 """

@@ -1,4 +1,4 @@
-"""What a distance counts: units of data that are protected, and metrics on the values computed from them.
+"""Distances: protected units of data, and metrics on the values computed from them.
 
 A data-level mechanism declares a **unit**: which people, rows, edges or events may change between neighbours, and how.
 A primitive declares a **metric** on values. There is no default anywhere, and two different distances never meet in
@@ -36,10 +36,10 @@ class Distance(ABC):
 
     @abstractmethod
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        """Return how far apart two inputs are, never too little; None when no number says it."""
+        """Return the distance between two inputs, never too small; None if no number describes it."""
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return how far one unit of data moves an input, where that follows from unit and distance alone.
+        """Return how far one unit of data moves an input, if that follows from unit and distance alone.
 
         None where it does not: whoever computed the input must then state it.
         """
@@ -49,7 +49,7 @@ class Distance(ABC):
 @dataclass(frozen=True)
 @typed
 class Unit(Distance):
-    """A unit of data and the way it may change between neighbours.
+    """A unit of data and how it may change between neighbours.
 
     >>> str(ROW), str(ROW_REPLACED)
     ('rows added or removed', 'rows replaced')
@@ -61,16 +61,16 @@ class Unit(Distance):
 
     @property
     def touched(self) -> int:
-        """How many disjoint parts of the data one change can touch: what is replaced leaves one and enters another."""
+        """How many disjoint parts of the data one change can touch: a replaced unit leaves one and enters another."""
         return 1 if self.relation is Relation.ADD_REMOVE else 2
 
     @property
     def is_relaxed(self) -> bool:
-        """Whether the promise is weaker than plain differential privacy for what the name suggests."""
+        """Whether the guarantee is weaker than plain differential privacy for what the name suggests."""
         return self.relation is Relation.METRIC or self.protects in _RELAXED
 
     def measure(self, first: Sequence[Any], second: Sequence[Any]) -> Fraction | None:
-        """Return how many units lie between two collections of hashable rows; None when no number does.
+        """Return how many units lie between two collections of hashable rows; None if no number does.
 
         A row with a label ends with it.
         """
@@ -85,13 +85,13 @@ class Unit(Distance):
         return Fraction(gone) if self.relation is Relation.REPLACE and gone == come else None
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1 for this unit itself, or for one whose changes are among its own; another one is never converted."""
+        """Return 1 for this unit itself, or one whose changes are among its own; others are never converted."""
         is_wider = self.relation is Relation.EXCHANGE and (unit.protects, unit.detail) == (self.protects, self.detail)
         return Fraction(1) if unit == self or (is_wider and unit.relation is not Relation.METRIC) else None
 
     @property
     def is_one_record(self) -> bool:
-        """Whether one unit is one record of a collection, and not several of them."""
+        """Whether one unit is exactly one record of a collection."""
         return self.protects in _ONE_RECORD and self.relation is not Relation.METRIC
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ UNITS: Final = {
 
 
 def unit_of(unit: Unit | str) -> Unit:
-    """Return a unit, or the one that a word stands for.
+    """Return a unit, given as a unit or as its word.
 
     >>> unit_of("row") is ROW, unit_of(ROW) is ROW
     (True, True)
@@ -141,7 +141,7 @@ def unit_of(unit: Unit | str) -> Unit:
 
 
 def word_of(unit: Unit) -> str:
-    """Return the word that stands for a unit."""
+    """Return the word for a unit."""
     for word, known in UNITS.items():
         if unit == known:
             return word
@@ -179,7 +179,7 @@ class Metric(Distance):
 
     @abstractmethod
     def measure(self, first: Any, second: Any) -> Fraction | None:
-        """Return the distance, or None when the two values are at no distance at all."""
+        """Return the distance, or None if the two values have no distance."""
 
     def __str__(self) -> str:
         return self.meaning
@@ -205,19 +205,19 @@ class _Norm(Metric):
 
 
 class _Discrete(Metric):
-    """One when two values differ at all."""
+    """One if two values differ."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         # As objects: a common type would make 1 equal to "1", and 2^63 equal to 2^63 + 1.
         return Fraction(0 if np.array_equal(_objects(first), _objects(second)) else 1)
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1: no two values are farther apart."""
+        """Return 1, the largest distance."""
         return Fraction(1)
 
 
 class _Records(Metric):
-    """How many records are in one collection and not in the other, with their multiplicities.
+    """The number of records in one collection and not in the other, with their multiplicities.
 
     The same number is the L1 distance between the tables of counts of all cells, so a table that was counted elsewhere
     may stand for its rows: whatever a method asks of it are sums of those counts.
@@ -227,7 +227,7 @@ class _Records(Metric):
         return ROW.measure(first, second)
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1 for a record that comes or goes, 2 for one that is replaced; a person may have any number."""
+        """Return 1 for a record added or removed, 2 for one replaced; a person may have any number."""
         return Fraction(unit.touched) if unit.is_one_record else None
 
 
@@ -258,14 +258,14 @@ def _objects(value: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
 
 
 def _plain(number: Any) -> Any:
-    """Return a number that is not NumPy's: those overflow."""
+    """Return a number that is not a NumPy number: those overflow."""
     if isinstance(number, np.floating):
         return Fraction(*number.as_integer_ratio())
     return number.item() if isinstance(number, np.generic) else number
 
 
 def _unlabelled(rows: Counter[Any]) -> Counter[Any]:
-    """Return the rows without their labels; what has no parts is all label."""
+    """Return the rows without their labels; a row without parts is all label."""
     left: Counter[Any] = Counter()
     for row, count in rows.items():
         left[row[:-1] if isinstance(row, tuple) else ()] += count

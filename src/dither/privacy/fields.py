@@ -1,4 +1,4 @@
-"""Fields that say whom a record protects."""
+"""Fields that say what unit a record protects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dither.privacy.distances import EDGE, NODE, ROW, ROW_REPLACED, Relation, Un
 
 
 class RowUnit(Field[Unit, Unit]):
-    """ROW or ROW_REPLACED. Someone with several rows would contribute several times, so no other unit is taken.
+    """ROW or ROW_REPLACED. Someone with several rows would contribute several times, so other units are rejected.
 
     Args:
         default: where the parameter may be left out.
@@ -32,5 +32,5 @@ class RowUnit(Field[Unit, Unit]):
         raise InvalidParameter(name, value, self._rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return other units, and what is not a unit."""
+        """Return other units, and anything that is not a unit."""
         yield from ("row", None, EDGE, NODE, person("id", Relation.ADD_REMOVE), Relation.REPLACE, object())

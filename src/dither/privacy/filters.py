@@ -1,4 +1,4 @@
-"""Filters and odometers: budgets for losses that are chosen as the answers come.
+"""Filters and odometers: budgets for losses that are chosen adaptively.
 
 Only valid filters: pure sums; zCDP sums; and under (epsilon, delta) *either* the epsilons add up to at most epsilon
 *or* the zCDP sum stays within what converts to epsilon at the part of delta set aside for conversion, while the
@@ -20,7 +20,7 @@ from dither.privacy.losses import NOTHING, ZCDP, ApproxDP, GaussianDP, Loss, Pur
 
 
 class Filter:
-    """A budget that admits a release only while the promise of the whole transcript stays within it.
+    """A budget that admits a release only while the guarantee for the whole transcript stays within it.
 
     Guarantee: whatever is admitted, in whatever order and however chosen, the joint release has loss ``budget``.
 
@@ -31,7 +31,7 @@ class Filter:
 
     Args:
         budget: the loss that the whole transcript may have.
-        conversion: the share of delta that converts rho, to settle it beforehand; only for an (epsilon, delta) budget.
+        conversion: the share of delta that converts rho, to settle it in advance; only for an (epsilon, delta) budget.
             0 is plain addition, 1 leaves nothing for releases with a delta of their own.
 
     >>> tight = Filter(ApproxDP(1, "1e-6"))
@@ -71,15 +71,15 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         self.spent = self.spent + price
 
     def refusal(self, loss: Loss) -> BudgetExceeded:
-        """Return why ``loss`` does not fit, with what would."""
+        """Return why ``loss`` does not fit, and what would."""
         return BudgetExceeded(loss, self.spent, self.budget, self.shortage(loss))
 
     def shortage(self, loss: Loss) -> str:
-        """Return which figure is short for a loss that does not fit, and what would fit: the end of a sentence."""
+        """Return which figure of a loss does not fit, and what would fit: the end of a sentence."""
         return f"{self._what_is_kept(loss)}; {what_fits(self, loss)}"
 
     def price(self, loss: Loss) -> Loss | None:
-        """Return what would be recorded for a release of ``loss``, or None where it does not fit.
+        """Return what would be recorded for a release of ``loss``, or None if it does not fit.
 
         That is the loss itself; or, for Gaussian noise that would not fit by its rho, the (epsilon, delta) of its
         exact curve at all the delta that releases may still have.
@@ -93,7 +93,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return None
 
     def _on_its_curve(self, loss: GaussianDP, budget: ApproxDP) -> ApproxDP | None:
-        """Return the (epsilon, delta) of Gaussian noise at all the delta that releases may still have."""
+        """Return the (epsilon, delta) of Gaussian noise at all the delta that releases may still use."""
         division = self._divisions(self.spent)[-1] if self.spent.is_zero else self._settled()
         spare = (Fraction(0) if division is None else division.terms) - self.spent.delta
         left = Fraction(-1) if self.spent.pure is None else budget.epsilon - self.spent.pure
@@ -105,7 +105,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
 
     @property
     def usual(self) -> Division:
-        """The division that is tried first: whatever it holds has settled on it."""
+        """The division that is tried first: it is settled by any spending that it holds."""
         return self._divisions(NOTHING)[0]
 
     @property
@@ -114,7 +114,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return None if self.spent.is_zero else self._settled()
 
     def room(self) -> Loss:
-        """Return the largest single pure (or, for a zCDP budget, zCDP) loss that would still be admitted."""
+        """Return the largest single pure (or, for a zCDP budget, zCDP) loss that is still admitted."""
         if isinstance(self.budget, ZCDP):
             return ZCDP(max(Fraction(0), self.budget.rho - self.spent.rho))
         low, high = Fraction(0), self.budget.pure or Fraction(0)
@@ -128,7 +128,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return PureDP(low)
 
     def _fits(self, loss: Loss) -> bool:
-        """Whether what is spent with ``loss`` keeps to the division: the one settled, or, at first, any."""
+        """Whether the spending with ``loss`` fits the division: the settled one or, at first, any."""
         total = self.spent + loss if self.spent.delta + loss.delta <= self.budget.delta else None
         if total is None or total.is_zero:
             return total is not None
@@ -138,7 +138,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return settled is not None and settled.holds(total)
 
     def _settled(self) -> Division | None:
-        """Return the division that the first release settled: the first in order that holds what is spent.
+        """Return the division settled by the first release: the first in order that holds the spending.
 
         Sums only grow, and what a division holds it holds of all smaller sums: one that did not hold the first release
         does not hold what is spent now, and the one that did has held everything since.
@@ -146,7 +146,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return next((division for division in self._divisions(self.spent) if division.holds(self.spent)), None)
 
     def _divisions(self, total: Loss) -> tuple[Division, ...]:
-        """Return in which ways delta may be divided, in the order in which they are tried on the first release."""
+        """Return the possible divisions of delta, in the order in which they are tried on the first release."""
         budget = self.budget
         if not isinstance(budget, ApproxDP) or states_rho(budget):
             # A rho that is stated beside an epsilon is kept with it: the route by rho alone would prove no epsilon.
@@ -158,7 +158,7 @@ spent already; epsilon is short: at most epsilon = 0.0... would fit
         return (half, none) if half.holds(total) or none.holds(total) else (half, none, _divided(budget, total.delta))
 
     def _what_is_kept(self, loss: Loss) -> str:
-        """Return why a release does not fit whose delta would, were none set aside; nothing otherwise."""
+        """Return why a release does not fit if only the delta set aside prevents it; nothing otherwise."""
         terms = self._divisions(self.spent)[0].terms if self.spent.is_zero else getattr(self._settled(), "terms", None)
         if terms is None or not terms < self.spent.delta + loss.delta <= self.budget.delta:
             return ""
@@ -190,7 +190,7 @@ def _divided(budget: ApproxDP, terms: Fraction) -> Division:
 
 
 class Odometer:
-    """What an adaptive sequence has lost so far, with no budget fixed.
+    """The loss of an adaptive sequence so far, without a fixed budget.
 
     The pure reading holds at any moment: for every transcript the likelihood ratio is at most e^(sum of epsilons).
     The zCDP reading is a ladder of filters fixed in advance: rung j is ``first * 2^j``, and what was released while
@@ -224,7 +224,7 @@ class Odometer:
         return next((ZCDP(rung.rho, self.total.delta) for rung in self.ladder if self.total.rho <= rung.rho), None)
 
     def approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise of the present rung, or of the pure sum where that is better.
+        """Return the (epsilon, delta) guarantee of the present rung, or of the pure sum if that is better.
 
         Valid whenever it is read: half of delta is for the releases' own deltas, the other half is shared equally
         among the rungs, so that stopping when a reading happens to be low gains nothing.

@@ -1,4 +1,4 @@
-"""Why a release does not fit into a budget, and the largest one of its kind that would: for the words of a refusal.
+"""Why a release does not fit a budget, and the largest one of its kind that would: for error messages.
 
 Everything is a function of the budget, of what is spent and of what was asked: of public numbers alone.
 """
@@ -21,7 +21,7 @@ _DIGITS = 3
 
 
 def what_fits(budget: Filter, loss: Loss) -> str:
-    """Return which figure is short and what would fit, as the end of a sentence.
+    """Return which figure does not fit and what would, as the end of a sentence.
 
     >>> from dither.privacy import Filter
     >>> half = Filter(PureDP(2))
@@ -72,14 +72,14 @@ def _pure(budget: Filter) -> str:
 
 
 def _counted(budget: Filter) -> str:
-    """Return why a pure release is counted by its rho, where it is."""
+    """Return why a pure release is counted by its rho, if it is."""
     if isinstance(budget.budget, ApproxDP) and budget.spent.pure is None and not states_rho(budget.budget):
         return "a release before it has Gaussian noise, which is counted by rho, so that all are; "
     return ""
 
 
 def _by_rho(budget: Filter) -> str:
-    """Return what Gaussian noise is counted against: not the epsilon, and all that is spent counts with its rho."""
+    """Return the rho that limits Gaussian noise, against which everything spent then counts as well."""
     division = budget.division
     if not isinstance(budget.budget, ApproxDP) or division is None or not division.rho:
         return ""
@@ -91,7 +91,7 @@ def _by_rho(budget: Filter) -> str:
 
 
 def _largest(budget: Filter, made: Callable[[Fraction], Loss], most: Fraction) -> Fraction:
-    """Return the largest size up to ``most`` at which a loss is admitted, rounded down to a few digits; 0 if none."""
+    """Return the largest admitted size up to ``most``, rounded down to a few digits; 0 if none."""
 
     def fits(size: Fraction) -> bool:
         try:
@@ -111,7 +111,7 @@ def _largest(budget: Filter, made: Callable[[Fraction], Loss], most: Fraction) -
 
 
 def _down(size: Fraction) -> Fraction:
-    """Return a number rounded down to a few digits; 0 for what is nearly nothing."""
+    """Return a number rounded down to a few digits; 0 for almost nothing."""
     if size < Fraction(1, 10**30):
         return Fraction(0)
     unit = Fraction(10) ** (math.floor(math.log10(float(size))) - _DIGITS + 1)

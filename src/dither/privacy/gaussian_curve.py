@@ -83,13 +83,13 @@ def _delta(ratio: Fraction, epsilon: Fraction) -> Fraction:
 
 
 def _curve(ratio: float, epsilon: float) -> float:
-    """Return delta in floats: only to guess by."""
+    """Return delta in floats, only used as a guess."""
     near, far = epsilon / ratio - ratio / 2, epsilon / ratio + ratio / 2
     return (math.erfc(near / math.sqrt(2)) - math.exp(epsilon) * math.erfc(far / math.sqrt(2))) / 2
 
 
 def _guess(delta: Callable[[float], float], target: Fraction, enough: Fraction) -> Fraction | None:
-    """Return about where a falling delta reaches the target, or None where floats cannot tell."""
+    """Return approximately where a falling delta reaches the target, or None if floats cannot tell."""
     try:
         low, high, goal = 0.0, float(enough), float(target)
         while high - low > 1e-14 * high:

@@ -1,4 +1,4 @@
-"""What one release may tell about one unit: pure, concentrated and approximate differential privacy.
+"""Losses: what one release may reveal about one unit, in pure, concentrated and approximate differential privacy.
 
 A loss is an exact, ordered, printable, hashable, serialisable record. ``a <= b`` means that whatever keeps the promise
 ``a`` keeps the promise ``b``. ``a + b`` is adaptive sequential composition. A pure or approximate loss also carries a
@@ -37,7 +37,7 @@ _LONGEST = 2048
 
 
 class Loss(ABC):
-    """An upper bound on what a release tells about one unit of the data.
+    """An upper bound on what a release reveals about one unit of the data.
 
     Guarantee: the joint release of mechanisms with losses ``a`` and ``b``, the second chosen after seeing the first,
     has loss ``a + b``.
@@ -48,40 +48,40 @@ class Loss(ABC):
     @property
     @abstractmethod
     def rho(self) -> Fraction:
-        """The zCDP parameter that holds outside an event of probability ``delta``."""
+        """The zCDP parameter that holds except on an event of probability ``delta``."""
 
     @property
     @abstractmethod
     def delta(self) -> Fraction:
-        """The probability outside which the promise holds."""
+        """The probability that the epsilon or rho bound may be exceeded."""
 
     @property
     @abstractmethod
     def pure(self) -> Fraction | None:
-        """The epsilon that holds together with ``delta`` alone, or None when only zCDP is known."""
+        """The epsilon that holds together with ``delta`` alone, or None if only zCDP is known."""
 
     @abstractmethod
     def times(self, count: int) -> Loss:
-        """Return the loss of ``count`` releases in a row, each of this loss at most."""
+        """Return the loss of ``count`` releases in a row, each with at most this loss."""
 
     @abstractmethod
     def group(self, size: int) -> Loss:
-        """Return the loss for ``size`` units that change together, known from this loss alone.
+        """Return the loss for ``size`` units that change together, derived from this loss alone.
 
         A mechanism's own ``loss(size)`` is never worse; this is what can be said without it.
         """
 
     @abstractmethod
     def to_dict(self) -> dict[str, str]:
-        """Return a record of exact texts; ``Loss.from_dict`` reads it back."""
+        """Return a record of exact texts, which ``Loss.from_dict`` reads."""
 
     @property
     def is_zero(self) -> bool:
-        """Whether the release tells nothing at all."""
+        """Whether the release reveals nothing."""
         return self.delta == 0 and (self.rho == 0 or self.pure == 0)
 
     def to_approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise that follows, the better of the routes known."""
+        """Return the (epsilon, delta) guarantee that follows, by the better of the known routes."""
         whole_delta = probability("delta", delta)
         spare = whole_delta - self.delta
         routes = [] if self.pure is None or spare < 0 else [self.pure]
@@ -133,11 +133,11 @@ class Loss(ABC):
 
     @abstractmethod
     def covers(self, other: Loss) -> bool:
-        """Whether whatever has the loss ``other`` also has this one."""
+        """Whether every release with the loss ``other`` also has this one."""
 
 
 class Concentrated(Field[Number | None, Fraction]):
-    """The rho of a loss that has an epsilon: what a mechanism states, but never more than follows from epsilon."""
+    """The rho of a loss that has an epsilon: as stated by the mechanism, at most what follows from epsilon."""
 
     def __set__(self, instance: object, value: Number | None) -> None:
         generic = pure_to_zcdp(instance.__dict__["epsilon"])
@@ -148,7 +148,7 @@ class Concentrated(Field[Number | None, Fraction]):
             instance.__dict__["epsilon"] = Fraction(0)
 
     def offenders(self) -> Iterator[Any]:
-        """Return numbers below zero, and what is not a number."""
+        """Return numbers below zero, and anything that is not a number."""
         yield from (value for value in NonNegative().offenders() if value is not None)
 
 
@@ -223,7 +223,7 @@ class ZCDP(Loss):
 
     @property
     def pure(self) -> Fraction | None:
-        """Nothing, unless rho is 0: zCDP alone bounds no epsilon without a delta."""
+        """None, unless rho is 0: zCDP alone bounds no epsilon without a delta."""
         return None if self.rho else Fraction(0)
 
     def times(self, count: int) -> ZCDP:
@@ -288,7 +288,7 @@ class GaussianDP(ZCDP):
         return GaussianDP(_short(whole("size", size) ** 2 * self.rho))
 
     def to_approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise of the exact curve."""
+        """Return the (epsilon, delta) guarantee of the exact curve."""
         target = probability("delta", delta, open_below=bool(self.rho))
         return ApproxDP(analytic_epsilon(1, sensitivity=self.mu, delta=target) if self.rho else 0, target)
 
@@ -366,7 +366,7 @@ NOTHING: Loss = PureDP(0)
 
 
 def compose(losses: Iterable[Loss]) -> Loss:
-    """Return the loss of releasing all of these, each chosen after the ones before it."""
+    """Return the loss of releasing all of these, each chosen after the previous ones."""
     return functools.reduce(lambda total, loss: total + loss, losses, NOTHING)
 
 
@@ -390,19 +390,19 @@ def shown(number: Fraction) -> str:
 
 
 def states_rho(loss: Loss) -> bool:
-    """Whether a loss that has an epsilon promises more about rho than follows from it."""
+    """Whether a loss with an epsilon states a smaller rho than follows from it."""
     return isinstance(loss, PureDP | ApproxDP) and loss.rho != pure_to_zcdp(loss.epsilon)
 
 
 def _are_gaussian(first: Loss, second: Loss) -> bool:
-    """Whether both are Gaussian, or one is and the other tells nothing."""
+    """Whether both are Gaussian, or one is and the other reveals nothing."""
     return all(isinstance(loss, GaussianDP) or loss.is_zero for loss in (first, second)) and not (
         first.is_zero and second.is_zero
     )
 
 
 def _short(number: Fraction) -> Fraction:
-    """Return the number, rounded up once it has become too long to write down: sums of many odd fractions do."""
+    """Return the number, rounded up if it is too long to write, as sums of many odd fractions are."""
     return round_up(number, bits=_LONGEST)
 
 
@@ -428,7 +428,7 @@ def stated_loss(
     loss: Loss | None = None,
     called: str = "epsilon",
 ) -> Loss:
-    """Return the loss that a person states: epsilon alone, epsilon with delta, rho, or a loss in place of all three.
+    """Return the loss that a person states: epsilon, epsilon with delta, rho, or a loss in place of all three.
 
     ``called`` is what the person calls the epsilon, for messages.
 

@@ -1,6 +1,6 @@
-"""Rigorous bounds on the tail of the normal law, and with it on the loss curve of Gaussian noise.
+"""Rigorous bounds on the normal tail, and hence on the loss curve of Gaussian noise.
 
-The tail is one half minus a series of positive terms; the digits lost in that difference are known beforehand and
+The tail is one half minus a series of positive terms; the digits lost in that difference are known in advance and
 added. Every result is a pair of decimals, one below and one above the truth.
 """
 
@@ -35,13 +35,13 @@ def tail(x: Fraction, digits: int = _DIGITS) -> tuple[Decimal, Decimal]:
         return down.subtract(Decimal(1), high), up.subtract(Decimal(1), low)
     if x > FAR:
         return Decimal(0), exp_decimals(Fraction(-FAR * FAR, 2), digits)[1]
-    # The tail is at least e^(-x^2/2) / (4 (1 + x)): so many digits vanish in the difference from one half.
+    # The tail is at least e^(-x^2/2) / (4 (1 + x)): that many digits vanish in the difference from one half.
     lost = math.ceil(float(x * x) / 2 * math.log10(math.e) + math.log10(4 * (1 + float(x))))
     return _series(x, digits + lost + _GUARD)
 
 
 def hockey_stick(mu: Fraction, epsilon: Fraction) -> tuple[Decimal, Decimal]:
-    """Return decimals below and above the delta at ``epsilon`` of two unit normal laws whose means are ``mu`` apart.
+    """Return decimals below and above the delta at ``epsilon`` of two unit normals whose means are ``mu`` apart.
 
     Balle and Wang (2018), theorem 8: the tail at epsilon / mu - mu / 2 less e^epsilon times the tail at
     epsilon / mu + mu / 2. Holds for negative epsilon too.
@@ -85,7 +85,7 @@ def _series(x: Fraction, precision: int) -> tuple[Decimal, Decimal]:
       count * (count + S) units by the divisions and count * S by the square.
     - phi is at most 2/5 and phi * S below 1/2: in either case the product loses at most count^2 units.
     - At the end the last term is 0 units, so it was below what was lost in all; each one after it is less than half
-      of the one before, since 2 n + 1 > 2 x^2. What was left out is no more than what was lost.
+      of the one before, since 2 n + 1 > 2 x^2. What was left out is at most what was lost.
     """
     bits = math.ceil(precision * math.log2(10)) + 1
     point = (x.numerator << bits) // x.denominator

@@ -22,7 +22,7 @@ from dither.privacy.losses import NOTHING, ApproxDP, Loss, PureDP, compose, larg
 
 
 class Part(Protocol):
-    """What a plan needs to know of a mechanism: what its ``d_in`` counts, and its price."""
+    """What a plan needs to know about a mechanism: what its ``d_in`` counts, and its price."""
 
     @property
     def distance(self) -> Distance:
@@ -83,7 +83,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class SampleExactly:
-    """A secret sample of a public size is taken of the data, whose size is public too."""
+    """A secret sample of a public size is taken from data whose size is public too."""
 
     kept: int
     of: int
@@ -91,7 +91,7 @@ class SampleExactly:
 
 @dataclass(frozen=True)
 class Select:
-    """A secret random number of runs begins, of which only the best leaves."""
+    """A secret random number of runs begins, of which only the best is released."""
 
     repeats: Repeats
 
@@ -105,14 +105,14 @@ Step = Draw | Split | Sample | SampleExactly | Select | Adapt
 
 
 class Taken(NamedTuple):
-    """What is left after a step, and the plan that the step opened, if any."""
+    """The rest of the plan after a step, and the plan that the step opened, if any."""
 
     rest: Plan
     inner: Plan | None = None
 
 
 class Plan(ABC):
-    """What a mechanism may draw; public, and fixed before any data is seen."""
+    """The draws that a mechanism may make; public, and fixed before any data is seen."""
 
     @abstractmethod
     def loss(self, d_in: Number = 1) -> Loss:
@@ -120,16 +120,16 @@ class Plan(ABC):
 
     @abstractmethod
     def after(self, step: Step) -> Taken | None:
-        """Return what is left once ``step`` is taken, or None when the plan has no such step here."""
+        """Return the rest of the plan after ``step``, or None if the plan has no such step here."""
 
     @property
     @abstractmethod
     def may_end(self) -> bool:
-        """Whether nothing further has to be drawn."""
+        """Whether no further draw is required."""
 
     @abstractmethod
     def check(self, unit: Distance) -> None:
-        """Raise unless every rule used holds under this unit and no part counts another one."""
+        """Raise unless every rule used holds under this unit and no part counts another unit."""
 
     def then(self, rest: Plan) -> Plan:
         """Return this plan followed by ``rest``."""
@@ -158,21 +158,21 @@ class Use(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the draw is due."""
+        """False: the draw is required."""
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse a data-level part that counts another unit."""
+        """Reject a data-level part that counts another unit."""
         if isinstance(self.part.distance, Unit) and self.part.distance != unit:
             raise IncompatibleDistance("part", unit, self.part.distance)
 
 
 @dataclass(frozen=True)
 class Derived(Use):
-    """One draw from ``part`` on data made of the data, which are at most ``stability`` units of the part's own apart.
+    """One draw from ``part`` on derived data, which moves by at most ``stability`` of the part's own units.
 
-    For a method that counts rows, lifted to persons who have several. Rule: the loss for data d apart is the part's
-    loss at d * stability. Where the part counts a unit, that must be a whole number of them.
+    For a method that counts rows, lifted to people who have several. Rule: the loss for data d apart is the part's
+    loss at d * stability. If the part counts a unit, that must be an integer.
     """
 
     def __post_init__(self) -> None:
@@ -180,12 +180,12 @@ class Derived(Use):
             raise InvalidParameter("stability", self.stability, f"a whole number of {self.part.distance}")
 
     def check(self, unit: Distance) -> None:
-        """Take any unit: the stability says how many of the part's own it moves."""
+        """Accept any unit: the stability says how many of the part's own units it moves."""
 
 
 @dataclass(frozen=True)
 class InOrder(Plan):
-    """All plans, one after the other, each free to depend on what the earlier ones released. Rule: losses add."""
+    """All plans, one after another, each of which may depend on earlier releases. Rule: losses add."""
 
     plans: tuple[Plan, ...]
 
@@ -199,7 +199,7 @@ class InOrder(Plan):
         return compose(plan.loss(d_in) for plan in self.plans)
 
     def after(self, step: Step) -> Taken | None:
-        """Match the first plan that can take the step, passing over plans that may end."""
+        """Match the first plan that can take the step, skipping plans that may end."""
         for position, plan in enumerate(self.plans):
             taken = plan.after(step)
             if taken is not None:
@@ -210,7 +210,7 @@ class InOrder(Plan):
 
     @property
     def may_end(self) -> bool:
-        """Whether every plan left may end."""
+        """Whether every remaining plan may end."""
         return all(plan.may_end for plan in self.plans)
 
     def check(self, unit: Distance) -> None:
@@ -241,7 +241,7 @@ class Repeat(Plan):
 
     @property
     def may_end(self) -> bool:
-        """True: a loop may stop early, as what it released tells it to; all rounds are paid for."""
+        """True: a loop may stop early, depending on its releases; all rounds are paid for."""
         return True
 
     def check(self, unit: Distance) -> None:
@@ -279,11 +279,11 @@ class Parallel(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the division is due."""
+        """False: the division is required."""
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse a replaced unit that is said to touch only one sibling, or that a data-level part would see."""
+        """Reject a replaced unit that is said to touch only one sibling, or that a data-level part would see."""
         if not isinstance(unit, Unit):
             # A change of one unit in a metric may be spread over all siblings in parts of a unit.
             raise IncompatibleDistance("a plan on disjoint parts of the data", "units of data", unit)
@@ -319,7 +319,7 @@ class Sampled(Plan):
             raise InvalidParameter("rate", str(self.rate), "a number in (0, 1]")
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss amplified by the chance that any of the d units is sampled."""
+        """Return the loss amplified by the probability that any of the d units is sampled."""
         distance = _count(d_in)
         return _amplified(self.plan.loss(distance), 1 - _power_down(1 - self.rate, distance))
 
@@ -329,11 +329,11 @@ class Sampled(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the sample is due."""
+        """False: the sample is required."""
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse every relation but add/remove: the proof needs a data set with and one without the unit."""
+        """Reject every relation except add/remove: the proof needs a data set with and one without the unit."""
         if not (isinstance(unit, Unit) and unit.relation is Relation.ADD_REMOVE):
             raise IncompatibleDistance("a sampled plan", "units added or removed", unit)
         if unit.protects not in _SINGLE_ELEMENTS:
@@ -344,7 +344,7 @@ class Sampled(Plan):
 
 @dataclass(frozen=True)
 class SampledExactly(Plan):
-    """``plan`` on a secret sample of exactly ``kept`` of the ``of`` units, each such sample as likely as any other.
+    """``plan`` on a secret, uniformly random sample of exactly ``kept`` of the ``of`` units.
 
     Rule: with q = kept / of, epsilon becomes ln(1 + q * (e^epsilon - 1)) and delta becomes q * delta, under replacement
     only, where the number of units is public. A loss that is known as zCDP alone is not reduced here.
@@ -359,7 +359,7 @@ class SampledExactly(Plan):
             raise InvalidParameter("kept", self.kept, f"at most {self.of}, the number of units that there are")
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss amplified by the chance that any of the d units is sampled."""
+        """Return the loss amplified by the probability that any of the d units is sampled."""
         distance = min(_count(d_in), self.of)
         # However many units differ, no more of them than are kept are in the sample.
         inner = self.plan.loss(min(distance, self.kept))
@@ -371,11 +371,11 @@ class SampledExactly(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the sample is due."""
+        """False: the sample is required."""
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse every relation but replacement: elsewhere the number of units is private, and a unit may go alone."""
+        """Reject every relation but replacement: elsewhere the number of units is private, and a unit may go alone."""
         if not (isinstance(unit, Unit) and unit.relation is Relation.REPLACE):
             raise IncompatibleDistance("a plan on a sample of fixed size", "units replaced, so many in all", unit)
         if unit.protects not in _SINGLE_ELEMENTS:
@@ -389,7 +389,7 @@ class SampledExactly(Plan):
 
 @dataclass(frozen=True)
 class Best(Plan):
-    """``plan`` run a secret random number of times, of which only the best-scored result leaves.
+    """``plan`` run a secret random number of times, of which only the best-scored result is released.
 
     Rule: (2 + repeats.shape) times the epsilon of one run. Only for pure losses.
     """
@@ -410,7 +410,7 @@ class Best(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the selection is due."""
+        """False: the selection is required."""
         return False
 
     def check(self, unit: Distance) -> None:
@@ -420,7 +420,7 @@ class Best(Plan):
 
 @dataclass(frozen=True)
 class Within(Plan):
-    """Any draws from parts of the declared types, chosen as the answers come, while a valid filter admits them.
+    """Any draws from parts of the declared types, chosen adaptively, while a valid filter admits them.
 
     Rule: the loss is the budget of the filter. Parts that are data-level mechanisms must count ``unit``; without one
     only primitives are drawn from.
@@ -431,7 +431,7 @@ class Within(Plan):
     unit: Unit | None = None
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the budget, or what group privacy makes of it."""
+        """Return the budget, or the budget under group privacy."""
         distance = _count(d_in)
         return self.budget if distance == 1 else self.budget.group(distance)
 
@@ -441,11 +441,11 @@ class Within(Plan):
 
     @property
     def may_end(self) -> bool:
-        """False: the run is due, even if it draws nothing."""
+        """False: the run is required, even if it draws nothing."""
         return False
 
     def check(self, unit: Distance) -> None:
-        """Refuse another unit than this plan's; the runner checks each part as it comes."""
+        """Reject another unit than this plan's; the runner checks each part as it comes."""
         if self.unit is not None and self.unit != unit:
             raise IncompatibleDistance("an adaptive plan", unit, self.unit)
 
@@ -456,19 +456,19 @@ def sequence(plans: Iterable[Plan]) -> InOrder:
 
 
 def _amplified(inner: Loss, caught: Fraction) -> Loss:
-    """Return the loss of a plan on a sample that holds any of the units that differ with chance ``caught`` at most."""
+    """Return the loss of a plan on a sample that holds any differing unit with probability at most ``caught``."""
     if inner.pure is None:
         return inner
     epsilon = amplified_epsilon(inner.pure, caught)
     return ApproxDP(epsilon, caught * inner.delta) if inner.delta else PureDP(epsilon, rho=inner.rho)
 
 
-#: Up to so many factors the chance that a sample misses a group is multiplied out; beyond, each counts as the least.
+#: Up to this many factors, the chance that a sample misses a group is multiplied out; beyond, each counts as the least.
 _MOST_FACTORS = 4096
 
 
 def _missed_down(kept: int, of: int, group: int) -> Fraction:
-    """Return at most the chance C(of - group, kept) / C(of, kept) that a sample of fixed size misses a whole group."""
+    """Return a lower bound on C(of - group, kept) / C(of, kept), the chance that a fixed-size sample misses a group."""
     if kept + group > of:
         return Fraction(0)
     # The sample misses the group as often as a sample of the group's size misses the sample.
@@ -482,7 +482,7 @@ def _missed_down(kept: int, of: int, group: int) -> Fraction:
 
 
 def _power_down(base: Fraction, exponent: int) -> Fraction:
-    """Return at most ``base ** exponent``, for a base in [0, 1], as a number of moderate length."""
+    """Return at most ``base ** exponent``, for a base in [0, 1], as a fraction of moderate length."""
     result = Fraction(1)
     while exponent:
         if exponent % 2:
@@ -492,7 +492,7 @@ def _power_down(base: Fraction, exponent: int) -> Fraction:
 
 
 def _count(d_in: Number) -> int:
-    """Return a number of units; parts of a unit cannot be spread, sampled or filtered."""
+    """Return an integer number of units: fractions of a unit cannot be spread, sampled or filtered."""
     distance = exact("d_in", d_in)
     if distance.denominator != 1 or distance < 0:
         raise InvalidParameter("d_in", d_in, "a whole number of units")

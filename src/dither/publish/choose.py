@@ -1,4 +1,4 @@
-"""Choosing a method: predicted errors side by side, without data, and the reason for the choice.
+"""Choosing a method: compare predicted errors, without data, and give the reason for the choice.
 
 For methods whose noise alone decides (identity, hierarchical, privelet, HDMM) the root mean square error of a workload
 is exact. Of those that look at the counts it depends on the counts: they are tried on public shapes that are generated
@@ -6,7 +6,7 @@ here, at a total that the caller guesses from public knowledge, and the figure s
 No private number is looked at, so choosing is free.
 
 The error of a pruned histogram depends on the counts as well, but that of its plain estimates is exact, and every cell
-has an interval: where nobody says how many rows there are, it is chosen for ranges unless its plain estimates are much
+has an interval: where the number of rows is not given, it is chosen for ranges unless its plain estimates are much
 worse than the best there are, because with few rows or even counts it errs several times less.
 """
 
@@ -43,14 +43,14 @@ _MOST_WAVELET: Final = 1024
 _MOST_ROWS: Final = 4096
 _TRIALS: Final = 2
 _CARE: Final = 1.15
-#: From so many cells on, and up to so many times the least error, a pruned histogram is worth its plain estimates.
+#: A pruned histogram is chosen from this many cells on, and up to this multiple of the least error.
 _LEAST_PRUNED: Final = 128
 _WORTH: Final = 1.75
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One method: its predicted root mean square error a query, how that is known, and why there is none if not."""
+    """One method: its predicted root mean square error per query, the basis of that, or why there is none."""
 
     method: str
     error: float | None
@@ -111,13 +111,13 @@ def choose(
     data_dependent: bool = False,
     rows: int | None = None,
 ) -> Choice:
-    """Return the method of the least predicted error for a workload on a table of counts.
+    """Return the method with the least predicted error for a workload on a table of counts.
 
     Args:
         workload: what will be asked: "ranges", "cells", "prefixes", or a ``Workload`` over the domain.
         domain: how many cells, or how many along each axis.
         epsilon: what the release may lose when one count moves by 1; with ``delta``, or ``rho`` in place of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: the same as a record.
         target_error: instead of a loss, the root mean square error wanted: then the least epsilon at which a method
@@ -150,7 +150,7 @@ def choose(
 def _candidates(
     asked: Workload, shape: tuple[int, ...], loss: Loss, *, data_dependent: bool, rows: int | None
 ) -> Choice:
-    """Return all candidates, and of those whose figure says all the best one."""
+    """Return all candidates, and the best of those whose figure covers their whole error."""
     found = []
     for method in METHODS.values():
         if method.fits(shape):
@@ -159,7 +159,7 @@ def _candidates(
     known = [one for one in found if one.error is not None and one.basis != PLAIN]
     if not known:
         raise InvalidParameter("workload", asked.matrix.kind, "one for which some method has a predicted error")
-    # Made-up shapes are no promise: only a clear gain counts.
+    # Synthetic shapes promise nothing: only a clear gain counts.
     best = min(known, key=lambda one: (one.error or 0.0) * (1 if one.basis == EXACT else _CARE))
     second = next((one for one in known if one is not best), None)
     beside = "" if second is None else f"; beside it {second.method} with {second.error:.4g}"
@@ -168,7 +168,7 @@ def _candidates(
 
 
 def _pruned_if_worth_it(best: Choice, asked: Workload) -> Choice:
-    """Return the choice of a pruned histogram, if its plain estimates are not much worse than the best."""
+    """Return a pruned histogram as the choice, if its plain estimates are not much worse than the best."""
     plain = next((one for one in best.candidates if one.method == PRUNED and one.basis == PLAIN), None)
     if plain is None or plain.error is None or not isinstance(asked.matrix, AllRanges | Prefixes):
         return best
@@ -220,7 +220,7 @@ def _candidate(
 
 
 def _exact(name: str, asked: Workload, shape: tuple[int, ...], loss: Loss) -> float | None:
-    """Return the root mean square error of the answers, read off the published cells; None if it takes too long."""
+    """Return the root mean square error of answers computed from the published cells; None if it takes too long."""
     cells = math.prod(shape)
     if name == "identity":
         noise = variance_of(build_method(name, loss, shape).node)
@@ -263,7 +263,7 @@ def _of_tree(tree: HierarchicalHistogram | PrunedHistogram, asked: Workload) -> 
 
 
 def _tried(method: Method, asked: Workload, shape: tuple[int, ...], loss: Loss, rows: int) -> float:
-    """Return the root mean square error over public shapes: the noise is real, the counts are made up."""
+    """Return the root mean square error over public shapes: the noise is real, the counts are synthetic."""
     mechanism, errors = method.build(loss, shape), []
     for share in public_shapes(shape):
         counts = np.floor(share * rows + 0.5).astype(np.int64)
@@ -280,7 +280,7 @@ def _mean_square(asked: Workload, off: NDArray[np.float64]) -> float:
 
 
 def public_shapes(shape: tuple[int, ...]) -> tuple[NDArray[np.float64], ...]:
-    """Return made-up distributions over a table of that shape: flat, smooth, skewed, clustered, sparse, stepped.
+    """Return synthetic distributions over a table of that shape: flat, smooth, skewed, clustered, sparse, stepped.
 
     They are functions of the shape alone; along several axes products of those of one.
 

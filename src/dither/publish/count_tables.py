@@ -60,7 +60,7 @@ _KINDS = {bool: "boolean", int: "integer", float: "real", str: "text"}
 
 @dataclass(frozen=True)
 class Planned:
-    """A release that is priced and not yet made: the mechanism, and why it was chosen."""
+    """A release that is priced but not yet made: the mechanism, and why it was chosen."""
 
     mechanism: Lifted
     cells: Cells
@@ -130,7 +130,7 @@ def _said(kinds: Sequence[str], axes: Sequence[Axis]) -> str:
 
 
 def _least(loss: Loss, planned: Callable[[Loss], Planned]) -> Planned:
-    """Return the plan that errs less: within an (epsilon, delta) by its epsilon alone, or by what converts to it.
+    """Return the plan with less error within (epsilon, delta): by epsilon alone, or by a rho that converts to it.
 
     SQL makes the same choice, so that the same counts cost the same there.
     """
@@ -149,7 +149,7 @@ def _least(loss: Loss, planned: Callable[[Loss], Planned]) -> Planned:
 
 
 def _error_of(planned: Planned) -> float:
-    """Return by how much a query is off on average, or cells are off at most: whichever its method states."""
+    """Return a query's mean error, or the bound on the cells' errors: whichever the method states."""
     if planned.choice is not None:
         return planned.choice.error
     bound = planned.mechanism.error(Fraction(19, 20))
@@ -157,7 +157,7 @@ def _error_of(planned: Planned) -> float:
 
 
 def plan_workload(cells: Cells, workload: Workload, loss: Loss, *, method: str = AUTO) -> Planned:
-    """Return the release of the answers to a workload; ``auto`` searches a strategy where that takes seconds."""
+    """Return the release of a workload's answers; ``auto`` searches for a strategy if that takes only seconds."""
     cells.check_dense()
     if workload.domain != cells.shape and workload.domain != (math.prod(cells.shape),):
         raise InvalidParameter("workload", workload.domain, f"over the table of counts, of shape {cells.shape}")
@@ -218,7 +218,7 @@ def plan_marginals(
 
 
 def present_histogram(planned: Planned, out: Any, *, confidence: Fraction, non_negative: bool) -> QueryResult:
-    """Return a row for each cell: where it lies, its count, and the interval of that."""
+    """Return a row for each cell: its place, its count, and the count's interval."""
     release = planned.mechanism
     if isinstance(release.source, SparseCells):
         return _present_sparse(planned, out, confidence)
@@ -254,7 +254,7 @@ def _present_sparse(planned: Planned, out: dict[int, int], confidence: Fraction)
 
 
 def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> QueryResult:
-    """Return a row for each query, in the order of the workload; what only adds counts up is at least 0."""
+    """Return a row for each query, in the order of the workload; queries that only add counts are at least 0."""
     flat = np.asarray(out, dtype=np.float64)
     keys = [ResultColumn("query", "integer", is_key=True)]
     method: Any = planned.mechanism.method
@@ -266,7 +266,7 @@ def present_workload(planned: Planned, out: Any, *, confidence: Fraction) -> Que
 def present_marginals(
     planned: Planned, sets: tuple[tuple[str, ...], ...], out: Any, *, confidence: Fraction
 ) -> dict[tuple[str, ...], QueryResult]:
-    """Return a table for each marginal; the raw values agree with each other exactly."""
+    """Return a table for each marginal; the raw values are exactly consistent."""
     release, flat = planned.mechanism, np.asarray(out, dtype=np.float64)
     interval = release.interval(flat, confidence)
     axes = {axis.name: axis for axis in planned.cells.axes}
@@ -308,7 +308,7 @@ def _result(
 def _from_least(
     plain: NDArray[Any], shown: NDArray[Any], ends: tuple[NDArray[Any], NDArray[Any]] | None, least: float
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Return the ends that are shown of intervals of plain estimates: they hold what is shown."""
+    """Return the ends that are shown for intervals of plain estimates: they contain the shown values."""
     if ends is None:
         return None
     _, low, high = believable(plain, *ends, least)
@@ -316,7 +316,7 @@ def _from_least(
 
 
 def adds_up(matrix: Matrix) -> bool:
-    """Return whether no weight of a workload is below 0, as far as its form says so: then no true answer is.
+    """Return whether a workload's form shows that no weight is negative: then no true answer is.
 
     >>> adds_up(Workload.all_ranges(4).matrix), adds_up(Workload.matrix_of([[1, -1]]).matrix)
     (True, False)
@@ -371,7 +371,7 @@ def _labels(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[tuple[Any, .
 
 
 def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[Any, ...]]]]:
-    """Return the key columns, and for each axis what stands in them for each of its cells."""
+    """Return the key columns, and for each axis the entries of each of its cells."""
     columns: list[ResultColumn] = []
     parts: list[list[tuple[Any, ...]]] = []
     for axis in axes:
@@ -386,7 +386,7 @@ def _parts(axes: Sequence[Axis]) -> tuple[list[ResultColumn], list[list[tuple[An
 
 
 def longest_row(axes: Sequence[Axis]) -> int:
-    """Return how many bytes a cell of a table over axes may have in a stored result.
+    """Return the most bytes that a cell of a table over these axes may take in a stored result.
 
     There are its labels and a count, as shown and as drawn, and two ends.
     """

@@ -1,4 +1,4 @@
-"""Methods of this room over a data set: how they are lifted, and examples of each source for all checks."""
+"""Publishing methods over a data set: how they are lifted, and examples of each source for all checks."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def lifted_marginals(within: Loss, cells: Cells, marginals: Sequence[Sequence[st
 
 
 def lifted_sparse(within: Loss, cells: Cells, *, false_cells: Number = 1) -> Lifted:
-    """Return the release of those cells of a huge table that seem not to be empty.
+    """Return the release of the cells of a huge table that appear not to be empty.
 
     Args:
         within: the most that one unit of the data set may lose.
         cells: the rows, and the cells of each column; at most 2^50 of them.
-        false_cells: how many empty cells may pass, on average.
+        false_cells: the mean number of empty cells that may pass.
 
     """
     size = math.prod(cells.shape)

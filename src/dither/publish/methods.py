@@ -1,4 +1,4 @@
-"""The methods by which a table of counts can be published, by name, and for which shapes each of them is made.
+"""The methods for publishing a table of counts, by name, and the shapes that each is made for.
 
 ``build_method`` makes any of them for a loss per count; ``choose`` compares them, sessions and the command call them by
 these names, the comparison runs them all.
@@ -116,7 +116,7 @@ def build_method(name: str, loss: Loss, shape: Shape) -> Any:
 
 
 def without_negatives(counts: NDArray[np.float64], *, is_ordered: bool) -> NDArray[np.float64]:
-    """Return estimates without negative counts; of released numbers only, so free.
+    """Return estimates without negative counts, at no cost: computed from released numbers only.
 
     Along one ordered axis the cumulated counts become the nearest that never fall: a projection on a convex set that
     holds the truth, so that they come no farther from it. Otherwise the nearest counts with the same total.

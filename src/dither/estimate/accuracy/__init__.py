@@ -1,4 +1,4 @@
-"""The accuracy laws of noise: how far released numbers are off, exactly, from public parameters alone.
+"""Accuracy laws of noise: the exact error distribution of released numbers, from public parameters alone.
 
 A law says with which probability noise lies where: of one noisy value, of sums, differences and means of many, of the
 largest and the smallest. Questions about accuracy are then one call: how far off, how likely, how many are needed.

@@ -1,4 +1,4 @@
-"""The largest and the smallest of many: laws of the noise, and where the true extreme lies given noisy values."""
+"""The largest and smallest of many: laws of the noise, and where the true extreme lies given noisy values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Largest(Law):
 
     @property
     def is_lattice(self) -> bool:
-        """As the law."""
+        """The law's."""
         return self.law.is_lattice
 
     def tail(self, x: Number) -> float:
@@ -68,7 +68,7 @@ class Smallest(Law):
 
     @property
     def is_lattice(self) -> bool:
-        """As the law."""
+        """The law's."""
         return self.law.is_lattice
 
     def tail(self, x: Number) -> float:

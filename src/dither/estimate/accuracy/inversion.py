@@ -34,7 +34,7 @@ class Summand(Protocol):
 
     @property
     def is_lattice(self) -> bool:
-        """Whether X is a whole number."""
+        """Whether X is an integer."""
 
     @property
     def variance(self) -> float:
@@ -145,7 +145,7 @@ class _Line:
         extra = 0.0 if is_tail else np.log(np.maximum(1.0, math.e * others / self.unit))
         above = (-_SHARE + 1 + extra + self.height(others) - bound) / (others - self.theta)
         period = max(below, float(np.min(above)))
-        # On a lattice an odd whole number, so that the points fill the circle evenly.
+        # On a lattice an odd integer, so that the points fill the circle evenly.
         return 2 * math.ceil(period / 2) + 1 if self.is_lattice and period < 2**52 else period
 
     def _end(self, is_tail: bool) -> float:

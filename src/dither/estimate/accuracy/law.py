@@ -23,7 +23,7 @@ _SMALLEST, _LARGEST = Fraction(1, 2**400), Fraction(2**400)
 
 
 class Scale(Positive):
-    """The scale of noise: a number between 2^-400 and 2^400, or a closer lower limit."""
+    """The scale of noise: a number between 2^-400 and 2^400, or above a tighter lower limit."""
 
     def __init__(self, least: Fraction = _SMALLEST) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Scale(Positive):
         return number
 
     def offenders(self) -> Iterator[Any]:
-        """Return numbers beyond the limits, and what is not a number above zero."""
+        """Return numbers outside the limits, and anything that is not a positive number."""
         yield from (self._least / 2, 2 * _LARGEST)
         yield from super().offenders()
 
@@ -48,7 +48,7 @@ class Law(ABC):
 
     @property
     def is_lattice(self) -> bool:
-        """Whether X is always a whole number (or, when scaled, a multiple of one step)."""
+        """Whether X is always an integer (or, when scaled, a multiple of one step)."""
         return False
 
     @abstractmethod
@@ -85,11 +85,11 @@ class Symmetric(Law):
 
     @abstractmethod
     def _tail(self, x: Fraction) -> float:
-        """Return P[X > x] for x >= 0, whole on a lattice."""
+        """Return P[X > x] for x >= 0, an integer on a lattice."""
 
     @abstractmethod
     def _density(self, x: Fraction) -> float:
-        """Return the density at x >= 0, or the probability of a whole x."""
+        """Return the density at x >= 0, or the probability of an integer x."""
 
     def tail(self, x: Number) -> float:
         """Return P[X > x]."""
@@ -160,13 +160,13 @@ class Symmetric(Law):
         return float(brentq(excess, low, high, xtol=1e-13 * high, rtol=1e-14))
 
     def _least(self, holds: Callable[[int], bool]) -> int:
-        """Return the least whole k >= 0 for which a condition holds that holds for all larger k too."""
+        """Return the least integer k >= 0 for which a monotone condition holds."""
         if holds(0):
             return 0
         low, high = 0, max(1, math.isqrt(math.ceil(self.variance)))
         while not holds(high):
             low, high = high, 2 * high
-        # Beyond 2^50 the tail does not change in its last digit from one whole number to the next.
+        # Beyond 2^50 the tail does not change in its last digit from one integer to the next.
         while high - low > 1 + (high >> 50):
             middle = (low + high) // 2
             low, high = (low, middle) if holds(middle) else (middle, high)
@@ -174,7 +174,7 @@ class Symmetric(Law):
 
 
 def failure_share(name: str, value: Number) -> Fraction:
-    """Return a probability of failure in (0, 1), not smaller than floats can tell."""
+    """Return a failure probability in (0, 1); reject those too small for floats."""
     share = probability(name, value, open_below=True)
     if share < LEAST_FAILURE:
         raise InvalidParameter(name, value, "at least 1e-290: nothing is known with such certainty")
@@ -182,5 +182,5 @@ def failure_share(name: str, value: Number) -> Fraction:
 
 
 def log_of(x: Fraction) -> float:
-    """Return ln x of a rational above 0, also of one that no float holds."""
+    """Return ln x of a positive rational, even one beyond floats."""
     return math.log(x.numerator) - math.log(x.denominator) if x < Fraction(1, 2) or x > 2 else math.log1p(float(x - 1))

@@ -119,7 +119,7 @@ class GaussianLaw(Symmetric):
 
 @dataclass(frozen=True)
 class DiscreteLaplaceLaw(Symmetric):
-    """Discrete Laplace (two-sided geometric) noise: P[X = x] proportional to e^(-|x| / scale) for whole x.
+    """Discrete Laplace (two-sided geometric) noise: P[X = x] proportional to e^(-|x| / scale) for integers x.
 
     >>> noise = DiscreteLaplaceLaw(scale=2)
     >>> noise.reach("0.05"), noise.beyond(6) <= 0.05 < noise.beyond(5)
@@ -169,7 +169,7 @@ class DiscreteLaplaceLaw(Symmetric):
 
 @dataclass(frozen=True)
 class DiscreteGaussianLaw(Symmetric):
-    """Discrete Gaussian noise: P[X = x] proportional to e^(-x^2 / (2 sigma^2)) for whole x.
+    """Discrete Gaussian noise: P[X = x] proportional to e^(-x^2 / (2 sigma^2)) for integers x.
 
     >>> noise = DiscreteGaussianLaw(sigma=3)
     >>> noise.reach("0.05"), round(noise.variance, 6)
@@ -186,7 +186,7 @@ class DiscreteGaussianLaw(Symmetric):
 
     @property
     def variance(self) -> float:
-        """The variance: below sigma^2, and very near to it from sigma = 1 on."""
+        """The variance: below sigma^2, and very close to it from sigma = 1 on."""
         sigma = float(self.sigma)
         if sigma < 1:
             x, weights = self._narrow
@@ -206,7 +206,7 @@ class DiscreteGaussianLaw(Symmetric):
 
     @cached_property
     def _narrow(self) -> tuple[Floats, Floats]:
-        """Every whole x above zero that matters, and its weight e^(-x^2 / (2 sigma^2)), for sigma below 1."""
+        """Every positive integer x that matters, and its weight e^(-x^2 / (2 sigma^2)), for sigma below 1."""
         x = np.arange(1.0, 41.0)
         with np.errstate(under="ignore"):
             return x, np.exp(-np.square(x / float(self.sigma)) / 2)
@@ -217,7 +217,7 @@ class DiscreteGaussianLaw(Symmetric):
         return math.inf
 
     def log_mgf(self, s: Complex) -> Complex:
-        """Return ln M(s): from the sum over whole x for sigma below 1, from its Poisson transform above."""
+        """Return ln M(s): from the sum over integers x for sigma below 1, from its Poisson transform above."""
         from scipy.special import log1p
 
         sigma = float(self.sigma)
@@ -231,7 +231,7 @@ class DiscreteGaussianLaw(Symmetric):
         return np.asarray((sigma * s) ** 2 / 2 + log1p(waves) - math.log1p(2 * _wave(sigma)))
 
     def _log_sum(self, s: Complex) -> Complex:
-        """Return ln of the sum over whole x of e^(-x^2 / (2 sigma^2) + s x), over the same sum at s = 0."""
+        """Return ln of the sum over integers x of e^(-x^2 / (2 sigma^2) + s x), over the same sum at s = 0."""
         from scipy.special import log1p
 
         sigma = float(self.sigma)
@@ -261,7 +261,7 @@ class DiscreteGaussianLaw(Symmetric):
 
 @lru_cache(maxsize=1024)
 def _discrete_gaussian_tail(law: DiscreteGaussianLaw, x: Fraction) -> float:
-    """Return P[X > x]: an integral, kept because searches for a quantile and their callers ask again."""
+    """Return P[X > x]: an integral, cached because searches for a quantile and their callers ask again."""
     return inversion.tail([(law, 1)], float(x + 1))
 
 
@@ -270,7 +270,7 @@ def _wave(sigma: float) -> float:
 
 
 class Noisy(NamedTuple):
-    """What a mechanism adds to one entry: noise of a law, and at most ``rounding`` more, for its grid."""
+    """What a mechanism adds to one entry: noise with a law, plus at most ``rounding`` for its grid."""
 
     law: Symmetric
     rounding: Fraction

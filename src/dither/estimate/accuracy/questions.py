@@ -1,4 +1,4 @@
-"""Questions about accuracy, answered from a law: how useful, which order, how many, how much epsilon.
+"""Questions about accuracy, answered from a law: how useful, in which order, how many, how much epsilon.
 
 All probabilities are over the noise, with the data held fixed. None is a probability about the data given the release.
 """
@@ -22,7 +22,7 @@ _PRECISION = Fraction(1, 2**30)
 
 
 def failure_probability(law: Symmetric, alpha: Number, *, answers: int = 1, offset: Number = 0) -> float:
-    """Return beta: the probability that any of ``answers`` independent answers is off by more than ``alpha``.
+    """Return beta: the probability that some of ``answers`` independent answers has an error above ``alpha``.
 
     ``offset`` is added to the noise: a guess that far from the noisy answer is off by the noise plus the offset.
 
@@ -41,7 +41,7 @@ def failure_probability(law: Symmetric, alpha: Number, *, answers: int = 1, offs
 
 
 def error_bound(law: Symmetric, beta: Number, *, answers: int = 1) -> float:
-    """Return alpha, rounded outwards: all of ``answers`` independent answers are within alpha, but for beta.
+    """Return alpha, rounded outwards: all of ``answers`` independent answers are within alpha, up to probability beta.
 
     >>> from dither.estimate.accuracy import LaplaceLaw
     >>> round(error_bound(LaplaceLaw(scale=10), "0.05", answers=100), 2)
@@ -59,7 +59,7 @@ def is_useful(law: Symmetric, alpha: Number, beta: Number, *, answers: int = 1) 
 
 
 def order_probability(law: Symmetric, gap: Number) -> float:
-    """Return the probability that two noisy numbers come in the right order; ``law`` is that of their difference.
+    """Return the probability that two noisy numbers are in the right order; ``law`` is that of their difference.
 
     Before the release: the true numbers are ``gap`` apart, and a tie counts as wrong. After it: the noisy numbers are
     ``gap`` apart, and the result is the confidence in their order. Had the true numbers been equal or in the other
@@ -75,7 +75,7 @@ def order_probability(law: Symmetric, gap: Number) -> float:
 
 
 class SmallValues(NamedTuple):
-    """How noise compares with values of size c: the share of it within c, and the share beyond several times c."""
+    """How noise compares with values of size c: the share of noise within c, and the share beyond several times c."""
 
     within: float
     beyond: float
@@ -95,7 +95,7 @@ def small_values(law: Symmetric, c: Number, *, times: Number = 5) -> SmallValues
 
 
 def least_count(law: Symmetric, alpha: Number, beta: Number) -> int:
-    """Return the least n such that the mean of n noisy values is within alpha of the true mean, but for beta.
+    """Return the least n such that the mean of n noisy values is within alpha of the true mean, up to beta.
 
     For continuous noise every larger n does as well. On the integers n does, and n - 1 does not.
 
@@ -164,7 +164,7 @@ def least_epsilon(
 
 
 def hoeffding_count(alpha: Number, beta: Number, *, width: Number) -> int:
-    """Return how many rows of a random sample give their mean within alpha of the whole's, but for beta.
+    """Return the sample size whose mean is within alpha of the population's, up to beta.
 
     Every row lies in an interval of that width: n = width^2 ln(2 / beta) / (2 alpha^2), with or without replacement
     (Hoeffding 1963). The sampling error only; noise comes on top, with a share of beta of its own.

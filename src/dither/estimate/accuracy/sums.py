@@ -73,7 +73,7 @@ class LaplaceSumLaw(Symmetric):
 
 @dataclass(frozen=True)
 class SumLaw(Symmetric):
-    """The sum of independent noise of any laws, either all on the integers or none; made by ``sum_of``."""
+    """The sum of independent noise with any laws, all on the integers or none; made by ``sum_of``."""
 
     parts: tuple[tuple[Any, int], ...]
 
@@ -84,7 +84,7 @@ class SumLaw(Symmetric):
 
     @property
     def variance(self) -> float:
-        """The variances added up."""
+        """The sum of the variances."""
         return math.fsum(count * part.variance for part, count in self.parts)
 
     def _tail(self, x: Fraction) -> float:
@@ -226,7 +226,7 @@ def _parts_of(law: Symmetric) -> tuple[tuple[Summand, int], ...]:
 
 @lru_cache(maxsize=16)
 def _gamma_weights(count: int) -> Floats:
-    """Return P[|X| / scale has the shape j], for j = 1, 2, ... as far as it matters.
+    """Return P[|X| / scale has shape j], for j = 1, 2, ... as far as it matters.
 
     The weight of j is C(2n - j - 1, n - 1) 2^(j + 1 - 2n), and that of j + 1 is 1 - (j - 1) / (2n - j - 1) times that.
     """

@@ -54,7 +54,7 @@ class Accounted(Plan):
     Args:
         plan: sequences and repetitions of ``Use(Gaussian)`` and of ``Sampled(Use(Gaussian))``.
         unit: ROW or ROW_REPLACED.
-        delta: the probability outside which epsilon holds.
+        delta: the probability that the epsilon bound may be exceeded.
 
     >>> rounds = Repeat(Sampled(Use(Gaussian(sigma=4)), rate="0.01"), times=10_000)
     >>> print(Accounted(rounds, ROW, "1e-5").loss())
@@ -76,7 +76,7 @@ class Accounted(Plan):
 
     @cached_property
     def draws(self) -> _Draws:
-        """All draws of the plan, by kind, in one order."""
+        """All draws of the plan, grouped by kind, in a fixed order."""
         return tuple(sorted(_counted(self.plan, 1).items()))
 
     def loss(self, d_in: Number = 1) -> Loss:
@@ -89,22 +89,22 @@ class Accounted(Plan):
         )
 
     def after(self, step: Step) -> Taken | None:
-        """Match the first step of the plan; what is left of it has been paid for."""
+        """Match the first step of the plan; the remaining steps are already paid for."""
         return self.plan.after(step)
 
     @property
     def may_end(self) -> bool:
-        """Whether the plan may."""
+        """Whether the plan may end here."""
         return self.plan.may_end
 
     def check(self, unit: Distance) -> None:
-        """Refuse every unit but the declared one."""
+        """Reject every unit except the declared one."""
         if unit != self.unit:
             raise IncompatibleDistance("an accounted plan", self.unit, unit)
 
 
 def _counted(plan: Plan, times: int) -> Counter[_Kind]:
-    """Return how often a plan makes draws of each kind."""
+    """Return how many draws of each kind a plan makes."""
     found: Counter[_Kind] = Counter()
     if isinstance(plan, InOrder):
         for part in plan.plans:
@@ -121,7 +121,7 @@ def _counted(plan: Plan, times: int) -> Counter[_Kind]:
 
 @lru_cache(maxsize=256)
 def _epsilon(draws: _Draws, relation: Relation, rows: int, delta: Fraction) -> Fraction:
-    """Return epsilon at delta for so many rows, the lesser of the law of the loss and of rho without samples."""
+    """Return epsilon at delta for ``rows`` rows: the smaller of the loss distribution's and the unsampled rho's."""
     rho = sum((count * (rows * moved) ** 2 / 2 for (moved, _), count in draws), Fraction(0))
     plain = zcdp_epsilon(rho, delta)
     from dither.privacy.accountants import compose_distributions
@@ -134,7 +134,7 @@ def _epsilon(draws: _Draws, relation: Relation, rows: int, delta: Fraction) -> F
 
 
 def _distribution(kind: _Kind, count: int, relation: Relation, rows: int) -> LossDistribution:
-    """Return the law of the loss of draws of one kind."""
+    """Return the loss distribution of draws of one kind."""
     from dither.privacy.accountants import GaussianPair, LossDistribution, SampledPair, Sampling
     from dither.privacy.accountants.distribution import power_down
 

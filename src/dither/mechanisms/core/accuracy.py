@@ -1,4 +1,4 @@
-"""How far noise reaches: quantiles of the laws that mechanisms add, rounded outwards.
+"""How far noise reaches: quantiles of the noise that mechanisms add, rounded outwards.
 
 Used for errors and intervals only; no guarantee depends on these numbers.
 """
@@ -18,7 +18,7 @@ _LEAST_FAILURE = 1e-300
 
 
 def share_of_failure(confidence: Fraction, among: int = 1) -> float:
-    """Return what each of ``among`` events may fail with, for all to hold with that confidence: the union bound."""
+    """Return each of ``among`` events' failure probability so that all hold with that confidence (union bound)."""
     share = float((1 - confidence) / among)
     if share < _LEAST_FAILURE:
         raise InvalidParameter("confidence", str(confidence), "farther from 1: nothing is known with such certainty")

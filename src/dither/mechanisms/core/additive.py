@@ -1,4 +1,4 @@
-"""What all mechanisms share that add independent noise to every entry of a number or an array."""
+"""Shared by mechanisms that add independent noise to every entry of a number or an array."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class DiscreteScale(Positive):
         return discrete_scale(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return numbers beyond the limits, and what is not a number above zero."""
+        """Return numbers outside the limits, and anything that is not a positive number."""
         yield from (Fraction(1, 2**41), 2**1001)
         yield from super().offenders()
 
 
 class FallingScales(TupleOf):
-    """Scales of noise on the integers, each less than the one before.
+    """Scales of noise on the integers, in strictly decreasing order.
 
     Args:
         most: the largest number of scales.
@@ -43,7 +43,7 @@ class FallingScales(TupleOf):
         super().__init__(DiscreteScale(), most=most, where=_fall, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return scales that do not fall, and what is not a tuple of scales."""
+        """Return scales that do not decrease, and anything that is not a tuple of scales."""
         yield from ((1, 1), (1, 2), (3, 1, 2))
         yield from super().offenders()
 
@@ -54,7 +54,7 @@ def _fall(scales: tuple[Fraction, ...]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Additive(Primitive[Any, Any]):
-    """Noise added to every entry: the shape, and the error bars that follow from how far the noise reaches."""
+    """Independent noise on every entry: the shape, and the error bars that follow from the reach of the noise."""
 
     shape: Shape = Shape(())
 
@@ -65,7 +65,7 @@ class Additive(Primitive[Any, Any]):
 
     @abstractmethod
     def reach(self, failure: float) -> float:
-        """Return how far one entry is off at most, but for that probability."""
+        """Return the bound that the error of one entry exceeds with at most that probability."""
 
     def error(self, confidence: Number) -> Bound:
         """Return the reach of the noise, for all entries at once."""

@@ -1,4 +1,4 @@
-"""What all mechanisms share that choose among candidates by their scores.
+"""Shared by mechanisms that choose among candidates by their scores.
 
 Scores are integers, or floats that are rounded to a declared grid. What a choice can tell is bounded by the
 *range* of the changes: how much more one score moves than another. Adding the same number to all scores changes no
@@ -27,7 +27,7 @@ from dither.privacy.calibration import check_loss
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Primitive[Any, Any]):
-    """A choice among ``candidates`` by a score each.
+    """Choose among ``candidates``, each of which has a score.
 
     Args:
         candidates: how many there are; public.
@@ -55,12 +55,12 @@ class Choice(Primitive[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """The largest change of a score; with ``one_way``, all changes having the same sign."""
+        """The largest change of a score; with ``one_way``, all changes have the same sign."""
         return ONE_WAY if self.one_way else LARGEST
 
     @property
     def slack(self) -> Fraction:
-        """Twice the error of a score; by as much may a change be off, or point the other way."""
+        """Twice the error of a score: a change may be larger by this much, or have the other sign by this much."""
         return 2 * self.score_error
 
     @property
@@ -70,11 +70,11 @@ class Choice(Primitive[Any, Any]):
 
     @property
     def rate(self) -> Fraction:
-        """How much the logarithm of a weight grows per step of a score."""
+        """The growth of a weight's logarithm per step of the score."""
         return (self.grid or 1) / self.scale
 
     def spread(self, d_in: Number) -> Fraction:
-        """Return the largest range of the changes of the rounded scores, for scores ``d_in`` apart."""
+        """Return the largest range of changes of the rounded scores, for scores ``d_in`` apart."""
         change = non_negative("d_in", d_in)
         if change == 0 or self.grid is None:
             return change if self.one_way else 2 * change
@@ -83,11 +83,11 @@ class Choice(Primitive[Any, Any]):
         return farthest + sideways if self.one_way else 2 * farthest
 
     def epsilon_of_one(self, d_in: Number) -> Fraction:
-        """Return what one choice loses: spread / scale."""
+        """Return the epsilon of one choice: spread / scale."""
         return self.spread(d_in) / self.scale
 
     def steps(self, scores: Any) -> NDArray[np.int64]:
-        """Return the scores in whole steps."""
+        """Return the scores in integer steps."""
         admitted = self.domain.admit(scores)
         if self.grid is None:
             return admitted
@@ -116,7 +116,7 @@ class Choice(Primitive[Any, Any]):
         return calibrate(lambda steps: cls(scale=steps * step, **parameters), within, d_in=distance)
 
     def error(self, confidence: Number) -> Bound:
-        """Return the gap to the best score: scale * ln(candidates / failure), and twice what rounding may hide."""
+        """Return the gap to the best score: scale * ln(candidates / failure), plus twice the rounding error."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = self.gap_reaches * laplace_reach(self.scale, share_of_failure(wanted, self.candidates))
         # A given score is off by its error, a rounded one by half a step more; so may be the best one.

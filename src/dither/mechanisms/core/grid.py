@@ -1,4 +1,4 @@
-"""Values on a public grid: what rounded noise is added to.
+"""Values on a public grid, to which rounded noise is added.
 
 Releasing round(f + Z) to a public grid is post-processing of the real mechanism f + Z, so it costs nothing. The value
 is split into whole steps of the grid and an offset, exactly; noise narrower than a step is drawn on a finer grid and
@@ -32,7 +32,7 @@ _TINY = 5e-324
 
 
 class Grid(Field[Number | None, Fraction]):
-    """The step of the released numbers; by default the power of two next below a thousandth of the noise scale."""
+    """The step of the released numbers; by default the largest power of two up to a thousandth of the noise scale."""
 
     def __init__(self, scale_field: str) -> None:
         super().__init__(None)
@@ -50,13 +50,13 @@ class Grid(Field[Number | None, Fraction]):
         instance.__dict__[self._name] = grid
 
     def offenders(self) -> Iterator[Any]:
-        """Return steps that are too fine or too coarse for any scale, and what is not a number above zero."""
+        """Return steps that are too fine or too coarse for any scale, and anything that is not a positive number."""
         yield from (Fraction(1, 2**1001), 2**901)
         yield from (value for value in Positive().offenders() if value is not None)
 
 
 def default_grid(scale: Fraction) -> Fraction:
-    """Return the largest power of two of at most a thousandth of the scale.
+    """Return the largest power of two up to a thousandth of the scale.
 
     >>> default_grid(Fraction(10))
     Fraction(1, 128)
@@ -134,7 +134,7 @@ def subdivision(scale: Fraction, grid: Fraction) -> int:
 
 
 def on_grid(whole: NDArray[np.int64], noise: NDArray[Any], grid: Fraction, halvings: int) -> NDArray[Any]:
-    """Return the released numbers: steps of the finer grid, rounded down to the grid and expressed in its units."""
+    """Return the released numbers: steps of the finer grid, rounded down to the coarse grid and given in its units."""
     steps = saturating_sum(whole, noise) >> halvings
     if grid.denominator == 1 and grid <= _LARGEST_WHOLE_GRID:
         limit = LARGEST_SUM // int(grid)

@@ -1,9 +1,9 @@
-"""The one abstraction: everything that touches private data and lets something out is a ``Mechanism``.
+"""The mechanism interface: everything that reads private data and releases something is a ``Mechanism``.
 
 A mechanism is a frozen record of **public** parameters; data is only ever an argument. Four kinds:
 
 - ``Primitive`` draws noise for one value. Only primitives are handed noise.
-- ``InteractivePrimitive`` draws noise for values that arrive one after the other.
+- ``InteractivePrimitive`` draws noise for values that arrive one after another.
 - ``Composed`` states a plan of draws and makes them through a runner; its loss follows from the plan.
 - ``Interactive`` does the same while a conversation lasts.
 
@@ -36,7 +36,7 @@ O = TypeVar("O")  # noqa: E741 - the output, as in the literature
 
 
 class Numerics(Enum):
-    """How a guarantee is known to survive arithmetic."""
+    """The evidence that a guarantee survives computer arithmetic."""
 
     EXACT = "exact"  # integers and exact samplers throughout
     BOUNDED = "bounded"  # floats, with a proven error added to the sensitivity, the scale or delta
@@ -44,7 +44,7 @@ class Numerics(Enum):
 
 
 class NumericsOf:
-    """The numerics of a mechanism that wraps others: the weakest of its parts'. A class by itself is exact.
+    """The numerics of a mechanism that wraps others: the weakest of its parts. The class itself counts as exact.
 
     Args:
         fields: that hold a mechanism, or several.
@@ -65,7 +65,7 @@ class NumericsOf:
 
 @dataclass(frozen=True)
 class Bound:
-    """How far a release will be off, known before it is made.
+    """A bound on the error of a release, known before it is made.
 
     Guarantee: with probability ``confidence`` the quantity named by ``meaning`` is at most ``value``.
     """
@@ -80,7 +80,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where the true statistic lies, from public parameters and the released value alone.
+    """An interval for the true statistic, computed from public parameters and the released value alone.
 
     Guarantee: with probability ``confidence`` every true entry lies between ``low`` and ``high``; for an array all
     entries at once.
@@ -95,7 +95,7 @@ class Interval:
 
 
 class Mechanism(ABC, Generic[V, O]):
-    """Anything that touches private data and lets something out.
+    """Anything that reads private data and releases something.
 
     Subclasses are frozen dataclasses of public parameters; a change of the output's law raises ``version``.
     """
@@ -117,12 +117,12 @@ class Mechanism(ABC, Generic[V, O]):
         """Return the loss for inputs at most ``d_in`` apart."""
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far the release will be off with that probability, or None (see ``no_error_because``)."""
+        """Return a bound on the release's error at that confidence, or None (see ``no_error_because``)."""
         probability("confidence", confidence)
         return None
 
     def interval(self, out: O, confidence: Number) -> Interval | None:
-        """Return where the true statistic lies given the release, or None (see ``no_interval_because``)."""
+        """Return an interval for the true statistic given the release, or None (see ``no_interval_because``)."""
         probability("confidence", confidence)
         return None
 
@@ -133,11 +133,11 @@ class Primitive(Mechanism[V, O]):
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """What a value may be, and what every odd value means."""
+        """The values that are allowed, and the meaning of every odd value."""
 
     @property
     def slack(self) -> Fraction:
-        """How much farther than ``d_in`` two given values may lie apart; the loss already pays for it."""
+        """How much farther apart than ``d_in`` two given values may be; the loss already covers it."""
         return Fraction(0)
 
     @property
@@ -147,7 +147,7 @@ class Primitive(Mechanism[V, O]):
 
     @abstractmethod
     def draw_many(self, value: V, count: int, noise: Noise) -> NDArray[Any]:
-        """Return ``count`` independent draws for the same value, one a row: for audits, where each costs nothing."""
+        """Return ``count`` independent draws for the same value, one per row: for audits, where draws are free."""
 
     @final
     def draw(self, value: V, noise: Noise) -> O:
@@ -159,16 +159,16 @@ class Primitive(Mechanism[V, O]):
 
 
 class InteractivePrimitive(Mechanism[V, O]):
-    """Draws noise for values that arrive one after the other, with a secret state between them."""
+    """Draws noise for values that arrive one after another, with a secret state between them."""
 
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """What each value may be, and what every odd value means."""
+        """The values that are allowed, and the meaning of every odd value."""
 
     @abstractmethod
     def begin(self, noise: Noise) -> Any:
-        """Return the secret state of a new conversation; it never leaves the runner."""
+        """Return the secret state of a new conversation, which never leaves the runner."""
 
     @abstractmethod
     def reply(self, state: Any, value: V, noise: Noise) -> tuple[O, bool]:
@@ -176,7 +176,7 @@ class InteractivePrimitive(Mechanism[V, O]):
 
 
 class Composite(Mechanism[V, O]):
-    """What composed mechanisms share: a public plan, from which the loss follows."""
+    """Shared by composed mechanisms: a public plan, from which the loss follows."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -185,31 +185,31 @@ class Composite(Mechanism[V, O]):
 
     @abstractmethod
     def plan(self) -> Plan:
-        """Return what may be drawn, in the whole conversation if it is one: a function of public parameters."""
+        """Return the plan of all draws, of a whole conversation if it is one: a function of public parameters."""
 
     @cached_property
     def fixed_plan(self) -> Plan:
-        """The plan, asked for once: what is walked is what was priced."""
+        """The plan, computed once, so that the plan that is executed is the plan that was priced."""
         return self.plan()
 
     @final
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss of the plan; it cannot be stated otherwise."""
+        """Return the loss of the plan; a subclass cannot state another."""
         self.fixed_plan.check(self.distance)
         return self.fixed_plan.loss(d_in)
 
 
 class Composed(Composite[V, O]):
-    """Makes the draws of a public plan through a runner, and nothing else."""
+    """Makes exactly the draws of a public plan, through a runner."""
 
     @abstractmethod
     def release(self, data: V, run: Runner) -> O:
-        """Return the answer, having looked at ``data`` only through ``run``. Total: never raises because of data."""
+        """Return the answer, reading ``data`` only through ``run``. Total: never raises because of data."""
 
 
 class Interactive(Composite[V, O]):
-    """A composed mechanism whose draws are spread over a conversation; its loss is that of the whole plan."""
+    """A composed mechanism that spreads its draws over a conversation; its loss is that of the whole plan."""
 
     @abstractmethod
     def open(self, data: V, run: Runner) -> O:
-        """Return an object whose methods answer, each through ``run``."""
+        """Return an object whose methods answer questions, each through ``run``."""

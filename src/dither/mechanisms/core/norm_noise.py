@@ -1,4 +1,4 @@
-"""What mechanisms share whose noise has density proportional to e^(-|z| / scale), for one norm or another."""
+"""Shared by mechanisms whose noise has density proportional to e^(-|z| / scale) for some norm."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NormNoise(Additive):
 
     @property
     def width(self) -> Fraction:
-        """The scale, for subclasses: through a property, since type checkers lose inherited checked fields."""
+        """The scale, for subclasses: a property, because type checkers lose inherited checked fields."""
         return self.scale
 
     @property

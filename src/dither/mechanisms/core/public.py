@@ -1,4 +1,4 @@
-"""Public arrays: parameters that are arrays, read-only, compared and hashed by content, and fields that hold them."""
+"""Public arrays as parameters: read-only, compared and hashed by content, and the fields that hold them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 
 
 class PublicArray:
-    """An array that may be a field of a frozen record.
+    """An array that can be a field of a frozen record.
 
     >>> weights = PublicArray([1.0, 2.0])
     >>> weights == PublicArray([1.0, 2.0]), weights.values.flags.writeable
@@ -123,7 +123,7 @@ class Array(Field[Any, PublicArray]):
         return self._where is None or self._where(array)
 
     def offenders(self) -> Iterator[Any]:
-        """Return arrays with other axes or entries, and what is not an array of numbers."""
+        """Return arrays with other axes or entries, and anything that is not an array of numbers."""
         yield from (0, "x", None, (), [[]], object(), np.zeros((1,) * (self._axes + 1), dtype=np.int64))
         yield from (np.full((1,) * self._axes, entry) for entry in (np.nan, np.inf, 1j, "x"))
         if self._kinds == "iu":

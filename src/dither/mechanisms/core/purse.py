@@ -1,4 +1,4 @@
-"""A purse: an amount of epsilon or of rho, and the noise and the choices that it buys.
+"""A purse: an amount of epsilon or rho, and the noise and choices it buys.
 
 One conversion from a stated loss, one rule of rounding, one proof (docs/lemmas/purse.md). A pure loss is an
 epsilon; it buys geometric noise, which asks how far a value moves in L1, or noise by norm. Any other loss is a rho; it
@@ -33,26 +33,26 @@ _SMALLEST_SCALE = Fraction(1, 2**40)
 
 
 class OneCount(Of[CountNoise]):
-    """Noise of one whole number, of which noise for any number of counts is made."""
+    """Noise for one integer, from which noise for any number of counts is built."""
 
     def __init__(self) -> None:
         super().__init__(Geometric, DiscreteGaussian, shape=())
 
     def offenders(self) -> Iterator[Any]:
-        """Return noise of several numbers, and what is not noise."""
+        """Return noise for several numbers, and anything that is not noise."""
         yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)))
         yield from super().offenders()
 
 
 class OneEntry(Of[VectorNoise]):
-    """Noise of one entry, of which noise for vectors of any length is made."""
+    """Noise for one entry, from which noise for vectors of any length is built."""
 
     def __init__(self) -> None:
         super().__init__(DiscreteGaussian, GammaNorm, shape=())
 
 
 class Spending(Field[Loss, Loss]):
-    """A budget that is spent step by step: pure, or in rho alone."""
+    """A budget that is spent step by step: pure, or rho only."""
 
     def convert(self, name: str, value: Loss) -> Loss:
         """Return the budget."""
@@ -61,7 +61,7 @@ class Spending(Field[Loss, Loss]):
         return value
 
     def offenders(self) -> Iterator[Any]:
-        """Return losses of other kinds, and what is not a loss."""
+        """Return losses of other kinds, and anything that is not a loss."""
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
 
 
@@ -72,14 +72,14 @@ class PureSpending(Of[PureDP]):
         super().__init__(PureDP, where=lambda budget: not budget.is_zero, rule="PureDP above 0")
 
     def offenders(self) -> Iterator[Any]:
-        """Return losses of other kinds, and what is not a loss."""
+        """Return losses of other kinds, and anything that is not a loss."""
         yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0))
         yield from super().offenders()
 
 
 @dataclass(frozen=True)
 class Purse:
-    """An amount of epsilon or of rho.
+    """An amount of epsilon or rho.
 
     >>> purse = Purse.within(PureDP(1))
     >>> purse.share("1/4").noise().scale, (purse / 2).noise(l1=3).scale
@@ -95,7 +95,7 @@ class Purse:
 
     @classmethod
     def within(cls, loss: Loss) -> Self:
-        """Return all that a loss allows to be spent; whatever keeps the purse is within the loss.
+        """Return a purse with all that a loss allows; spending no more than the purse stays within the loss.
 
         Args:
             loss: the most that may be lost. Its epsilon is taken where it is pure, or has a rho of its own beside a
@@ -121,17 +121,17 @@ class Purse:
 
     @classmethod
     def of(cls, budget: Loss) -> Self:
-        """Return all of a budget that is pure or in rho alone; a rho that stands beside an epsilon is kept as well."""
+        """Return a purse with all of a pure or rho-only budget; a rho stated beside an epsilon is kept as well."""
         return cls.within(budget)
 
     @property
     def loss(self) -> Loss:
-        """What spending all of it loses."""
+        """The loss of spending the whole purse."""
         return PureDP(self.amount) if self.is_pure else ZCDP(self.amount)
 
     @classmethod
     def pure_within(cls, loss: Loss) -> Self:
-        """Return the largest epsilon that a loss allows to be spent, in whatever the loss is stated.
+        """Return a purse with the largest epsilon that a loss allows, however the loss is stated.
 
         >>> Purse.pure_within(ZCDP("1/8")).loss <= ZCDP("1/8")
         True
@@ -145,23 +145,23 @@ class Purse:
 
     @property
     def metric(self) -> Metric:
-        """What the noise asks of numbers that are drawn together: how far they move in L1, or in L2."""
+        """The metric in which the noise bounds the joint change of numbers drawn together: L1 or L2."""
         return L1 if self.is_pure else L2
 
     def share(self, part: Number) -> Self:
-        """Return a part of it; shares that add up to at most 1 may be spent together."""
+        """Return a part of the purse; shares that add up to at most 1 may be spent together."""
         return replace(self, amount=self.amount * positive("part", part))
 
     def __truediv__(self, parts: Number) -> Self:
-        """Return one of that many equal parts."""
+        """Return one of ``parts`` equal parts."""
         return replace(self, amount=self.amount / positive("parts", parts))
 
     def taking(self, amount: Number) -> Self:
-        """Return a purse of the same kind with that amount, of which the owner keeps account."""
+        """Return a purse of the same kind with that amount; the caller keeps track of the total."""
         return replace(self, amount=exact("amount", amount))
 
     def per(self, distance: Number) -> Self:
-        """Return what may be spent on inputs 1 apart, so that inputs ``distance`` apart cost all of this.
+        """Return the purse for inputs 1 apart, such that inputs ``distance`` apart cost the whole purse.
 
         An epsilon grows with the distance, a rho with its square.
 
@@ -173,7 +173,7 @@ class Purse:
         return replace(self, amount=self.amount / (far if self.is_pure else far * far))
 
     def noise(self, l1: Number = 1, l2: Number | None = None) -> CountNoise:
-        """Return the noise of one whole number that costs all of it.
+        """Return the noise for one integer that costs the whole purse.
 
         Args:
             l1: how far all numbers that are drawn together move in L1.
@@ -183,19 +183,19 @@ class Purse:
         return self.geometric_noise(l1) if self.is_pure else self.gaussian_noise(l1 if l2 is None else l2)
 
     def vector_noise(self, l2: Number) -> VectorNoise:
-        """Return the noise that costs all of it for a vector that moves by ``l2``, in length alone."""
+        """Return the noise that costs the whole purse for a vector whose Euclidean change is at most ``l2``."""
         if self.is_pure:
             return GammaNorm(scale=self.norm_scale(l2))
         return self.gaussian_noise(l2)
 
     def norm_scale(self, l2: Number) -> Fraction:
-        """Return the scale of noise by norm that costs all of it for a vector that moves by ``l2``; a rho buys none."""
+        """Return the scale of norm noise that costs the whole purse for a vector that moves by ``l2``; epsilon only."""
         if not self.is_pure:
             raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
         return self._scale(l2)
 
     def geometric_noise(self, l1: Number) -> Geometric:
-        """Return the geometric noise of one whole number that costs all of it; a rho buys none.
+        """Return the geometric noise for one integer that costs the whole purse; epsilon only.
 
         Args:
             l1: how far all numbers that are drawn together move in L1.
@@ -210,7 +210,7 @@ class Purse:
         return Geometric(scale=scale)
 
     def gaussian_noise(self, l2: Number) -> DiscreteGaussian:
-        """Return the Gaussian noise of one whole number that costs all of it; an epsilon buys none.
+        """Return the Gaussian noise for one integer that costs the whole purse; rho only.
 
         Args:
             l2: how far all numbers that are drawn together move in L2.
@@ -219,7 +219,7 @@ class Purse:
         return DiscreteGaussian(sigma=self.gaussian_sigma(l2))
 
     def gaussian_sigma(self, l2: Number) -> Fraction:
-        """Return the standard deviation of Gaussian noise that costs all of it; an epsilon buys none.
+        """Return the standard deviation of Gaussian noise that costs the whole purse; rho only.
 
         Args:
             l2: how far all numbers that are drawn together move in L2.
@@ -231,7 +231,7 @@ class Purse:
         return round_up(sqrt_up(moved * moved / (2 * self.amount)), bits=_BITS)
 
     def choice(self, moved: Number = 1, l2: Number | None = None, *, one_way: bool = False) -> Fraction:
-        """Return the scale of an exponential choice that costs all of it, or of several choices that do together.
+        """Return the scale at which an exponential choice, or several together, cost the whole purse.
 
         Args:
             moved: how far a score moves; for several choices the sum of that.
@@ -245,7 +245,7 @@ class Purse:
         return round_up(far / self.amount if self.is_pure else far * sqrt_up(1 / (8 * self.amount)), bits=_BITS)
 
     def cost(self, part: Part, stability: Number = 1) -> Fraction:
-        """Return what a draw takes out of it."""
+        """Return the amount that a draw takes from the purse."""
         loss = part.loss(exact("stability", stability))
         if loss.delta:
             raise NoGuarantee(f"{loss} cannot be paid in epsilon or in rho alone")

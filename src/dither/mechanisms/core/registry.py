@@ -1,4 +1,4 @@
-"""Registration: a mechanism registers once and is then found by the contract suite, the auditor, the docs and the CLI.
+"""Registration: a mechanism registers once, and the contract suite, the auditor, the docs and the CLI find it.
 
 Examples are part of registering, so nothing can be registered and left unchecked.
 """
@@ -24,20 +24,20 @@ M = TypeVar("M", bound=type[AnyMechanism])
 
 @dataclass(frozen=True)
 class Dialogue:
-    """What an interactive mechanism is tried on: the data it opens with, and what it is then asked or fed."""
+    """A test conversation for an interactive mechanism: the data it opens with, and its questions or values."""
 
     data: Any
     script: tuple[Any, ...]
 
     def lead(self, conversation: Any) -> list[Any]:
-        """Return the answers of an open conversation to the script, through its ``ask`` or ``feed``."""
+        """Return the conversation's answers to the script, through its ``ask`` or ``feed``."""
         speak = getattr(conversation, "ask", None) or conversation.feed
         return [speak(value) for value in self.script]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A small instance to be checked, and data for it.
+    """A small instance to check, and data for it.
 
     Args:
         mechanism: the instance; small enough that its outcomes can be enumerated or drawn a million times.
@@ -53,7 +53,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered class.
+    """A registered class.
 
     Args:
         mechanism: the class.
@@ -70,12 +70,12 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The name under which it is found."""
+        """The name under which it is registered."""
         return self.mechanism.name
 
     @property
     def summary(self) -> str:
-        """The first line of its documentation."""
+        """The first line of its docstring."""
         return (inspect.getdoc(self.mechanism) or "").split("\n", 1)[0]
 
 
@@ -136,7 +136,7 @@ def register(*, examples: Callable[[], Iterable[Example]], source: str, referenc
 
 
 def add_examples(name: str, examples: Callable[[], Iterable[Example]]) -> None:
-    """Give further examples of a mechanism that a room below registers: they are checked like its own.
+    """Add examples to a mechanism that a lower room registers; they are checked like its own.
 
     Args:
         name: of the mechanism.
@@ -172,7 +172,7 @@ def find(name: str) -> Entry:
 
 
 def _load() -> None:
-    """Import the rooms that register, and packages that say they do, once."""
+    """Import, once, the rooms and the installed packages that register mechanisms."""
     for room in _ROOMS_ABOVE:
         importlib.import_module(room)
     _load_packages()
@@ -180,6 +180,6 @@ def _load() -> None:
 
 @cache
 def _load_packages() -> None:
-    """Import what installed packages name under the entry point ``dither.mechanisms``."""
+    """Import the modules that installed packages list under the entry point ``dither.mechanisms``."""
     for point in entry_points(group="dither.mechanisms"):
         point.load()

@@ -1,4 +1,4 @@
-"""The library's door: an in-memory budget, and releases that say what they are worth.
+"""Releases from the library: an in-memory budget, and released values with their guarantee.
 
 ``release`` charges the budget first and draws afterwards. The receipt of such a release says *unledgered*: the budget
 lives as long as the Python process, and nobody else shares it.
@@ -35,11 +35,11 @@ O = TypeVar("O")  # noqa: E741
 
 
 class Budget:
-    """How much may be told about one unit of a data set, in this process.
+    """The privacy budget of one unit of a data set, kept in this process.
 
     Args:
         epsilon: for pure (epsilon alone) or approximate differential privacy (with ``delta``).
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: for zero-concentrated differential privacy, instead of the other two.
         loss: a loss as a record, in place of the three above.
         unit: what is protected: a unit such as ROW, or its word, "row". There is no default.
@@ -75,15 +75,15 @@ class Budget:
 
     @property
     def spent(self) -> Loss:
-        """What has been spent."""
+        """The loss spent so far."""
         return self._filter.spent
 
     def left(self) -> Loss:
-        """Return the largest single release that would still fit."""
+        """Return the largest single release that still fits."""
         return self._filter.room()
 
     def charge(self, loss: Loss) -> None:
-        """Take ``loss`` out of the budget, or raise BudgetExceeded and take nothing."""
+        """Take ``loss`` from the budget, or raise BudgetExceeded and take nothing."""
         if self._process != os.getpid():
             raise HandleMisuse("a budget belongs to the process that made it: a forked copy would spend it again")
         with self._lock:
@@ -108,7 +108,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Release(Generic[O]):
-    """A released value, and what is promised about it.
+    """A released value, with its guarantee.
 
     ``value`` is public from here on: whatever is done with it costs nothing more.
     """
@@ -121,7 +121,7 @@ class Release(Generic[O]):
 
     @property
     def numerics(self) -> str:
-        """How the guarantee is known: exact, bounded or idealised."""
+        """The evidence for the guarantee: exact, bounded or idealised."""
         return self.mechanism.numerics.value
 
     @property
@@ -130,7 +130,7 @@ class Release(Generic[O]):
         return digest(self.mechanism)
 
     def interval(self, confidence: Number = "0.95") -> Interval | None:
-        """Return where the true statistic lies, or None where the mechanism knows no such interval."""
+        """Return an interval for the true statistic, or None if the mechanism has none."""
         return self.mechanism.interval(self.value, confidence)
 
     def to_dict(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Release(Generic[O]):
         }
 
     def to_json(self) -> str:
-        """Return the release as a JSON text."""
+        """Return the release as JSON text."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def picture(
@@ -245,7 +245,7 @@ def release(
 
 
 def perform(mechanism: Primitive[V, O] | Composed[V, O], data: V, *, stability: Number | None = None) -> O:
-    """Draw what has been paid for: for doors that keep a budget of their own, and for nobody else.
+    """Draw a release that is already paid for: only for entry points that keep their own budget.
 
     Args:
         mechanism: what to release.
@@ -291,7 +291,7 @@ def converse(mechanism: Any, data: Any = None, *, budget: Budget, stability: Num
 
 
 def _stability(mechanism: Mechanism[Any, Any], budget: Budget, stability: Number | None) -> Fraction:
-    """Return how far one unit of the budget moves the input: as stated, or as it follows from unit and distance."""
+    """Return how far one unit of the budget moves the input: as stated, or as derived from unit and distance."""
     if not isinstance(budget, Budget):
         raise InvalidParameter("budget", budget, "a Budget")
     if isinstance(mechanism.distance, Unit) and mechanism.distance != budget.unit:

@@ -1,4 +1,4 @@
-"""The runner: walks a plan, refuses what is not in it, and only then draws.
+"""The runner: follows a plan, refuses draws outside it, and only then draws.
 
 ``run(part, value, stability=c)`` is the only way to noise. ``c`` is public and bounds how far ``value`` moves per unit
 of data, in the part's own distance; what the draw costs was priced from the plan before any data was seen.
@@ -27,12 +27,12 @@ O = TypeVar("O")  # noqa: E741
 Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
 
 
-#: Up to so many places a sample of fixed size is drawn place by place.
+#: Up to this many places, a sample of fixed size is drawn place by place.
 _FEW_PLACES = 32
 
 
 def quiet() -> AbstractContextManager[None]:
-    """Return a block in which floats overflow and underflow in silence.
+    """Return a context in which floats overflow and underflow without warnings.
 
     A caller may have asked NumPy to raise instead: whether a release raised would then depend on data.
     """
@@ -40,7 +40,7 @@ def quiet() -> AbstractContextManager[None]:
 
 
 class _Bound:
-    """Bound to the thread and process that made it, and never copied: a second copy would draw twice for one price."""
+    """Bound to the thread and process that made it, and never copied: a copy would draw twice for one price."""
 
     def __init__(self) -> None:
         self._home = (os.getpid(), threading.get_ident())
@@ -64,7 +64,7 @@ class _Bound:
 
 
 class Runner(_Bound):
-    """Makes the draws of one plan. Holds the noise and hands none out."""
+    """Makes the draws of one plan. Holds the noise source and never gives it out."""
 
     def __init__(self, plan: Plan, noise: Noise) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class Runner(_Bound):
 
     @property
     def is_finished(self) -> bool:
-        """Whether everything that had to be drawn has been drawn."""
+        """Whether every required draw has been made."""
         return self._filter is not None or self._rest.may_end
 
     def _take_draw(self, part: Mechanism[Any, Any], stability: Number) -> None:
@@ -159,7 +159,7 @@ class Runner(_Bound):
             self._filter.spend(part.loss(distance))
 
     def _take(self, step: Step) -> Plan | None:
-        """Move past ``step`` in the plan and return the plan it opens, or refuse before anything is drawn."""
+        """Advance past ``step`` in the plan and return the plan it opens, or refuse before any draw."""
         self._check_home()
         taken = None if self._filter is not None else self._rest.after(step)
         if taken is None:
@@ -194,7 +194,7 @@ class Runner(_Bound):
         return _subset(self._noise, kept, len(data))
 
     def _count_runs(self, repeats: Repeats) -> int:
-        """Return a draw from the law of the number of runs."""
+        """Return the number of runs, drawn from its distribution."""
         while True:
             runs = 1
             while not self._noise.bernoulli(repeats.stop, 1)[0]:
@@ -205,12 +205,12 @@ class Runner(_Bound):
 
 
 def _outscores(score: Any, other: Any) -> bool:
-    """Whether ``score`` is the better one. NaN is below all others: selection needs one order of all runs."""
+    """Whether ``score`` is better. NaN ranks below everything: selection needs one total order of all runs."""
     return bool(score > other or (other != other and score == score))
 
 
 def _subset(noise: Noise, kept: int, of: int) -> np.ndarray[Any, Any]:
-    """Return a mask of exactly ``kept`` of ``of`` places, all such masks being equally likely.
+    """Return a uniformly random mask of exactly ``kept`` out of ``of`` places.
 
     Few places are decided one by one, each by a coin of chance (still to be kept) / (places left). Many are decided by
     one coin each of chance kept / of: given how many these pick, all sets of that size are equally likely. What they
@@ -257,16 +257,16 @@ class Handle(_Bound, Generic[V, O]):
 
     @property
     def is_over(self) -> bool:
-        """Whether the conversation has ended; answered calls can still be asked again by number."""
+        """Whether the conversation has ended; answered calls can still be repeated by number."""
         return self._is_over
 
     @property
     def calls(self) -> int:
-        """How many values have been answered."""
+        """The number of values answered so far."""
         return len(self._answers)
 
     def ask(self, value: V, *, call: int | None = None) -> O:
-        """Return the answer to ``value``; with ``call``, the stored answer if that call was answered already."""
+        """Return the answer to ``value``; with ``call``, the stored answer if that call has been answered."""
         self._check_home()
         if call is not None and whole("call", call) < self.calls:
             return self._answers[call]

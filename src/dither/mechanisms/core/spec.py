@@ -1,4 +1,4 @@
-"""A mechanism as JSON and back: what a request, a digest and a receipt are made of.
+"""A mechanism as JSON and back: the content of requests, digests and receipts.
 
 A closed format: a name and version looked up in the registry, numbers as texts parsed by a pattern, no code and no
 imports. What has no place in it is refused, not guessed.
@@ -28,7 +28,7 @@ _DTYPES = ("<i8", "<f8", "|b1", "<i4", "<f4", "|u1")
 
 @dataclass(frozen=True)
 class Codec:
-    """How records of one type that rooms above define are written as plain JSON data and read back."""
+    """How records of a type defined in higher rooms are written as plain JSON data and read back."""
 
     kind: type
     write: Callable[[Any], Any]
@@ -39,7 +39,7 @@ _codecs: dict[str, Codec] = {}
 
 
 def register_codec(tag: str, codec: Codec) -> None:
-    """Give the parameters of one type a place in requests: ``{tag: written}``. A tag and a type occur once.
+    """Let parameters of one type appear in requests as ``{tag: written}``. Each tag and each type is registered once.
 
     Args:
         tag: the one key of the written record.

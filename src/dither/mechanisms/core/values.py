@@ -1,4 +1,4 @@
-"""What a private value may be, and what every odd value means.
+"""The private values that are allowed, and the meaning of every odd value.
 
 A type or a shape is public and may be refused; the content never is. NaN means 0, infinities and numbers out of range
 mean the nearest number in range, a category out of range the nearest category. All these maps move two values no
@@ -73,7 +73,7 @@ class RealArray(Domain):
     shape: tuple[int, ...] = ()
 
     def admit(self, value: Any) -> NDArray[Any]:
-        """Return a flat array of finite float64, int64 or exact rationals, in which NaN has become 0."""
+        """Return a flat array of finite float64, int64 or exact rationals; NaN becomes 0."""
         given = _shaped(value, self.shape, "iuf", _REALS, "numbers")
         if given.dtype.kind in "iu":
             return integers(given)
@@ -92,7 +92,7 @@ class Category(Domain):
     count: int
 
     def admit(self, value: Any) -> int:
-        """Return the number of the category; a number out of range becomes the nearest one."""
+        """Return the category's number; a number out of range becomes the nearest category."""
         if isinstance(value, bool | np.bool_):
             return int(value)
         if not isinstance(value, int | np.integer):
@@ -109,14 +109,14 @@ def integers(array: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def saturating_sum(values: NDArray[np.int64], noise: NDArray[Any]) -> NDArray[np.int64]:
-    """Return values plus noise, saturated at 2^62: post-processing of the exact sum."""
+    """Return values plus noise, saturated at 2^62: a post-processing of the exact sum."""
     cut = LARGEST_SUM + LARGEST_VALUE
     total: NDArray[np.int64] = values + _within(noise, -cut, cut).astype(np.int64)
     return _within(total, -LARGEST_SUM, LARGEST_SUM)
 
 
 def _within(array: NDArray[Any], low: int, high: int) -> NDArray[Any]:
-    """Return the array clipped; for a few numbers several times faster than ``np.clip``."""
+    """Return the array clipped; several times faster than ``np.clip`` for a few numbers."""
     clipped: NDArray[Any] = np.minimum(np.maximum(array, low), high)
     return clipped
 
@@ -144,7 +144,7 @@ def _shaped(value: Any, shape: tuple[int, ...], kinds: str, types: Any, what: st
 
 
 def _plain(value: Any, shape: tuple[int, ...], types: Any) -> NDArray[Any] | None:
-    """Return numbers of Python's and NumPy's own classes; None for another shape or type, or what fails to become one.
+    """Return numbers of Python's and NumPy's own classes; None for other shapes and types, and if conversion fails.
 
     A number of a class that extends int, float or Fraction is the number that it extends, whatever its methods do.
     """
@@ -160,7 +160,7 @@ def _plain(value: Any, shape: tuple[int, ...], types: Any) -> NDArray[Any] | Non
 
 
 def _number(entry: Any) -> Any:
-    """Return the number that an entry is, or extends."""
+    """Return the number that an entry is, or whose class it extends."""
     if isinstance(entry, np.integer):
         return int(entry)
     if type(entry) in _PLAIN:
@@ -173,14 +173,14 @@ def _number(entry: Any) -> Any:
 
 
 def _rational(entry: Any) -> Fraction:
-    """Return a finite rational: NaN means 0, an infinity the largest float."""
+    """Return a finite rational: NaN becomes 0, an infinity the largest float."""
     if isinstance(entry, float | np.floating):
         entry = float(np.nan_to_num(float(entry), nan=0.0))
     return Fraction(entry)
 
 
 def raw_number(cell: Any) -> int | float | Fraction | None:
-    """Return the number of Python's own class that a raw cell is or extends, true and false included, or None.
+    """Return a raw cell as a number of Python's own classes, booleans included, or None; subclasses are reduced.
 
     >>> raw_number(np.float32(0.5)), raw_number(True), raw_number(np.array(3)), raw_number("3"), raw_number(1j)
     (0.5, True, 3, None, None)
@@ -190,7 +190,7 @@ def raw_number(cell: Any) -> int | float | Fraction | None:
 
 
 def raw_item(cell: Any) -> Any:
-    """Return what NumPy's scalar or array without axes holds, as Python has it; another cell as it is.
+    """Return the Python value of a NumPy scalar or zero-dimensional array; any other cell unchanged.
 
     >>> raw_item(np.array("a")), raw_item(np.float64(1)), raw_item([1])
     ('a', 1.0, [1])
@@ -199,7 +199,7 @@ def raw_item(cell: Any) -> Any:
 
 
 def raw_text(cell: Any) -> str | None:
-    """Return the text that a raw cell is or extends, or None.
+    """Return a raw cell as text, subclasses included, or None.
 
     >>> raw_text(np.str_("a")), raw_text(b"a")
     ('a', None)
@@ -209,13 +209,13 @@ def raw_text(cell: Any) -> str | None:
 
 
 def raw_entries(row: Any, most: int | None = None) -> list[Any] | None:
-    """Return the entries of a raw row that is a list, a tuple, a set, a range or an array; None for anything else.
+    """Return the entries of a raw row that is a list, tuple, set, range or array; None for anything else.
 
     Entries of an array with several axes are lists again. A masked entry is None. An array that shows one place in
     memory several times may be longer than memory, so without ``most`` it is nothing, and so is a range.
 
     Args:
-        row: whatever it is.
+        row: any object.
         most: how many entries are read at most, the first ones.
 
     >>> raw_entries((1, "a")), raw_entries(np.array([[1, 2]])), raw_entries("ab"), raw_entries(range(10**30), 2)
@@ -227,9 +227,9 @@ def raw_entries(row: Any, most: int | None = None) -> list[Any] | None:
 
 
 def raw_set(row: Any) -> list[Any]:
-    """Return what a raw row holds, each once or more and in any order: entries, or the cells of an array of any shape.
+    """Return a raw row's contents, in any order and possibly repeated: entries, or the cells of an array of any shape.
 
-    Nothing where it is no collection, and for a range.
+    Empty if the row is not a collection, or is a range.
 
     >>> raw_set(np.broadcast_to(np.array(["a", "b"]), (10**9, 2))), raw_set("ab")
     (['a', 'b'], [])
@@ -239,7 +239,7 @@ def raw_set(row: Any) -> list[Any]:
 
 
 def _or_none(read: Callable[[Any], Any], cell: Any) -> Any:
-    """Return what was read, or None where the cell is of a class that raises even so."""
+    """Return what was read, or None if the cell's class raises even so."""
     try:
         return read(cell)
     except KeyboardInterrupt:
@@ -297,19 +297,19 @@ def _as_set(row: Any) -> list[Any] | None:
 
 
 def _as_array(row: Any) -> NDArray[Any]:
-    """Return the array that a row is or extends. A masked one stays masked: below it lies what it hides."""
+    """Return the array that a row is or extends. A masked array stays masked, so that hidden cells stay hidden."""
     kind = np.ma.MaskedArray if issubclass(type(row), np.ma.MaskedArray) else np.ndarray
     return np.ndarray.view(row, kind)
 
 
 def _held(array: NDArray[Any]) -> list[Any] | None:
-    """Return the entries of an array; None where that would take more than memory holds."""
+    """Return the entries of an array; None if they would not fit into memory."""
     found: list[Any] | None = array.tolist() if _is_held(array) else None
     return found
 
 
 def _is_held(array: NDArray[Any]) -> bool:
-    """Whether the entries of an array are few, or lie in different places of memory."""
+    """Whether an array has few entries, or each entry has its own place in memory."""
     pairs = zip(array.shape, array.strides, strict=True)
     spanned = sum((length - 1) * abs(stride) for length, stride in pairs) + array.itemsize
     return array.size <= _FEW_ENTRIES or array.size * max(array.itemsize, 1) <= spanned

@@ -1,4 +1,4 @@
-"""What mechanisms share whose noise is one vector: the draw, and how far it reaches."""
+"""Shared by mechanisms whose noise is one vector: the draw, and the reach of the noise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OUTWARDS = 1 + 1e-6
 def rounded_vectors(
     values: NDArray[Any], scale: Fraction, grid: Fraction, draw: Callable[[Fraction, Steps], Integers]
 ) -> NDArray[Any]:
-    """Return rows round(values + Z) to the grid.
+    """Return rows round(values + Z), rounded to the grid.
 
     Args:
         values: canonical values (see ``values.RealArray``), flat.
@@ -36,14 +36,14 @@ def rounded_vectors(
 
 
 def gamma_reach(shape: int, scale: Fraction, failure: float) -> float:
-    """Return x with P[R > x] <= failure for a Gamma variable R: the norm of a vector of that many entries."""
+    """Return x with P[R > x] <= failure for a Gamma variable R: the norm of a noise vector with that many entries."""
     from scipy.special import gammainccinv
 
     return to_float(scale, "up") * float(gammainccinv(shape, failure)) * _OUTWARDS
 
 
 def spherical_reach(entries: int, scale: Fraction, failure: float) -> float:
-    """Return x with P[|Z_i| > x] <= failure for one entry of a vector of density proportional to e^(-|z| / scale).
+    """Return x with P[|Z_i| > x] <= failure for one entry of a vector with density proportional to e^(-|z| / scale).
 
     The better of two bounds: an entry is no longer than its vector; and E[e^(t Z_i)] = (1 - t^2)^(-(d + 1) / 2) for t
     below 1, so that every such t gives one by Markov's inequality.

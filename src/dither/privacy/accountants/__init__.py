@@ -1,4 +1,4 @@
-"""Accountants: what several mechanisms tell together, as tightly as is known, for plans fixed in advance.
+"""Accountants: the joint loss of several mechanisms, as tight as is known, for plans fixed in advance.
 
 Belongs here: rules that turn what is known of mechanisms into one (epsilon, delta), and what that means for a person.
 Privacy-loss distributions of dominating pairs, Renyi curves, optimal composition of epsilons and deltas, the exact

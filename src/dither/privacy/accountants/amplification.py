@@ -1,4 +1,4 @@
-"""What a secret sample does to an (epsilon, delta) loss, for each way of sampling and its neighbouring relation.
+"""How a secret sample reduces an (epsilon, delta) loss, for each way of sampling and its neighbouring relation.
 
 Balle, Barthe and Gaboardi (2018). Each bound holds under one relation, which has to be named, and raises under any
 other: Poisson sampling for units added or removed, samples of a public size for units replaced. The sample, and for
@@ -22,7 +22,7 @@ _UP = Context(prec=DIGITS, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX,
 
 
 def poisson_sampled(loss: Loss, *, rate: Number, relation: Relation) -> ApproxDP | PureDP:
-    """Return the loss when each unit is in the sample by itself with probability ``rate``; units added or removed.
+    """Return the loss when each unit is sampled independently with probability ``rate``; units added or removed.
 
     Theorem 8: epsilon becomes ln(1 + rate (e^epsilon - 1)), delta becomes rate * delta.
 
@@ -77,7 +77,7 @@ def sampled_with_replacement(loss: Loss, *, drawn: int, size: int, copies: int, 
 
 
 def _delta_of_copies(epsilon: Fraction, delta: Fraction, count: int, copies: int) -> Fraction:
-    """Return the delta, at ``copies`` times epsilon, of ``count`` units that are replaced together."""
+    """Return the delta, at ``copies`` times epsilon, of ``count`` units replaced together."""
     together = group_delta(epsilon, delta, count)
     if count <= copies or together >= 1:
         return together
@@ -85,7 +85,7 @@ def _delta_of_copies(epsilon: Fraction, delta: Fraction, count: int, copies: int
 
 
 def _none_at_all(drawn: int, size: int) -> Fraction:
-    """Return a lower bound on the chance that one unit is not drawn."""
+    """Return a lower bound on the probability that one unit is not drawn."""
     return Fraction(exp_decimals(-drawn * log_up(Fraction(size, size - 1)))[0])
 
 

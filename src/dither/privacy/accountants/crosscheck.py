@@ -1,4 +1,4 @@
-"""Three independent routes to one figure, for compositions that are small enough: no accountant checks itself.
+"""Three independent computations of one figure, for small compositions: no accountant checks itself.
 
 A random composition is priced by a closed form in decimals, by brute force over all outcomes with numerical
 integration, and by the loss distribution. The first two must agree; the third must never be below them, and little
@@ -33,7 +33,7 @@ from dither.privacy.accountants.pairs import (
 from dither.privacy.distances import Relation
 from dither.privacy.normal import hockey_stick
 
-#: Returns a whole number from 0 up to, and without, its argument.
+#: Returns an integer from 0 up to, but not including, its argument.
 Draw: TypeAlias = Callable[[int], int]
 Atoms: TypeAlias = list[tuple[Fraction, Decimal]]
 
@@ -44,7 +44,7 @@ _NODES, _PANELS = 24, 12
 
 @dataclass(frozen=True)
 class Case:
-    """A composition: mechanisms with finitely many losses, each so many times, and at most one kind of smooth noise."""
+    """A composition: mechanisms with finitely many losses, each repeated, and at most one kind of smooth noise."""
 
     finite: tuple[tuple[Pair, int], ...]
     smooth: Pair | None
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the three routes say about one case."""
+    """The results of the three computations for one case."""
 
     case: Case
     closed: Fraction
@@ -74,17 +74,17 @@ class Verdict:
 
     @property
     def over(self) -> float:
-        """By which share epsilon is above the truth."""
+        """The share by which epsilon exceeds the truth."""
         return float(self.epsilon / self.case.epsilon - 1)
 
     @property
     def disagreement(self) -> float:
-        """By which share the closed form and brute force differ."""
+        """The share by which the closed form and brute force differ."""
         return abs(self.brute / float(self.closed) - 1)
 
 
 def cross_check(draw: Draw) -> Verdict:
-    """Return what the three routes say about one random case.
+    """Return the results of the three computations for one random case.
 
     >>> import itertools
     >>> numbers = itertools.cycle([5, 2, 11, 7, 3, 13, 1, 17, 4])
@@ -100,7 +100,7 @@ def cross_check(draw: Draw) -> Verdict:
 
 
 def random_case(draw: Draw) -> tuple[Case, Decimal]:
-    """Return a random case and its delta, which is neither so large nor so small as to be of no use."""
+    """Return a random case and a delta of useful size."""
     smooth = _random_smooth(draw)
     kinds = draw(3) + (0 if smooth is not None else 1)
     budget = 30 if smooth is not None else 400
@@ -136,7 +136,7 @@ def closed_form(case: Case) -> Decimal:
 
 @lru_cache(maxsize=1)
 def _sums(finite: tuple[tuple[Pair, int], ...]) -> Atoms:
-    """Return the losses of all finite parts together, each once, and their chances; kept while epsilon is sought."""
+    """Return the distinct losses of all finite parts together, and their probabilities; cached for the search."""
     sums = {Fraction(0): Decimal(1)}
     for pair, count in finite:
         parts = _multinomial(_atoms(pair), count)
@@ -187,7 +187,7 @@ def _random_finite(draw: Draw) -> Pair:
 
 
 def _atoms(pair: Pair) -> Atoms:
-    """Return the finite losses of one mechanism and their chances."""
+    """Return the finite losses of one mechanism and their probabilities."""
     if isinstance(pair, ResponsePair):
         growth = _decimal(pair.epsilon).exp()
         lie = (1 - _decimal(pair.leak)) / (growth + pair.options - 1)
@@ -301,7 +301,7 @@ def _leak(case: Case) -> Decimal:
 
 
 def _size(finite: list[tuple[Pair, int]]) -> int:
-    """Return how many different sums there are at most."""
+    """Return an upper bound on the number of distinct sums."""
     with localcontext() as context:
         context.prec = _DIGITS
         return math.prod(math.comb(len(_atoms(pair)) + count - 1, count) for pair, count in finite)

@@ -1,4 +1,4 @@
-"""Privacy-loss distributions: the whole law of the loss of several mechanisms, not only a few of its figures.
+"""Privacy-loss distributions: the whole distribution of the loss of several mechanisms, not just a few figures.
 
 The tightest accountant there is for mechanisms that are **fixed in advance**, and a bound for nothing else: it is no
 filter. An analyst who chooses the next mechanism after seeing answers can exceed every figure given here
@@ -48,7 +48,7 @@ _STEEP = 1e3
 
 @dataclass(frozen=True)
 class LossDistribution:
-    """The loss of some mechanisms, each so many times, all fixed in advance.
+    """The loss of some mechanisms, each repeated, all fixed in advance.
 
     Guarantee: whatever the mechanisms release together is (epsilon, delta)-DP under ``relation`` for ``epsilon =
     distribution.epsilon(delta)``, and for ``delta = distribution.delta(epsilon)``. **Not a filter.**
@@ -86,12 +86,12 @@ class LossDistribution:
 
     @property
     def relation(self) -> Relation:
-        """How neighbours differ; METRIC when every part is about a value that moves."""
+        """How neighbours differ; METRIC if every part is about a value that moves."""
         return next((pair.relation for pair, _ in self.parts if pair.relation is not Relation.METRIC), Relation.METRIC)
 
     @property
     def pure(self) -> Fraction | None:
-        """The sum of the epsilons that hold with delta = ``leak``, or None where there is none."""
+        """The sum of the epsilons that hold with delta = ``leak``, or None if there is none."""
         losses = [(pair.pure, count) for pair, count in self.parts]
         known = [count * pure for pure, count in losses if pure is not None]
         return round_up(sum(known, Fraction(0))) if len(known) == len(losses) else None
@@ -107,7 +107,7 @@ class LossDistribution:
         return compose_distributions((self, other))
 
     def delta(self, epsilon: Number) -> Fraction:
-        """Return delta such that everything together is (epsilon, delta)-DP."""
+        """Return delta such that the whole composition is (epsilon, delta)-DP."""
         target = non_negative("epsilon", epsilon)
         ceiling = self.leak if self.pure is not None and target >= self.pure else Fraction(1)
         if ceiling == 0:
@@ -116,7 +116,7 @@ class LossDistribution:
         return min(ceiling, max(_Direction.of(self, forward).delta(start) for forward in self._directions()))
 
     def epsilon(self, delta: Number) -> Fraction:
-        """Return epsilon such that everything together is (epsilon, delta)-DP, for delta of at least 1e-20."""
+        """Return epsilon such that the whole composition is (epsilon, delta)-DP, for delta of at least 1e-20."""
         target = probability("delta", delta, open_below=True)
         if target < SMALLEST_DELTA:
             raise InvalidParameter("delta", delta, "at least 1e-20, the smallest delta that is supported")
@@ -133,7 +133,7 @@ class LossDistribution:
         return found if ceiling is None else min(found, ceiling)
 
     def to_approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise."""
+        """Return the (epsilon, delta) guarantee."""
         return ApproxDP(self.epsilon(delta), delta)
 
     @property
@@ -149,7 +149,7 @@ class LossDistribution:
 
 
 def compose_distributions(distributions: Iterable[LossDistribution]) -> LossDistribution:
-    """Return the loss of all of these together, in whatever order."""
+    """Return the joint loss of all of these, in any order."""
     counts: Counter[Pair] = Counter()
     steps = set()
     for distribution in distributions:
@@ -187,7 +187,7 @@ class _Direction:
 
     @staticmethod
     def of(distribution: LossDistribution, forward: bool) -> _Direction:
-        """Return the direction, kept for the next question."""
+        """Return the direction, cached for the next question."""
         return _direction(distribution.parts, distribution.step, forward)
 
     def delta(self, epsilon: float) -> Fraction:
@@ -214,14 +214,14 @@ class _Direction:
             return Fraction(_least(total.excess, spare, start=start, slope=tilt))
 
     def _spare(self, delta: Fraction) -> float:
-        """Return what infinite losses leave of delta, rounded down."""
+        """Return the delta left after infinite losses, rounded down."""
         spare = to_float(delta - Fraction(self.infinity), "down")
         if not spare > 0:
             raise NoGuarantee(f"infinite losses alone have probability {self.infinity:.3g}, which is not below delta")
         return spare
 
     def moment(self, tilt: float) -> float:
-        """Return ln of the moment of the sum: only to choose a tilt by."""
+        """Return ln of the moment of the sum, only used to choose a tilt."""
         if tilt not in self._moments:
             with np.errstate(all="ignore"):
                 moments = [count * log_moment(*cells.atoms, tilt) for cells, count in self.cells]
@@ -229,7 +229,7 @@ class _Direction:
         return self._moments[tilt]
 
     def sum(self, tilt: float) -> Sum:
-        """Return the law of the sum at a tilt, kept for the next question at the same one."""
+        """Return the distribution of the sum at a tilt, cached for the next question at the same tilt."""
         while tilt not in self._sums:
             try:
                 self._sums[tilt] = add_up(self.cells, tilt)
@@ -243,7 +243,7 @@ class _Direction:
         return found
 
     def _best(self, bound: Callable[[float], float]) -> float:
-        """Return a tilt near the minimum, a power of the root of two, so that near questions share it.
+        """Return a tilt near the minimum, a power of the root of two, so that similar questions share it.
 
         Every tilt gives a valid answer; a good one gives a tight answer.
         """
@@ -331,6 +331,6 @@ def power_down(base: Fraction, exponent: int) -> Fraction:
 
 
 def forget() -> None:
-    """Forget everything that was kept for the next question: for measurements of time."""
+    """Clear all caches: for measurements of time."""
     _direction.cache_clear()
     forget_cells()

@@ -1,4 +1,4 @@
-"""The law of a sum of losses, by fast Fourier transforms of tilted laws, with every error bounded.
+"""The distribution of a sum of losses, by fast Fourier transforms of tilted distributions, with every error bounded.
 
 Each law is first tilted: its mass at loss ``x`` is multiplied by ``e^(tilt * x - constant)``. The tilt moves the sum to
 the losses that decide the delta asked for, so that whatever the transforms, the window and the rounding get wrong is
@@ -50,13 +50,13 @@ def peak(tilt: float) -> float:
 
 
 def _dot(a: Floats, b: Floats) -> float:
-    """Return the sum of products. Not as a product of matrices: that would start threads, and the arrays are short."""
+    """Return the sum of products. Not a matrix product, which would start threads: the arrays are short."""
     with np.errstate(all="ignore"):
         return float(np.einsum("i,i->", a, b))
 
 
 def log_moment(losses: Floats, mass: Floats, tilt: float) -> float:
-    """Return ln of the sum of mass * e^(tilt * loss), losses rising."""
+    """Return ln of the sum of mass * e^(tilt * loss), for increasing losses."""
     if not len(mass):
         return -math.inf
     exponent = tilt * losses
@@ -67,7 +67,7 @@ def log_moment(losses: Floats, mass: Floats, tilt: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """The tilted law of a sum of losses on a window of the grid.
+    """The tilted distribution of a sum of losses on a window of the grid.
 
     Guarantee: for every ``epsilon``, ``excess(epsilon)`` is at least the sum over all finite losses ``x`` above epsilon
     of the true mass at ``x`` times ``1 - e^(epsilon - x)``.
@@ -99,7 +99,7 @@ class Sum:
         share, decay, rest = -math.expm1(-nearest), math.exp(-self.tilt * nearest), len(self.mass) - begin
         falling, rising, (both, mixed, risen) = self._weights
         total = decay * (share * _dot(self.mass[begin:], falling[:rest]) + _dot(self.mass[begin:], rising[:rest]))
-        # The norm is at most that on as many points as there are in all, and the largest weight on so many points.
+        # The norm is at most that over all points, and at most the largest weight times the root of their number.
         largest = peak(self.tilt)
         norm = decay * math.sqrt(share * (share * both + 2 * mixed) + risen)
         total += self.error * min(norm, min(largest, nearest + rest * self.step) * math.sqrt(rest))
@@ -110,7 +110,7 @@ class Sum:
 
     @cached_property
     def _weights(self) -> tuple[Floats, Floats, tuple[float, float, float]]:
-        """What the weights are made of, whatever epsilon is, at distances z of 0, 1, 2 and so on grid points.
+        """The parts of the weights that do not depend on epsilon, at distances z of 0, 1, 2 and so on grid points.
 
         e^(-(tilt + 1) z) and e^(-tilt z) * (1 - e^-z), for 1 - e^-(y + z) = (1 - e^-y) e^-z + (1 - e^-z) has no
         difference in which digits are lost; and the sums of their squares and of their product.
@@ -139,7 +139,7 @@ class _Vector:
 
 
 def add_up(parts: Sequence[tuple[Cells, int]], tilt: float) -> Sum:
-    """Return the law of the sum of all losses, each part so many times; all parts have the same step."""
+    """Return the distribution of the sum of all losses, each part repeated; all parts have the same step."""
     step, count = parts[0][0].step, sum(count for _, count in parts)
     constants, vectors, relative = [], [], 0.0
     with np.errstate(all="ignore"):
@@ -162,7 +162,7 @@ def add_up(parts: Sequence[tuple[Cells, int]], tilt: float) -> Sum:
 
 
 def _tilted(mass: Floats, exponent: Floats) -> Floats:
-    """Return mass * e^exponent; where the factor is beyond floats and the product is not, through the logarithm."""
+    """Return mass * e^exponent; through the logarithm if the factor exceeds floats and the product does not."""
     product = mass * np.exp(np.minimum(exponent, 600.0))
     beyond = (exponent > 600) & (mass > 0)
     if beyond.any():
@@ -171,7 +171,7 @@ def _tilted(mass: Floats, exponent: Floats) -> Floats:
 
 
 def _convolved(vectors: list[_Vector], step: float) -> tuple[Floats, int, float, float]:
-    """Return the masses of the sum on a window, its first point, their error, and what lies outside the window."""
+    """Return the masses of the sum on a window, its first point, their error, and the mass outside the window."""
     low, high, bounds = _window(vectors, step)
     points = 1 << max(1, (high - low).bit_length())
     if points > MOST_POINTS:
@@ -222,7 +222,7 @@ def _window(vectors: list[_Vector], step: float) -> tuple[int, int, tuple[_Bound
 
 
 def _chernoff(laws: list[tuple[Floats, Floats, int]], sign: int, scale: float) -> tuple[float, _Bounds]:
-    """Return how far a sum reaches to one side but for little, and the bounds that were tried: tilts and ln moments."""
+    """Return a sum's reach to one side except for a tiny mass, and the bounds tried: tilts and ln moments."""
     room, reach = -math.log(_OUTSIDE), math.inf
     bounds: _Bounds = []
     # The first is right for a normal sum, heavier tails need a smaller one; the reach has one minimum.
@@ -237,7 +237,7 @@ def _chernoff(laws: list[tuple[Floats, Floats, int]], sign: int, scale: float) -
 
 
 def _log_moment(laws: list[tuple[Floats, Floats, int]], tilt: float) -> float:
-    """Return an upper bound on ln of the moment of the sum: each law's, so many times."""
+    """Return an upper bound on ln of the moment of the sum: each distribution's, times its count."""
     total = 0.0
     for losses, mass, count in laws:
         far = abs(tilt) * float(max(abs(losses[0]), abs(losses[-1])))
@@ -246,13 +246,13 @@ def _log_moment(laws: list[tuple[Floats, Floats, int]], tilt: float) -> float:
 
 
 def _atoms(vector: _Vector, step: float) -> tuple[Floats, Floats]:
-    """Return the losses and the masses of cells that are not empty."""
+    """Return the losses and masses of non-empty cells."""
     filled = np.flatnonzero(vector.mass)
     return (vector.first + filled.astype(np.float64)) * step, vector.mass[filled]
 
 
 def _merged(vectors: list[_Vector], most: int) -> list[_Vector]:
-    """Return the same sum with laws that occur once merged, the shortest first, while they stay short."""
+    """Return the same sum with distributions that occur once merged, shortest first, while they stay short."""
     rest = [vector for vector in vectors if vector.count != 1]
     order = itertools.count()
     heap = [(len(vector.mass), next(order), vector) for vector in vectors if vector.count == 1]
@@ -265,7 +265,7 @@ def _merged(vectors: list[_Vector], most: int) -> list[_Vector]:
 
 
 def _product(a: _Vector, b: _Vector) -> _Vector:
-    """Return the law of the sum of two, by a transform that is long enough for all of it."""
+    """Return the distribution of the sum of two, by a transform long enough for all of it."""
     length = len(a.mass) + len(b.mass) - 1
     points = 1 << (length - 1).bit_length()
     mass = np.fft.irfft(np.fft.rfft(a.mass, points) * np.fft.rfft(b.mass, points), points)[:length]
@@ -278,7 +278,7 @@ def _product(a: _Vector, b: _Vector) -> _Vector:
 
 
 def _power(values: NDArray[Any], exponent: int) -> NDArray[Any]:
-    """Return a power by squaring: its relative error grows as the exponent, not as the angle."""
+    """Return a power by squaring: its relative error grows with the exponent, not with the angle."""
     result = None
     while True:
         if exponent & 1:
@@ -290,7 +290,7 @@ def _power(values: NDArray[Any], exponent: int) -> NDArray[Any]:
 
 
 def _norm(half: NDArray[Any]) -> float:
-    """Return a bound on the Euclidean norm of a spectrum, of which the half that is stored is given."""
+    """Return a bound on the Euclidean norm of a spectrum, given its stored half."""
     return math.sqrt(2 * float(np.sum(half.real**2 + half.imag**2))) * (1 + 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""A loss law put on a grid so that no composition of it is understated: connect the dots.
+"""A loss distribution rounded to a grid so that no composition of it is understated: connect the dots.
 
 The outcomes whose loss lies between two neighbouring grid points are replaced by two outcomes, one at each point, that
 keep the probability of the cell under ``P`` *and* under ``Q``. That is the largest law, for every composition, with the
@@ -24,11 +24,11 @@ MOST_CELLS = 1 << 22
 
 
 class TooFine(NoGuarantee):
-    """A grid has more points than can be worked with."""
+    """A grid with too many points to work with."""
 
 
 class View(Enum):
-    """Which pair is made of a basic pair (P, Q) when it is run on a secret sample with probability q of one unit."""
+    """How a basic pair (P, Q) is seen when it is run on a secret sample that holds one unit with probability q."""
 
     WHOLE = "P against Q"
     REMOVED = "(1 - q) Q + q P against Q"
@@ -38,7 +38,7 @@ class View(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A law of losses on the grid of step 2^-exponent, at least as large as the law that it stands for.
+    """A distribution of losses on the grid of step 2^-exponent, at least as large as the one it represents.
 
     ``mass[i]`` is at the loss ``(first + i) * step``, ``infinity`` is the mass of infinite loss, and all losses may in
     truth be larger by up to ``slack``.
@@ -52,7 +52,7 @@ class Cells:
 
     @property
     def step(self) -> float:
-        """The distance of grid points: a power of two, so that every grid point is a float."""
+        """The distance between grid points: a power of two, so that every grid point is a float."""
         return 2.0**-self.exponent
 
     @cached_property
@@ -62,13 +62,13 @@ class Cells:
 
     @cached_property
     def atoms(self) -> tuple[Floats, Floats]:
-        """The losses and the masses of cells that are not empty."""
+        """The losses and masses of non-empty cells."""
         filled = self.mass > 0
         return self.losses[filled], self.mass[filled]
 
 
 def cells_of(law: Law, exponent: int, view: View, rate: float) -> Cells:
-    """Return the cells of a pair seen through a sample of one unit with probability ``rate``."""
+    """Return the cells of a pair seen through a sample that holds one unit with probability ``rate``."""
     with np.errstate(all="ignore"):
         if view is View.REPLACED:
             return _mirrored(law, exponent, rate)
@@ -82,7 +82,7 @@ def cells_of(law: Law, exponent: int, view: View, rate: float) -> Cells:
 
 
 def deviation(law: Law, view: View, rate: float) -> float:
-    """Return the root of the mean square loss, roughly: it decides how fine a grid is needed, and nothing else."""
+    """Return roughly the root mean square loss, which only decides how fine a grid is needed."""
     with np.errstate(all="ignore"):
         base = np.linspace(*law.reach, 4097)
         tails = law.tails(base)
@@ -100,7 +100,7 @@ def deviation(law: Law, view: View, rate: float) -> float:
 
 
 def reach(law: Law, view: View, rate: float) -> tuple[float, float]:
-    """Return the smallest and the largest loss that is followed."""
+    """Return the smallest and largest loss that is tracked."""
     low, high = law.reach
     if view is not View.WHOLE:
         with np.errstate(all="ignore"):
@@ -114,7 +114,7 @@ def reach(law: Law, view: View, rate: float) -> tuple[float, float]:
 
 
 class _Part:
-    """The cells between two grid points of one view, with bounds on what floats may have got wrong."""
+    """The cells between two grid points of one view, with bounds on the float errors."""
 
     def __init__(self, law: Law, exponent: int, view: View, rate: float, first: int, last: int) -> None:
         if last - first > MOST_CELLS:
@@ -137,7 +137,7 @@ class _Part:
         self.below, self.above = _outside(tails, view, rate)
 
     def _levels(self, view: View, rate: float) -> Floats:
-        """Return the losses of the basic pair at which the loss of the view passes its grid points."""
+        """Return the losses of the basic pair at which the view's loss passes its grid points."""
         if view is View.WHOLE:
             return self.points
         # The loss of the view is ln(1 - q + q e^L), or minus that, and never below ln(1 - q).
@@ -145,7 +145,7 @@ class _Part:
         return np.where(ratio <= -1, -np.inf, np.log1p(np.maximum(ratio, -1.0)))
 
     def mass(self) -> Floats:
-        """Return the mass at every grid point: each cell's probability divided between its two ends."""
+        """Return the mass at every grid point: each cell's probability split between its two ends."""
         (p, p_error), (q, q_error) = self._first, self._second
         growth = np.exp(self.points[:-1])
         p_high = p + p_error + 8 * UNIT * p
@@ -159,7 +159,7 @@ class _Part:
 
 
 def _mirrored(law: Law, exponent: int, rate: float) -> Cells:
-    """Return the symmetric law whose curve above loss 0 is that of the view REMOVED."""
+    """Return the symmetric distribution whose curve above loss 0 is that of the view REMOVED."""
     last = max(1, int(np.ceil(reach(law, View.REPLACED, rate)[1] * 2.0**exponent)))
     above, below = (
         _Part(law, exponent, View.REMOVED, rate, 0, last),
@@ -189,7 +189,7 @@ def _differences(below: Floats, above: Floats, law: Law) -> tuple[Floats, Floats
 
 
 def _outside(tails: Tails, view: View, rate: float) -> tuple[float, float]:
-    """Return the probability at or below the first grid point, and above the last, under the first law of the view."""
+    """Return the probability at or below the first grid point, and above the last, under the view's first law."""
     p_below, q_below = float(tails.p_below[0]), float(tails.q_below[0])
     p_above, q_above = float(tails.p_above[-1]), float(tails.q_above[-1])
     if view is View.WHOLE:

@@ -1,4 +1,4 @@
-"""The law of the privacy loss of a basic pair of outputs, as four tails.
+"""The distribution of the privacy loss of a basic pair of outputs, as four tails.
 
 For a pair ``P``, ``Q`` the loss of an outcome is ``L = ln(P / Q)``. A law tells how much of ``P`` and of ``Q`` lies at
 or below, and above, any loss; each tail is computed from its own side, so that small ones keep their digits. The error
@@ -34,7 +34,7 @@ _MOST_ATOMS = 1 << 20
 
 
 class Tails(NamedTuple):
-    """Probabilities of a loss at or below, and of a loss above, each of some levels; under both laws of the pair."""
+    """Probabilities of a loss at or below, and above, each of some levels, under both distributions of the pair."""
 
     p_below: Floats
     p_above: Floats
@@ -43,7 +43,7 @@ class Tails(NamedTuple):
 
 
 class Law(ABC):
-    """The law of the loss of one pair."""
+    """The distribution of the loss of one pair."""
 
     relative = _RELATIVE
     #: The probability under Q of what is impossible under P.
@@ -61,20 +61,20 @@ class Law(ABC):
         """Return the four tails at these losses, which may be infinite: nothing lies at or below minus infinity."""
 
     def blur(self) -> float:
-        """Return how far the losses at which the tails are taken may lie from those asked for."""
+        """Return how far the losses at which the tails are evaluated may lie from the requested ones."""
         low, high = self.reach
         return 16 * UNIT * (abs(low) + abs(high))
 
 
 @dataclass(frozen=True)
 class NormalLaw(Law):
-    """Two unit normal laws ``mu`` apart: L is normal with deviation mu and mean mu^2 / 2 under P, -mu^2 / 2 under Q."""
+    """Two unit normals ``mu`` apart: L is normal with deviation mu and mean mu^2 / 2 under P, -mu^2 / 2 under Q."""
 
     mu: float
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Where both normal laws have all but TAIL."""
+        """Where both normal distributions have all but TAIL."""
         far = self.mu * (self.mu / 2 + _DEVIATIONS)
         return -far, far
 
@@ -94,13 +94,13 @@ class NormalLaw(Law):
 
 @dataclass(frozen=True)
 class LaplaceLaw(Law):
-    """Two Laplace laws of scale one, ``shift`` apart: L is -shift or shift outside, and rises evenly between."""
+    """Two Laplace distributions of scale one, ``shift`` apart: L is -shift or shift outside, and linear between."""
 
     shift: float
 
     @property
     def reach(self) -> tuple[float, float]:
-        """All losses there are."""
+        """All possible losses."""
         return -self.shift, self.shift
 
     def tails(self, losses: Floats) -> Tails:
@@ -114,7 +114,7 @@ class LaplaceLaw(Law):
 
 @dataclass(frozen=True)
 class GeometricLaw(Law):
-    """Two discrete Laplace laws, ``steps`` apart, whose chances fall by e^-rate a step: L is rate * (2 j - steps)."""
+    """Two discrete Laplace distributions, ``steps`` apart, that fall by e^-rate a step: L is rate * (2 j - steps)."""
 
     rate: float
     steps: int
@@ -122,11 +122,11 @@ class GeometricLaw(Law):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """All losses there are."""
+        """All possible losses."""
         return -self.rate * self.steps, self.rate * self.steps
 
     def tails(self, losses: Floats) -> Tails:
-        """Return geometric tails: the outcomes 0 to ``steps`` are told apart, those beyond are not."""
+        """Return geometric tails: the outcomes 0 to ``steps`` are distinguished, those beyond are not."""
         position = np.floor((np.clip(losses / self.rate, -2.0 * self.steps, 2.0 * self.steps) + self.steps) / 2)
         last = np.clip(position, -1, self.steps)
         share = 1 / (1 + math.exp(-self.rate))
@@ -167,14 +167,14 @@ class AtomLaw(Law):
 
 
 def _sums(mass: Floats, *, lowest: float, highest: float) -> tuple[Floats, Floats]:
-    """Return what lies at or below, and what lies above, the first n atoms, for every n."""
+    """Return the sums at or below, and above, the first n atoms, for every n."""
     below = np.concatenate([[lowest], lowest + np.cumsum(mass)])
     above = np.concatenate([highest + np.cumsum(mass[::-1])[::-1], [highest]])
     return below, above
 
 
 def response_law(epsilon: float, options: int, leak: float) -> AtomLaw:
-    """Return the law of randomised response that tells the truth outright with probability ``leak``."""
+    """Return the loss distribution of randomised response that reveals the truth with probability ``leak``."""
     lie = (1 - leak) / (math.exp(epsilon) + options - 1)
     truth = (1 - leak) / (1 + (options - 1) * math.exp(-epsilon))
     other = (options - 2) * lie
@@ -183,7 +183,7 @@ def response_law(epsilon: float, options: int, leak: float) -> AtomLaw:
 
 
 def discrete_gaussian_law(sigma: Fraction, shift: int) -> AtomLaw:
-    """Return the law of two discrete Gaussians on the integers, ``shift`` apart."""
+    """Return the loss distribution of two discrete Gaussians on the integers, ``shift`` apart."""
     width = math.ceil(sigma * 12) + shift
     if 2 * width > _MOST_ATOMS:
         raise NoGuarantee("a discrete Gaussian of so large a sigma is not followed atom by atom: use its rho")

@@ -1,4 +1,4 @@
-"""What a loss means for a person: how well anybody can tell from a release whether that person's data was used.
+"""What a loss means for a person: how well anyone can tell from a release whether that person's data was used.
 
 The guesser knows everything else, including all other data. Each figure follows from the loss curve alone: if for every
 set of outcomes ``P(S) <= e^epsilon Q(S) + delta(epsilon)``, a guess is right with probability at most
@@ -26,7 +26,7 @@ _LARGE = 700
 
 
 def hockey_stick_of(loss: Priced, epsilon: Number) -> Fraction:
-    """Return an upper bound on P(S) - e^epsilon Q(S) over all sets S of outcomes and all neighbours, rounded up.
+    """Return an upper bound, rounded up, on P(S) - e^epsilon Q(S) over all sets S of outcomes and all neighbours.
 
     For an (epsilon, delta) loss the exact value of the worst mechanism, and never more than its rho allows.
 
@@ -56,7 +56,7 @@ def advantage(loss: Priced) -> Fraction:
 
 
 def success(loss: Priced, *, prior: Number = Fraction(1, 2)) -> Fraction:
-    """Return the greatest probability that a guess is right, if it was a member with probability ``prior`` beforehand.
+    """Return the greatest probability of a correct guess, for a prior probability ``prior`` of membership.
 
     Under one half it is (1 + advantage) / 2, which for pure epsilon is e^epsilon / (1 + e^epsilon).
 
@@ -72,7 +72,7 @@ def success(loss: Priced, *, prior: Number = Fraction(1, 2)) -> Fraction:
 
 
 def true_positive_rate(loss: Priced, *, false_positive_rate: Number) -> Fraction:
-    """Return the greatest share of members that a guess can name which wrongly names that share of non-members.
+    """Return the greatest true-positive rate of any guess with that false-positive rate.
 
     >>> from dither.privacy import PureDP
     >>> round(float(true_positive_rate(PureDP(1), false_positive_rate="0.001")), 6)
@@ -92,7 +92,7 @@ def true_positive_rate(loss: Priced, *, false_positive_rate: Number) -> Fraction
 
 
 def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
-    """Return what a loss means, in two plain sentences for somebody who answers for the data.
+    """Return what a loss means, in two plain sentences for the person responsible for the data.
 
     >>> from dither.privacy import ROW, PureDP
     >>> print(explain_loss(PureDP(1), unit=ROW))
@@ -114,7 +114,7 @@ def explain_loss(loss: Priced, *, unit: Unit | None = None) -> str:
 
 
 def _response(budget: Fraction, at: Fraction) -> Fraction:
-    """Return the curve of randomised response: (e^budget - e^at) / (1 + e^budget), or nothing from budget on."""
+    """Return the curve of randomised response: (e^budget - e^at) / (1 + e^budget), or 0 from budget on."""
     if at >= budget:
         return Fraction(0)
     if budget > _LARGE:
@@ -123,7 +123,7 @@ def _response(budget: Fraction, at: Fraction) -> Fraction:
 
 
 def _concentrated(rho: Fraction, at: Fraction) -> Fraction:
-    """Return the least of the conversion of rho and of three bounds on the total variation.
+    """Return the least of the conversion of rho and three bounds on the total variation.
 
     The divergence of order 1 is at most rho; Pinsker, and Bretagnolle and Huber, bound the variation by it.
     """
@@ -145,7 +145,7 @@ def _exponentials(epsilon: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def _epsilons(loss: Priced) -> list[Fraction]:
-    """Return where the curve is looked at: the epsilon of the loss, and points that grow from very small ones."""
+    """Return where the curve is evaluated: the loss's epsilon, and points that grow from very small ones."""
     known = getattr(loss, "pure", None)
     points = [Fraction(0), *(Fraction(5, 4) ** power / 100 for power in range(32))]
     return points if known is None or known > _LARGE else [point for point in points if point < known] + [known]

@@ -1,4 +1,4 @@
-"""Composition of mechanisms of which only epsilon and delta are known: optimal, and by the older bounds.
+"""Composition of mechanisms with known epsilon and delta only: optimal, and by the older bounds.
 
 **For losses fixed in advance only, never as a filter.** The mechanisms may be chosen as the answers come; their
 epsilons and deltas may not. An analyst who chooses the next epsilon after seeing answers exceeds these bounds
@@ -167,23 +167,23 @@ def _solve(epsilon: Fraction, count: int, spare: Fraction) -> Fraction:
 
 
 def _all_true(epsilon: Fraction, count: int) -> Decimal:
-    """Return an upper bound on the chance that all responses are true: (1 + e^-epsilon)^-count."""
+    """Return an upper bound on the probability that all responses are true: (1 + e^-epsilon)^-count."""
     return exp_decimals(-count * log_down(1 + exp_down(-epsilon)))[1]
 
 
 def _all_false(epsilon: Fraction, count: int) -> Decimal:
-    """Return a lower bound on the chance that all responses are false: (1 + e^epsilon)^-count."""
+    """Return a lower bound on the probability that all responses are false: (1 + e^epsilon)^-count."""
     growth = _UP.add(Decimal(1), exp_decimals(epsilon)[1])
     return exp_decimals(-count * log_up(Fraction(growth)))[0]
 
 
 def _fraction(value: Decimal) -> Fraction:
-    """Return the rational, or something small that is larger: exponents may be beyond all use."""
+    """Return the rational, or a small upper bound: exponents may be beyond all use."""
     return Fraction(max(value, Decimal("1e-2000"))) if value else Fraction(0)
 
 
 def _responses(losses: Iterable[Loss]) -> tuple[LossDistribution | None, Fraction]:
-    """Return the distribution of randomised responses, and the probability that no loss without epsilon leaks."""
+    """Return the distribution of randomised responses, and the probability that losses without epsilon do not leak."""
     kept, parts = Fraction(1), []
     for loss in losses:
         if not isinstance(loss, Loss) or loss.pure is None:

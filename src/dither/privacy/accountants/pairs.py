@@ -1,4 +1,4 @@
-"""Dominating pairs: the two output laws that tell the most about one unit, for each basic mechanism.
+"""Dominating pairs: the two output distributions that reveal the most about one unit, for each basic mechanism.
 
 A pair dominates a mechanism when at every epsilon no two neighbouring data sets give a larger delta than it does. Pairs
 of mechanisms fixed in advance dominate together what the mechanisms release together, so losses are computed from pairs
@@ -39,34 +39,34 @@ _CAP = 600.0
 
 
 class Pair(ABC):
-    """Two output laws that dominate a mechanism under a relation."""
+    """Two output distributions that dominate a mechanism under a relation."""
 
     @property
     @abstractmethod
     def relation(self) -> Relation:
-        """How neighbours differ; METRIC where the pair is about a value that moves, whatever the unit."""
+        """How neighbours differ; METRIC if the pair is about a value that moves, for any unit."""
 
     @abstractmethod
     def law(self, *, forward: bool) -> Law:
-        """Return the law of the loss; forward is with the unit against without it, or either of two replaced ones."""
+        """Return the loss distribution; forward is with the unit against without it, or either of two replaced ones."""
 
     @property
     def pure(self) -> Fraction | None:
-        """An epsilon, rounded up, that holds in both directions with delta = ``leak``; None where none does."""
+        """An epsilon, rounded up, that holds in both directions with delta = ``leak``; None if there is none."""
         return None
 
     @property
     def leak(self) -> Fraction:
-        """The probability that everything is given away, the larger of both directions."""
+        """The probability that everything is revealed, the larger of both directions."""
         return Fraction(0)
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether both directions have the same loss: additive symmetric noise, and responses."""
+        """Whether both directions have the same loss: symmetric additive noise, and responses."""
         return True
 
     def view(self, *, forward: bool) -> tuple[Law, View, float]:
-        """Return the basic law, how it is seen, and the rate of sampling."""
+        """Return the basic distribution, how it is seen, and the sampling rate."""
         return self.law(forward=forward), View.WHOLE, 1.0
 
     def cells(self, exponent: int, *, forward: bool) -> Cells:
@@ -74,12 +74,12 @@ class Pair(ABC):
         return _cells(self, exponent, forward)
 
     def width(self, *, forward: bool) -> float:
-        """Return how far the smallest and the largest loss that is followed lie apart."""
+        """Return the distance between the smallest and largest loss that is tracked."""
         low, high = reach(*self.view(forward=forward))
         return high - low
 
     def deviation(self, *, forward: bool) -> float:
-        """Return roughly the root of the mean square loss."""
+        """Return roughly the root mean square loss."""
         return _deviation(self, forward)
 
 
@@ -95,7 +95,7 @@ def _deviation(pair: Pair, forward: bool) -> float:
 
 
 def forget_cells() -> None:
-    """Forget all cells that were kept."""
+    """Clear all cached cells."""
     _cells.cache_clear()
     _deviation.cache_clear()
 
@@ -108,12 +108,12 @@ class Related(Of[Relation]):
 
 
 def related(name: str, value: Relation) -> Relation:
-    """Return a relation, and nothing that merely reads like one."""
+    """Return a relation; reject anything that merely reads like one."""
     return Related().convert(name, value)
 
 
 def moved(contribution: Fraction | int, relation: Relation) -> Fraction:
-    """Return how far a sum moves: a replaced unit takes its contribution away and brings another."""
+    """Return how far a sum moves: a replaced unit removes its contribution and adds another."""
     twice = related("relation", relation) is Relation.REPLACE
     return Fraction(2 * contribution if twice else contribution)
 
@@ -133,7 +133,7 @@ class GaussianPair(Pair):
     relation: Related = Related()
 
     def law(self, *, forward: bool) -> Law:
-        """Return two normal laws, a distance over sigma apart."""
+        """Return two normal distributions, a distance over sigma apart."""
         return NormalLaw(min(float_up(moved(self.contribution, self.relation) / self.sigma), _CAP))
 
 
@@ -151,7 +151,7 @@ class LaplacePair(Pair):
         return moved(self.contribution, self.relation) / self.scale
 
     def law(self, *, forward: bool) -> Law:
-        """Return two Laplace laws, a distance over the scale apart."""
+        """Return two Laplace distributions, a distance over the scale apart."""
         return LaplaceLaw(min(float_up(self.pure), _CAP))
 
 
@@ -169,7 +169,7 @@ class DiscreteLaplacePair(Pair):
         return moved(self.contribution, self.relation) / self.scale
 
     def law(self, *, forward: bool) -> Law:
-        """Return two discrete Laplace laws."""
+        """Return two discrete Laplace distributions."""
         steps = int(moved(self.contribution, self.relation))
         return GeometricLaw(min(float_up(1 / self.scale), _CAP / steps), steps)
 
@@ -222,7 +222,7 @@ class ResponsePair(Pair):
 
 @dataclass(frozen=True)
 class FinitePair(Pair):
-    """Any two laws on finitely many outcomes: with the unit, and without it.
+    """Any two distributions on finitely many outcomes: with the unit, and without it.
 
     >>> FinitePair(("0.6", "0.4"), ("0.5", "0.5"), Relation.ADD_REMOVE).is_symmetric
     False
@@ -241,22 +241,22 @@ class FinitePair(Pair):
 
     @property
     def pure(self) -> Fraction:
-        """The largest loss of an outcome that both laws can give."""
+        """The largest loss of an outcome that both distributions can give."""
         losses = (max(log_up(a / b), log_up(b / a)) for a, b in self._outcomes(forward=True) if a and b)
         return max(losses, default=Fraction(0))
 
     @property
     def leak(self) -> Fraction:
-        """The probability of outcomes that only one law can give."""
+        """The probability of outcomes that only one distribution can give."""
         return max(self._alone(forward=True), self._alone(forward=False))
 
     @property
     def is_symmetric(self) -> bool:
-        """False: nothing is known about it."""
+        """False: it need not be."""
         return False
 
     def law(self, *, forward: bool) -> Law:
-        """Return the atoms; outcomes that only one law can give are infinite losses."""
+        """Return the atoms; outcomes that only one distribution can give are infinite losses."""
         both = [(a, b) for a, b in self._outcomes(forward=forward) if a and b]
         losses = np.array([float(log_up(a / b)) for a, b in both] or [0.0])
         masses = [np.array([float(chances[side]) for chances in both] or [0.0]) for side in (0, 1)]
@@ -307,7 +307,7 @@ class SampledPair(Pair):
 
     @property
     def relation(self) -> Relation:
-        """That of the mechanism on the sample."""
+        """The relation of the mechanism on the sample."""
         return self.pair.relation
 
     @property
@@ -317,20 +317,20 @@ class SampledPair(Pair):
 
     @property
     def leak(self) -> Fraction:
-        """The rate times that of the pair."""
+        """The rate times the pair's leak."""
         return self.rate * self.pair.leak
 
     @property
     def is_symmetric(self) -> bool:
-        """Under replace-one, or where everything is in the sample."""
+        """Under replace-one, or if everything is in the sample."""
         return self.pair.is_symmetric and (self.relation is Relation.REPLACE or self.rate == 1)
 
     def law(self, *, forward: bool) -> Law:
-        """Return the law of the pair that is sampled."""
+        """Return the distribution of the sampled pair."""
         return self.pair.law(forward=forward)
 
     def view(self, *, forward: bool) -> tuple[Law, View, float]:
-        """Return the pair seen through the sample; with the unit against without it is forward."""
+        """Return the pair seen through the sample; forward is with the unit against without it."""
         rate = float_up(self.rate)
         if rate >= 1:
             return self.law(forward=forward), View.WHOLE, 1.0

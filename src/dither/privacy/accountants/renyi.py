@@ -1,4 +1,4 @@
-"""Renyi curves: the Renyi divergence of a mechanism at some orders, which adds up under composition.
+"""Renyi curves: a mechanism's Renyi divergence at some orders, which adds up under composition.
 
 A curve is a promise at each of its orders: the divergence of that order is at most the value, in both directions, under
 the relation of the curve. For mechanisms fixed in advance, or for any one order as a filter. Values are exact
@@ -105,7 +105,7 @@ class RenyiCurve:
         return found
 
     def to_approx(self, delta: Number) -> ApproxDP:
-        """Return the (epsilon, delta) promise."""
+        """Return the (epsilon, delta) guarantee."""
         return ApproxDP(self.epsilon(delta), delta)
 
     def _least(self, delta: Number, terms: Callable[[Fraction], tuple[Fraction, Fraction]]) -> Fraction:
@@ -182,7 +182,7 @@ def response_curve(*, epsilon: Number, options: int = 2, orders: Iterable[Number
 def sampled_gaussian_curve(
     *, sigma: Number, contribution: Number, rate: Number, relation: Relation, orders: Iterable[Number] = ORDERS
 ) -> RenyiCurve:
-    """Return the curve of Gaussian noise on a secret Poisson sample, where units are added or removed.
+    """Return the curve of Gaussian noise on a secret Poisson sample; units added or removed.
 
     At a whole order a: ln(sum over k of C(a, k) (1 - q)^(a-k) q^k e^(k (k-1) / (2 s^2))) / (a - 1), with s = sigma /
     contribution (Mironov, Talwar and Zhang 2019). Between whole orders the lesser of two bounds: (a - 1) times the

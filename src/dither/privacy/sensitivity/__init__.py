@@ -1,7 +1,7 @@
-"""How far a query moves when one unit of data changes: exactly for linear queries, by search for any query at all.
+"""How far a query moves when one unit of data changes: exactly for linear queries, by search for any query.
 
 The search visits every data set of a small made-up universe. It is the oracle that bounds proved by hand are compared
-with. Local and smooth sensitivity are properties of data and as private as the data: this is no way to release them.
+with. Local and smooth sensitivity are properties of data and as private as the data: this is not a way to release them.
 Definitions and proofs are on the page ``docs/theory/sensitivity.md``.
 """
 

@@ -18,7 +18,7 @@ _FITS = 2**62
 
 
 def are_whole(row: Sequence[Any]) -> bool:
-    """Whether all of a row are Python integers, and not merely equal to some."""
+    """Whether all entries of a row are of Python's integer type, not merely equal to integers."""
     return set(map(type, row)) <= {int}
 
 
@@ -39,7 +39,7 @@ def over_one_denominator(rows: Sequence[Sequence[int | Fraction]]) -> tuple[NDAr
 
 
 def norms(moves: NDArray[Any], metric: Metric) -> NDArray[Any]:
-    """Return the norm of every row; of L2 the square, so that nothing is rounded yet."""
+    """Return the norm of every row; for L2 its square, so that nothing is rounded yet."""
     if not moves.shape[1]:
         return np.zeros(moves.shape[0], dtype=moves.dtype)
     if metric is L2:
@@ -49,5 +49,5 @@ def norms(moves: NDArray[Any], metric: Metric) -> NDArray[Any]:
 
 
 def distance_of(norm: int, denominator: int, metric: Metric) -> Fraction:
-    """Return the distance that a number from ``norms`` stands for; the root of L2 is rounded up."""
+    """Return the distance for a number from ``norms``; the root for L2 is rounded up."""
     return sqrt_up(Fraction(norm, denominator**2)) if metric is L2 else Fraction(norm, denominator)

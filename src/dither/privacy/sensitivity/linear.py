@@ -23,12 +23,12 @@ from dither.privacy.sensitivity.integers import NORMS, are_whole, distance_of, n
 Weights: TypeAlias = "Sequence[Sequence[Number]] | NDArray[Any]"
 
 _MOST_WEIGHTS = 2**24
-#: A replaced row is any pair of cells; so many weights are subtracted at most.
+#: A replaced row is any pair of cells; at most this many weights are subtracted.
 _MOST_DIFFERENCES = 2**33
 
 
 def linear_sensitivity(weights: Weights, metric: Metric, *, relation: Relation) -> Fraction:
-    """Return how far all answers together move at most, in ``metric``, when one row changes.
+    """Return the largest joint change of all answers, in ``metric``, when one row changes.
 
     Guarantee: exact for L1 and LARGEST; for L2 at least the true value and within a relative 1e-28 of it.
 
@@ -59,7 +59,7 @@ def linear_sensitivity(weights: Weights, metric: Metric, *, relation: Relation) 
 
 
 def entry_sensitivities(weights: Weights, *, relation: Relation) -> tuple[Fraction, ...]:
-    """Return how far each answer on its own moves at most when one row changes, exactly.
+    """Return the largest change of each answer separately when one row changes, exactly.
 
     >>> from dither.privacy import Relation
     >>> entry_sensitivities([[1, 1, 0], [0, -2, 3]], relation=Relation.REPLACE)
@@ -92,7 +92,7 @@ def _check(relation: Relation) -> None:
 
 
 def _columns(weights: Weights) -> tuple[NDArray[Any], int]:
-    """Return the different columns, one a row, as integers over a common denominator."""
+    """Return the distinct columns, one per row, as integers over a common denominator."""
     rows: Any = weights.tolist() if isinstance(weights, np.ndarray) else weights
     if not (_is_list(rows) and rows and all(_is_list(row) and len(row) == len(rows[0]) > 0 for row in rows)):
         raise InvalidParameter("weights", _shape(weights), "at least one row of weights, all of one length above 0")

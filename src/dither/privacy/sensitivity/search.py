@@ -28,7 +28,7 @@ _SHAPE_RULE = "one that answers finite numbers, always in the same shape"
 
 
 class SensitivityMap:
-    """The local sensitivity of one query at every data set of a universe: computed once, asked often.
+    """The local sensitivity of one query at every data set of a universe: computed once, used often.
 
     >>> from dither.privacy import L1, Relation
     >>> from dither.privacy.sensitivity import Universe
@@ -57,7 +57,7 @@ class SensitivityMap:
 
     @property
     def worst(self) -> tuple[Any, Any] | None:
-        """Two neighbours that reach the global sensitivity; None when no two data sets are neighbours."""
+        """Two neighbours that attain the global sensitivity; None if no two data sets are neighbours."""
         if not self._moves.size:
             return None
         data_sets, starts, neighbours = self._graph
@@ -74,7 +74,7 @@ class SensitivityMap:
         return levels[min(whole("distance", distance), len(levels) - 1)]
 
     def profile(self, data: Any) -> tuple[Fraction, ...]:
-        """Return the largest local sensitivity within 0, 1, 2, ... changes, until nothing new can be reached."""
+        """Return the largest local sensitivity within 0, 1, 2, ... changes, until no further data set is reached."""
         number = self._number(data)
         latest = self._latest
         if latest[0] != number:
@@ -96,7 +96,7 @@ class SensitivityMap:
         return tuple(map(self._scale.finish, levels))
 
     def smooth(self, data: Any, *, beta: Number) -> Fraction:
-        """Return the smooth sensitivity: the largest e^(-beta s) times what is reached within s changes."""
+        """Return the smooth sensitivity: the largest e^(-beta s) times the local sensitivity within s changes."""
         rate = positive("beta", beta)
         levels = self.profile(data)
         rises = [s for s, level in enumerate(levels) if s == 0 or level > levels[s - 1]]
@@ -116,7 +116,7 @@ def global_sensitivity(query: Query, universe: Neighbourhood, metric: Metric) ->
 
 
 def worst_neighbours(query: Query, universe: Neighbourhood, metric: Metric) -> tuple[Any, Any] | None:
-    """Return two neighbours that reach the global sensitivity; None when there are no neighbours at all."""
+    """Return two neighbours that attain the global sensitivity; None if there are no neighbours."""
     return SensitivityMap(query, universe, metric).worst
 
 
@@ -186,7 +186,7 @@ class _Scale:
         self._denominator = 1
 
     def integers(self, answers: list[Any]) -> NDArray[Any]:
-        """Return one row of integers an answer; for a metric that is no norm, the answers as they are."""
+        """Return one row of integers per answer; the plain answers if the metric is not a norm."""
         if not self._is_norm:
             kept = np.empty(len(answers), dtype=object)
             kept[:] = answers
@@ -199,7 +199,7 @@ class _Scale:
         return integers
 
     def moves(self, answers: NDArray[Any], first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[Any]:
-        """Return how far each pair of answers is apart."""
+        """Return the distance between each pair of answers."""
         if not self._is_norm:
             pairs = zip(answers[first].tolist(), answers[second].tolist(), strict=True)
             return np.array([self._measure(*pair) for pair in pairs], dtype=object)
@@ -211,7 +211,7 @@ class _Scale:
         return moves
 
     def finish(self, move: Any) -> Fraction:
-        """Return the distance that a compared number stands for."""
+        """Return the distance for a compared number."""
         return distance_of(int(move), self._denominator, self._metric) if self._is_norm else Fraction(move)
 
     def _measure(self, first: Any, second: Any) -> Fraction:
@@ -248,7 +248,7 @@ def _rational(entry: Any) -> int | Fraction:
 
 
 def _largest_of_each(moves: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the largest move out of every data set; 0 where there is none."""
+    """Return the largest move out of every data set; 0 if there is none."""
     largest = np.zeros(starts.size - 1, dtype=moves.dtype)
     some = np.diff(starts) > 0
     if some.any():

@@ -1,4 +1,4 @@
-"""Smooth bounds on how far a statistic may move: what the smooth-sensitivity mechanisms take beside the value.
+"""Smooth bounds on how far a statistic may move, which the smooth-sensitivity mechanisms take with the value.
 
 The smooth sensitivity at data D is the largest e^(-b s) * L_s over s = 0, 1, ..., where L_s is the largest local
 sensitivity of data within s changes of D. Floats compute it with a relative error of at most 2^-39, and what is
@@ -86,7 +86,7 @@ def order_statistic(
 
 
 def _widest(below: Floats, above: Floats, decay: float) -> float:
-    """Return the largest e^(-decay * (i + j - 1)) * (above[j] - below[i]) over all i and j but both 0.
+    """Return the largest e^(-decay * (i + j - 1)) * (above[j] - below[i]) over all i and j except both 0.
 
     The best j never falls as below[i] rises, that is as i falls: halves of the rows search halves of the columns. A
     column that is best but for rounding misleads other rows of its block by e^4 times that at most at each halving.

@@ -1,4 +1,4 @@
-"""Small made-up universes of data sets, and which of them are neighbours.
+"""Small synthetic universes of data sets, and which of them are neighbours.
 
 A universe is finite: at its largest size nothing can be added any more. Choose it larger than the data sets of
 interest by as many rows as the question looks ahead.
@@ -30,7 +30,7 @@ Code = tuple[int, ...]
 
 
 class Rows(Enum):
-    """What a data set is made of."""
+    """How the rows of a data set are treated."""
 
     MULTISET = "rows in no order, which may repeat"
     SET = "rows in no order, each at most once"
@@ -46,17 +46,17 @@ class Graph(NamedTuple):
 
 
 class Neighbourhood(Protocol):
-    """What the search needs of a universe."""
+    """What the search needs from a universe."""
 
     def canonical(self, data: Any) -> Hashable:
-        """Return the data set in the form in which it is listed, or refuse it by name."""
+        """Return the data set in its listed form, or reject it by name."""
 
     def neighbours(self, data: Any) -> Iterator[Any]:
         """Yield every neighbour of a data set once."""
 
     @property
     def graph(self) -> Graph:
-        """All data sets and their neighbours, or a refusal when there are too many."""
+        """All data sets and their neighbours; raises if there are too many."""
 
 
 class _Values(Field[Iterable[Hashable], tuple[Hashable, ...]]):
@@ -67,7 +67,7 @@ class _Values(Field[Iterable[Hashable], tuple[Hashable, ...]]):
         return values
 
     def offenders(self) -> Iterator[Any]:
-        """Return no values, repeated values, and what holds none."""
+        """Return empty and repeated values, and anything that holds no values."""
         yield from ((), (1, 1), 1, None, object())
 
 
@@ -79,7 +79,7 @@ class _Sizes(Field["int | range", range]):
         return sizes
 
     def offenders(self) -> Iterator[Any]:
-        """Return ranges that are empty, step, or begin below 0, and what is not a size."""
+        """Return ranges that are empty, have a step, or begin below 0, and anything that is not a size."""
         yield from (-1, range(0), range(-1, 2), range(0, 4, 2), 0.5, "3", True, None, object())
 
 
@@ -116,7 +116,7 @@ class Universe:
 
     @property
     def count(self) -> int:
-        """How many data sets there are, without listing them."""
+        """The number of data sets, without listing them."""
         values = len(self.values)
         ways: Callable[[int], int] = {
             Rows.MULTISET: lambda size: math.comb(values + size - 1, size),
@@ -126,7 +126,7 @@ class Universe:
         return sum(map(ways, self.sizes))
 
     def canonical(self, data: Iterable[Hashable]) -> tuple[Hashable, ...]:
-        """Return the rows as listed: in the order of ``values``, unless rows have an order of their own."""
+        """Return the rows in listed form: in the order of ``values``, unless the order of rows matters."""
         return self._decode(self._encode(data))
 
     def __iter__(self) -> Iterator[tuple[Hashable, ...]]:
@@ -138,7 +138,7 @@ class Universe:
 
     @cached_property
     def graph(self) -> Graph:
-        """All data sets and their neighbours; refused beyond 250,000 data sets or 2^24 neighbours."""
+        """All data sets and their neighbours; raises beyond 250,000 data sets or 2^24 neighbours."""
         if not self.count <= MOST_DATA_SETS:
             raise InvalidParameter("universe", f"{self.count} data sets", f"one of at most {MOST_DATA_SETS} data sets")
         if not self.count * self._most_neighbours() <= MOST_NEIGHBOURS:
@@ -223,7 +223,7 @@ class Universe:
 
 
 class Listed:
-    """Any finite collection of data sets with a neighbour relation of its own: graphs, users, windows.
+    """Any finite collection of data sets with its own neighbour relation: graphs, users, windows.
 
     The relation must be symmetric, which is checked; neighbours outside the collection are left out.
 
@@ -249,14 +249,14 @@ class Listed:
         raise InvalidValue("data", data, "one of the data sets listed")
 
     def neighbours(self, data: Hashable) -> Iterator[Any]:
-        """Yield every neighbour among the data sets listed once."""
+        """Yield every neighbour among the listed data sets once."""
         here = self.canonical(data)
         found = dict.fromkeys(other for other in self._relation(here) if other in self._number and other != here)
         return (self._data_sets[self._number[other]] for other in found)
 
     @cached_property
     def graph(self) -> Graph:
-        """All data sets and their neighbours; refused beyond 2^24 neighbours, or when the relation goes one way."""
+        """All data sets and their neighbours; raises beyond 2^24 neighbours, or if the relation is not symmetric."""
         lists, total = [], 0
         for data in self._data_sets:
             lists.append([self._number[other] for other in self.neighbours(data)])
@@ -270,7 +270,7 @@ class Listed:
 
 
 def _first_of_each(code: Code) -> Iterator[int]:
-    """Yield the first place of each different row of a sorted data set."""
+    """Yield the first place of each distinct row of a sorted data set."""
     return (place for place, index in enumerate(code) if place == 0 or code[place - 1] != index)
 
 

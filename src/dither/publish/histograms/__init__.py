@@ -1,7 +1,7 @@
-"""Histograms out: counts of cells of a public shape, in one and two dimensions.
+"""Histograms: counts of cells of a public shape, in one and two dimensions.
 
 Belongs here: methods whose input is an array of counts and whose output is an array of estimates of the same shape, or
-counts of bins that nobody lists beforehand. Does not belong here: batches of given queries (``workloads``), tables of
+counts of bins that are not listed in advance. Does not belong here: batches of given queries (``workloads``), tables of
 many attributes (``marginals``), estimates from released numbers (``estimate``).
 """
 

@@ -1,4 +1,4 @@
-"""AHP: cells of similar noisy counts, wherever they lie, share one measurement.
+"""AHP: cells with similar noisy counts share one measurement, wherever they lie.
 
 For skewed histograms of which many cells are empty or alike, in any order and of any shape. Cost: one sort.
 Corrections: groups are formed from noisy counts alone, with a public threshold, and counts of groups are drawn afresh.
@@ -46,7 +46,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
-    """Group cells by their noisy counts, then measure every group with fresh noise and divide it evenly.
+    """Group cells by their noisy counts, measure every group with fresh noise, and spread its count evenly.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``rough`` and ``node`` lose at ``d_in``, added up.
 
@@ -74,7 +74,7 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
-        """Return the method within ``within`` for counts 1 apart, ``share`` of which forms the groups."""
+        """Return the method whose loss for counts 1 apart is within ``within``; ``share`` of it forms the groups."""
         purse = Purse.within(within)
         rough, node = (purse.share(part).noise() for part in whole_shares([share, 1 - share]))
         return cls(shape=shape, rough=rough, node=node)
@@ -85,16 +85,16 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
         return L1
 
     def plan(self) -> Plan:
-        """Draw all cells, then as many group counts, most of them unused."""
+        """Draw all cells, then one group count per cell, most of them unused."""
         size = (math.prod(self.shape),)
         return InOrder.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         return interval_of_buckets(out, confidence, self.node, draws=math.prod(self.shape))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return for every cell its group's noisy count divided by the cells of the group."""
+        """Return, for every cell, its group's noisy count divided by the number of cells in the group."""
         counts = counts_of(data, self.shape).ravel()
         noisy = np.asarray(run(replace(self.rough, shape=counts.shape), counts), dtype=np.float64)
         labels = group_by_value(noisy, variance_of(self.rough), variance_of(self.node))
@@ -103,9 +103,9 @@ class ClusteredHistogram(Composed[Any, NDArray[np.float64]]):
 
 
 def group_by_value(noisy: NDArray[np.float64], variance: float, fresh: float) -> NDArray[np.int64]:
-    """Return the number of the group of each cell: cells in order of value, cut where a cell is better off alone.
+    """Return each cell's group number: cells sorted by value, cut where a cell is better off alone.
 
-    What is smaller than about a third of the largest noise expected of so many cells counts as 0. A cell
+    Counts below about a third of the largest noise expected in all cells count as 0. A cell
     joins the group before it while the growth of the squared error is below what a measurement of its own would cost.
     """
     threshold = _THRESHOLD * math.sqrt(variance / 2) * math.log(max(2, noisy.size))

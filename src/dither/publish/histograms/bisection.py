@@ -1,4 +1,4 @@
-"""Private bisection: in every one of disjoint segments of ordered cells, the cut after which both parts are most even.
+"""Private bisection: for each of several disjoint segments of ordered cells, choose the cut with the most even parts.
 
 For methods that split a domain again and again (PHP). Cost: at most ``candidates`` cuts a segment, each one pass over
 the segment. One unit of L1 lies in one segment, so all segments together cost as much as one choice.
@@ -52,7 +52,7 @@ class Bisection(Primitive[Any, Any]):
     the cell at which its right part begins; a segment of one cell releases that cell.
 
     Args:
-        cells: how many there are; public.
+        cells: the number of cells; public.
         starts: where the segments begin; public, or released before.
         scale: the scale of the choice, in counts.
         candidates: how many cuts of a segment are looked at, evenly apart.
@@ -112,7 +112,7 @@ class Bisection(Primitive[Any, Any]):
 
 
 def cuts_of(length: int, most: int) -> NDArray[np.int64]:
-    """Return where a segment may be cut: at most so many places, evenly apart.
+    """Return where a segment may be cut: at most ``most`` evenly spaced places.
 
     >>> cuts_of(5, 9).tolist(), cuts_of(9, 3).tolist(), cuts_of(1, 3).tolist()
     ([1, 2, 3, 4], [2, 4, 6], [])
@@ -123,7 +123,7 @@ def cuts_of(length: int, most: int) -> NDArray[np.int64]:
 
 
 def _deviation(counts: NDArray[np.int64], cut: int) -> int:
-    """Return the deviations of both parts, each rounded down: L times it is whole."""
+    """Return the deviations of both parts, rounded down; L times each is an integer."""
     total = 0
     for part in (counts[:cut], counts[cut:]):
         total += int(np.abs(part * part.size - part.sum()).sum()) // part.size

@@ -1,4 +1,4 @@
-"""Intervals for cells whose buckets alone were measured: what can be said without knowing how even a bucket is.
+"""Intervals for cells of which only buckets were measured, without knowing how even a bucket is.
 
 Let a method release, for every cell of a bucket B, the value v = (T + Z) / |B|, where T is the bucket's true count and
 |Z| <= r for all buckets at once, but for a small probability. Counts are not negative, so a cell of B holds between 0
@@ -31,7 +31,7 @@ Sizes = NDArray[np.int64]
 def interval_of_buckets(
     out: Any, confidence: Number, node: CountNoise, *, draws: int, are_runs: bool = False, sizes: Sizes | None = None
 ) -> Interval:
-    """Return intervals of all cells at once, each bucket having one draw of ``node``; counts are not negative.
+    """Return intervals of all cells at once, with one draw of ``node`` per bucket; counts are not negative.
 
     Args:
         out: what was released.
@@ -48,7 +48,7 @@ def interval_of_buckets(
 
 
 def interval_of_merged(out: Any, confidence: Number, node: CountNoise, *, cells: int, most_draws: int) -> Interval:
-    """Return intervals of all cells at once, a bucket being a run whose noise is the sum of some consecutive draws.
+    """Return intervals of all cells at once, where a bucket is a run whose noise is the sum of some consecutive draws.
 
     Of these there are at most as many as cells of the run, and at most ``most_draws``. Every run of draws has its share
     of the probability, so that which of them were added up may depend on the draws.
@@ -65,7 +65,7 @@ def interval_of_merged(out: Any, confidence: Number, node: CountNoise, *, cells:
 def interval_within(
     out: Any, wanted: Fraction, reach: Callable[[int], float], *, sizes: Sizes | None = None
 ) -> Interval:
-    """Return intervals of all cells at once, a bucket of at most g cells being off by at most ``reach(g)``."""
+    """Return intervals of all cells at once, where a bucket of at most g cells has an error of at most ``reach(g)``."""
     return _interval(out, wanted, reach, are_runs=False, sizes=sizes)
 
 
@@ -82,7 +82,7 @@ def _interval(
 
 
 def cells_alike(shown: Floats, *, are_runs: bool) -> Sizes:
-    """Return for every cell how many cells show its number: all that do, or its run of them.
+    """Return, for every cell, how many cells show the same number: all of them, or only those in its run.
 
     >>> cells_alike(np.array([1.0, 1.0, 2.0, 1.0]), are_runs=True).tolist()
     [2, 2, 1, 1]

@@ -1,4 +1,4 @@
-"""What histogram methods share: counts of a public shape, noise of a node, shares of a loss, sums over buckets."""
+"""Shared by histogram methods: counts of a public shape, noise of a node, shares of a loss, sums over buckets."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _NARROW = Fraction(1, 8)
 
 
 class LevelNoise(TupleOf):
-    """Noise of one kind for one block on each level, the smallest blocks first."""
+    """Noise for one block on each level, smallest blocks first; the same kind on all levels."""
 
     def __init__(self) -> None:
         rule = "noise of one kind for one block on each level, the smallest blocks first"
         super().__init__(OneCount(), where=_is_of_one_kind, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return noise of two kinds, and what is not a tuple of noise."""
+        """Return noise of two kinds, and anything that is not a tuple of noise."""
         yield (Geometric(scale=1), DiscreteGaussian(sigma=1))
         yield from super().offenders()
 
@@ -53,7 +53,7 @@ def _is_of_one_kind(levels: tuple[CountNoise, ...]) -> bool:
 
 
 class Share(Positive):
-    """A part of a budget: a number between 0 and 1, without both."""
+    """A share of a budget: a number strictly between 0 and 1."""
 
     def convert(self, name: str, value: Any) -> Fraction:
         """Return the exact rational."""
@@ -63,20 +63,20 @@ class Share(Positive):
         return share
 
     def offenders(self) -> Iterator[Any]:
-        """Return 1, what is more, and what is not a number above 0."""
+        """Return 1, larger numbers, and anything that is not a positive number."""
         yield from (1, Fraction(3, 2))
         yield from super().offenders()
 
 
 def check_cells(shape: tuple[int, ...]) -> None:
-    """Raise unless an array of this shape is small enough to be held."""
+    """Raise unless an array of this shape is small enough to hold."""
     if not shape or math.prod(shape) > MOST_CELLS:
         rule = f"at least one axis and at most {MOST_CELLS} cells; larger domains are for marginals or unknown keys"
         raise InvalidParameter("shape", shape, rule)
 
 
 def counts_of(data: Any, shape: tuple[int, ...], most: int | None = None) -> Counts:
-    """Return the counts, of the declared shape, cut off so that any sum of all of them stays within 2^60.
+    """Return the counts in the declared shape, clipped so that the sum of all of them stays within 2^60.
 
     Cutting off moves no two arrays farther apart. ``most`` is another public limit, for what is computed of them.
     """
@@ -96,16 +96,16 @@ def variance_of(node: CountNoise) -> float:
 
 
 def combination_reach(nodes: Sequence[CountNoise], variance: float, failure: float) -> float:
-    """Return how far a linear combination of such noise is off, but for that probability, from its variance."""
+    """Return the reach of a linear combination of such noise, from its variance, at that failure probability."""
     if all(isinstance(node, DiscreteGaussian) for node in nodes):
         return gaussian_combination_reach(variance, failure)
-    # The bound for Laplace noise is in terms of the continuous law, and holds for Gaussian terms besides.
+    # The bound for Laplace noise is in terms of the continuous law, and holds for Gaussian terms as well.
     wider = max(2 * float(node.scale) ** 2 / variance_of(node) for node in nodes if isinstance(node, Geometric))
     return laplace_combination_reach(variance * wider, failure)
 
 
 def mean_prefix_variance(known: TreeVariances) -> float:
-    """Return the variance of the estimate of a prefix, on average over all prefixes of the cells of one dimension.
+    """Return the mean variance of prefix estimates, over all prefixes of the cells of one dimension.
 
     Term by term of the covariance (``estimate.trees``): a node counts with the square of the part of it that a prefix
     holds, which is all of it once the node has ended. Cost: a pass over the cells for each level.
@@ -152,14 +152,14 @@ def whole_shares(parts: Sequence[float]) -> tuple[Fraction, ...]:
 
 
 def bucket_sums(counts: Counts, labels: NDArray[np.int64], size: int) -> Counts:
-    """Return the sum of every bucket, ``labels`` being the number of the bucket of each cell; ``size`` entries."""
+    """Return the sum of every bucket, ``labels`` giving each cell's bucket; ``size`` entries."""
     sums = np.zeros(size, dtype=np.int64)
     np.add.at(sums, labels.ravel(), counts.ravel())
     return sums
 
 
 def measured(run: Runner, node: CountNoise, counts: Counts, labels: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the noisy sum and the number of cells of every bucket of a released partition.
+    """Return the noisy sum and the number of cells of each bucket of a released partition.
 
     There are as many draws as cells, whatever the number of buckets, so that the plan is fixed; a cell lies in one
     bucket, so the sums move by as much as the counts do in L1.
@@ -171,7 +171,7 @@ def measured(run: Runner, node: CountNoise, counts: Counts, labels: NDArray[np.i
 
 
 def labels_of_runs(starts: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """Return the number of the run of every cell, from where runs begin.
+    """Return the number of each cell's run, from where runs begin.
 
     >>> labels_of_runs(np.array([0, 2]), 5).tolist()
     [0, 0, 1, 1, 1]
@@ -182,14 +182,14 @@ def labels_of_runs(starts: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
 
 
 def moved(shape: tuple[int, ...], *places: int) -> Counts:
-    """Return counts that are 0 but for 1 at these places of the flat array: neighbours for examples."""
+    """Return counts that are 0 except for 1 at these places of the flat array: neighbours for examples."""
     counts = np.zeros(math.prod(shape), dtype=np.int64)
     np.add.at(counts, np.array(places, dtype=np.int64), 1)
     return counts.reshape(shape)
 
 
 def neighbours(shape: tuple[int, ...]) -> tuple[tuple[Any, Any, int], ...]:
-    """Return hostile pairs of counts for examples: both ends moved, flat, hilly, and at the edge of the integers."""
+    """Return adversarial pairs of counts for examples: both ends moved, flat, hilly, and at the integers' limits."""
     last = math.prod(shape) - 1
     hill = np.arange(last + 1, dtype=np.int64).reshape(shape) * 3
     edge = np.full(shape, 2**62, dtype=np.int64)

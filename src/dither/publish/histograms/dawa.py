@@ -2,8 +2,8 @@
 
 For range queries on ordered cells of which many neighbours are alike: sparse, clustered or smooth data. Cost: see
 ``partition``; 0.1 s for 4,096 cells. Corrections: the partition is a choice with noise on every candidate cost, priced
-as one choice (proof on the page), in whole numbers; the shape of the tree follows from the released number of runs, and
-what it costs is fixed beforehand by a filter.
+as one choice (proof on the page), in integers; the shape of the tree follows from the released number of runs, and
+its cost is fixed in advance by a filter.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class Dawa(Composed[Any, NDArray[np.float64]]):
-    """Partition ordered cells privately into runs of similar counts, measure the runs by a tree, spread them evenly.
+    """Partition ordered cells privately into runs of similar counts, measure the runs with a tree, spread them evenly.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
-        cells: how many there are; public.
-        epsilon: what one unit costs in all.
+        cells: the number of cells; public.
+        epsilon: the total cost of one unit.
         share: the part of epsilon that pays for the partition.
 
     >>> Dawa(cells=100, epsilon="1/2").loss(1).epsilon
@@ -67,7 +67,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:
-        """Return the method within ``within`` for counts 1 apart."""
+        """Return the method whose loss for counts 1 apart is within ``within``."""
         return with_largest_epsilon(within, lambda epsilon: cls(cells=cells, epsilon=epsilon, share=share))
 
     @property
@@ -77,7 +77,7 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
 
     @property
     def partition(self) -> LeastCostPartition:
-        """The choice of the runs: each costs the error of its measurement, and the noise of its own cost.
+        """The choice of the runs: the cost of a run is the error of its measurement plus the noise of its own cost.
 
         Without the second the least of many noisy costs is the one of the luckiest noise, whatever the counts.
         """
@@ -86,11 +86,11 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
 
     @property
     def measuring(self) -> PureDP:
-        """What the tree over the runs may cost."""
+        """The budget of the tree over the runs."""
         return PureDP((1 - self.share) * self.epsilon)
 
     def plan(self) -> Plan:
-        """Choose the partition, and draw a tree over as many runs as it has."""
+        """Choose the partition, then draw a tree over its runs."""
         return InOrder.of(Use(self.partition), Within(self.measuring, (HierarchicalHistogram,)))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:

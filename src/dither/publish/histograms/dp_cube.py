@@ -1,9 +1,9 @@
-"""DPCube: a k-d tree on noisy cells finds even boxes, which are then measured afresh and fused with the noisy cells.
+"""DPCube: a k-d tree on noisy cells finds even boxes, which are measured afresh and combined with the noisy cells.
 
 For histograms of one to four dimensions with large even regions. Cost: a pass over the cells for each depth of the
 tree. Corrections: the printed threshold, which may come from the data, is replaced by an estimate of the error from
-noisy cells and public variances: a box is divided where that is expected to help by more than the best of so many cuts
-would seem to by chance. Both measurements of a box are fused by their variances.
+noisy cells and public variances: a box is divided where that is expected to help by more than the best of all
+cuts would seem to by chance. Both measurements of a box are combined by their variances.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DpCube(Composed[Any, NDArray[np.float64]]):
-    """Find even boxes of cells by a k-d tree on noisy counts, measure each box again, and spread it evenly.
+    """Find even boxes of cells with a k-d tree on noisy counts, measure each box again, and spread it evenly.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``rough`` and ``node`` lose at ``d_in``, added up.
 
@@ -82,7 +82,7 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...], share: float = 0.5) -> Self:
-        """Return the method within ``within`` for counts 1 apart, ``share`` of which forms the boxes."""
+        """Return the method whose loss for counts 1 apart is within ``within``; ``share`` of it forms the boxes."""
         purse = Purse.within(within)
         rough, node = (purse.share(part).noise() for part in whole_shares([share, 1 - share]))
         return cls(shape=shape, rough=rough, node=node)
@@ -93,12 +93,12 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
         return L1
 
     def plan(self) -> Plan:
-        """Draw all cells, then as many boxes, most of them unused."""
+        """Draw all cells, then one box per cell, most of them unused."""
         size = (math.prod(self.shape),)
         return InOrder.of(Use(replace(self.rough, shape=size)), Use(replace(self.node, shape=size)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, 2 * math.prod(self.shape))
         rough, fresh = float(self.rough.reach(failure)), float(self.node.reach(failure))
@@ -112,7 +112,7 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
         return interval_within(out, wanted, reach)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return for every cell the fused count of its box divided by the cells of the box."""
+        """Return, for every cell, the combined count of its box divided by the number of cells in the box."""
         counts = counts_of(data, self.shape)
         drawn = run(replace(self.rough, shape=(counts.size,)), counts.ravel())
         noisy = np.asarray(drawn, dtype=np.float64).reshape(self.shape)
@@ -125,7 +125,7 @@ class DpCube(Composed[Any, NDArray[np.float64]]):
 
 
 def _even_boxes(noisy: NDArray[np.float64], first: float, second: float, depth: int) -> NDArray[np.int64]:
-    """Return the number of the box of every cell.
+    """Return each cell's box number.
 
     A box of s cells is expected to have the squared error SSE - (s - 1) first + 1 / (1 / first + s / second): its true
     spread, estimated from noisy cells, and s times the variance of its fused mean.
@@ -148,7 +148,7 @@ def _even_boxes(noisy: NDArray[np.float64], first: float, second: float, depth: 
 
 
 def _best_cut(cells: NDArray[np.float64], first: float, second: float) -> tuple[int, int] | None:
-    """Return the axis and place of the cut that helps most, or None where no cut is expected to help."""
+    """Return the axis and place of the most helpful cut, or None if no cut is expected to help."""
     total, size = float(cells.sum()), cells.size
     cuts = sum(length - 1 for length in cells.shape)
     best, found = 2 * first * math.log1p(cuts), None

@@ -77,12 +77,12 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """How many blocks there are along each axis."""
+        """The number of blocks along each axis."""
         return level_shapes(self.shape, [self.widths])[1]
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all blocks."""
+        """The noise for all blocks."""
         return replace(self.node, shape=self.blocks)
 
     def plan(self) -> Plan:
@@ -90,13 +90,13 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
         return Use(self.part)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         blocks = block_sums(np.ones(self.shape, dtype=np.int64), self.widths)
         sizes = spread(blocks, self.widths, self.shape).astype(np.int64)
         return interval_of_buckets(out, confidence, self.node, draws=math.prod(self.blocks), sizes=sizes)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the noisy count of its block divided by the cells of the block, for every cell."""
+        """Return, for every cell, its block's noisy count divided by the number of cells in the block."""
         noisy = run(self.part, block_sums(counts_of(data, self.shape), self.widths))
         means = np.asarray(noisy, dtype=np.float64) / block_sums(np.ones(self.shape), self.widths)
         return spread(means, self.widths, self.shape)

@@ -54,7 +54,7 @@ def _adaptive_examples() -> Iterator[Example]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plane:
-    """What both grids share: a plane of cells, and a noisy total."""
+    """Shared by both grids: a plane of cells, and a noisy total."""
 
     no_error_because: ClassVar[str] = "counts inside a block are off by what nobody knows"
 
@@ -73,14 +73,14 @@ class _Plane:
 
     @property
     def cells(self) -> tuple[int]:
-        """How many cells there are."""
+        """The number of cells."""
         return (math.prod(self.shape),)
 
     def _counts(self, data: Any) -> Counts:
         return counts_of(data, self.shape)
 
     def _blocks(self, side: float) -> NDArray[np.int64]:
-        """Return the number of the block of every cell, with about so many blocks along each axis."""
+        """Return each cell's block number, with about ``side`` blocks along each axis."""
         rows, columns = (min(size, max(1, math.ceil(side))) for size in self.shape)
         down, across = (
             np.arange(size) * blocks // size for size, blocks in zip(self.shape, (rows, columns), strict=True)
@@ -95,7 +95,7 @@ class _Plane:
 )
 @dataclass(frozen=True, kw_only=True)
 class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
-    """Release noisy counts of sqrt(total * epsilon / 10) blocks along each axis of a plane, spread evenly.
+    """Release noisy counts of sqrt(total * epsilon / 10) blocks along each axis of a plane, and spread them evenly.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``total`` and ``node`` lose at ``d_in``, added up.
 
@@ -117,7 +117,7 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, int]) -> Self:
-        """Return the method within ``within`` for counts 1 apart; a twentieth of it pays for the total."""
+        """Return the method whose loss for counts 1 apart is within ``within``; the total gets a twentieth of it."""
         return with_largest_epsilon(
             within,
             lambda epsilon: cls(
@@ -126,15 +126,15 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         )
 
     def plan(self) -> Plan:
-        """Draw the total, then as many blocks as there are cells."""
+        """Draw the total, then one block per cell."""
         return InOrder.of(Use(self.total), Use(replace(self.node, shape=self.cells)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         return interval_of_buckets(out, confidence, self.node, draws=self.cells[0])
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the noisy count of its block divided by the cells of the block, for every cell."""
+        """Return, for every cell, its block's noisy count divided by the number of cells in the block."""
         counts = self._counts(data)
         points = max(0, run(self.total, int(counts.sum())))
         labels = self._blocks(math.sqrt(points / float(self.node.scale) / _POINTS_A_BLOCK))
@@ -148,7 +148,7 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
 )
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
-    """Release a coarse grid, divide each of its blocks the finer the more points it seems to have, and fit both levels.
+    """Release a coarse grid, divide each block more finely the more points it seems to hold, and fit both levels.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``total``, ``coarse`` and ``fine`` lose at ``d_in``, added up.
 
@@ -182,13 +182,13 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         return with_largest_epsilon(within, built)
 
     def plan(self) -> Plan:
-        """Draw the total, then twice as many blocks as there are cells."""
+        """Draw the total, then two blocks per cell."""
         return InOrder.of(
             Use(self.total), Use(replace(self.coarse, shape=self.cells)), Use(replace(self.fine, shape=self.cells))
         )
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         wanted = probability("confidence", confidence, open_below=True)
         failure = share_of_failure(wanted, 2 * self.cells[0])
         # A fine block is moved by at most an m-th of the coarse count less the sum of its m fine ones.
@@ -196,7 +196,7 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         return interval_within(out, wanted, lambda _: reach)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the fitted count of its fine block divided by the cells of the block, for every cell."""
+        """Return, for every cell, its fine block's fitted count divided by the number of cells in the block."""
         counts = self._counts(data)
         points = max(0, run(self.total, int(counts.sum())))
         epsilon = float(1 / self.coarse.scale + 1 / self.fine.scale)
@@ -211,7 +211,7 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
         return np.asarray((fitted / sizes)[labels], dtype=np.float64)
 
     def _divided(self, blocks: NDArray[np.int64], sides: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the number of the fine block of every cell, and the coarse block of each fine one."""
+        """Return each cell's fine block number, and each fine block's coarse block."""
         rows = _place_in_run(blocks[:, 0])
         columns = _place_in_run(blocks[0, :])
         side = sides[blocks]
@@ -225,7 +225,7 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
 
 
 def _place_in_run(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the place of every entry in its run of equal labels, and the length of the run."""
+    """Return each entry's position in its run of equal labels, and the length of the run."""
     starts = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]]))
     lengths = np.diff(np.append(starts, labels.size))
     return np.arange(labels.size) - np.repeat(starts, lengths), np.repeat(lengths, lengths)

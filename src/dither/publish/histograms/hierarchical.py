@@ -62,8 +62,8 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
     Guarantee: counts ``d_in`` apart in L1 lose the sum of what the levels lose at ``d_in``.
 
     Args:
-        cells: how many there are; public.
-        branching: how many blocks make up one of the next level.
+        cells: the number of cells; public.
+        branching: the number of blocks in one block of the next level.
         levels: the noise of one block on each level, cells first. There is no level for the total of all.
 
     >>> tree = HierarchicalHistogram(cells=100, branching=10, levels=(Geometric(scale=4), Geometric(scale=4)))
@@ -86,7 +86,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, branching: int | None = None, even: bool = False) -> Self:
-        """Return the tree of the least mean variance over all ranges whose loss for counts 1 apart is within target.
+        """Return the tree with the least mean variance over all ranges whose loss for counts 1 apart is within target.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -109,12 +109,12 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many blocks each level has, cells first."""
+        """The number of blocks on each level, cells first."""
         return tuple(-(-self.cells // self.branching**level) for level in range(len(self.levels)))
 
     @property
     def parts(self) -> tuple[CountNoise, ...]:
-        """The noise of all blocks of each level."""
+        """The noise for all blocks of each level."""
         return tuple(replace(node, shape=(size,)) for node, size in zip(self.levels, self.sizes, strict=True))
 
     def plan(self) -> Plan:
@@ -133,11 +133,11 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def mean_range_variance(self) -> float:
-        """The mean variance over all ranges; exact where the largest block divides the cells."""
+        """The mean variance over all ranges; exact if the largest block divides the cells."""
         return mean_range_variance(self.cells, self.branching, [variance_of(node) for node in self.levels])
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any cell is off."""
+        """Return a bound on the error of every cell."""
         wanted = probability("confidence", confidence, open_below=True)
         worst = float(self.variances.cells.max())
         reach = combination_reach(self.levels, worst, share_of_failure(wanted, self.cells))
@@ -162,7 +162,7 @@ class HierarchicalHistogram(Composed[Any, NDArray[np.float64]]):
 def best_tree(
     cells: int, is_pure: bool, branching: int | None = None, even: bool = False
 ) -> tuple[int, tuple[float, ...]]:
-    """Return the branching and the shares of the levels with the least mean variance over all ranges.
+    """Return the branching and the level shares with the least mean variance over all ranges.
 
     The variance of a level is 2 / share^2 (pure) or 1 / (2 share), for a budget of 1; the trees are compared by the
     closed form of ``estimate.trees``, exact where the branching divides the cells evenly.
@@ -190,7 +190,7 @@ def best_tree(
 def _best_shares(
     coefficients: NDArray[np.float64], branching: int, is_pure: bool, rounds: int
 ) -> tuple[float, tuple[float, ...]]:
-    """Return the least sum of coefficient / precision over the shares of the levels, and these shares."""
+    """Return the least sum of coefficient / precision over the levels' shares, and these shares."""
     levels = coefficients.size
     widths = float(branching) ** np.arange(levels)
     shares = np.full(levels, 1 / levels)

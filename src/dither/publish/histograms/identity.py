@@ -1,4 +1,4 @@
-"""The identity histogram: noise on every cell, and nothing else.
+"""The identity histogram: noise on every cell.
 
 For a few dozen cells, for cells that are read one by one, and as the yardstick of every other method. Cost: one pass
 over the cells. Corrections: noise is discrete, so that no floating-point digit tells the count; and the error of a sum
@@ -50,7 +50,7 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
 
     Args:
         shape: the cells along each axis; public.
-        node: the noise of one cell.
+        node: the noise for one cell.
 
     >>> IdentityHistogram(shape=(3, 4), node=Geometric(scale=2)).loss(1)
     PureDP('1/2')
@@ -74,12 +74,12 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def distance(self) -> Metric:
-        """L1 or L2, as the noise has it."""
+        """L1 or L2, depending on the noise."""
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return replace(self.node, shape=self.shape)
 
     def plan(self) -> Plan:
@@ -87,11 +87,11 @@ class IdentityHistogram(Composed[Any, NDArray[np.float64]]):
         return Use(self.part)
 
     def variance(self, cells: int = 1) -> float:
-        """Return the variance of the sum of so many cells."""
+        """Return the variance of the sum of ``cells`` cells."""
         return cells * variance_of(self.node)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any cell is off."""
+        """Return a bound on the error of every cell."""
         return self.part.error(confidence)
 
     def interval(self, out: Any, confidence: Number) -> Interval:

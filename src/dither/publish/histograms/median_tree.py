@@ -1,4 +1,4 @@
-"""The median tree: a plane is cut at private medians, down and across in turn, and its boxes are measured by a tree.
+"""The median tree: cut a plane at private medians, alternately down and across, and measure the boxes with a tree.
 
 For points that are dense in some places: boxes hold about equally many points each, so that dense places get small
 boxes. Cost: one pass over the cells a level. Corrections: the medians are chosen by the exponential mechanism with the
@@ -143,15 +143,15 @@ class MedianCuts(Primitive[Any, Any]):
 )
 @dataclass(frozen=True, kw_only=True)
 class MedianTree(Composed[Any, NDArray[np.float64]]):
-    """Cut a plane at private medians ``depth`` times, measure the boxes by a tree, and spread them evenly.
+    """Cut a plane at private medians ``depth`` times, measure the boxes with a tree, and spread them evenly.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
         shape: the cells along both axes; public.
-        epsilon: what one unit costs in all.
+        epsilon: the total cost of one unit.
         depth: how often every box is cut, rows and columns in turn: at most 2^depth boxes; public.
-        share: the part of epsilon that pays for the cuts.
+        share: the share of epsilon that pays for the cuts.
 
     >>> MedianTree(shape=(64, 64), epsilon="1/2", depth=6).loss(1).epsilon
     Fraction(1, 2)
@@ -175,7 +175,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, int], depth: int = 8, share: Any = Fraction(3, 10)) -> Self:
-        """Return the method within ``within`` for counts 1 apart."""
+        """Return the method whose loss for counts 1 apart is within ``within``."""
         return with_largest_epsilon(within, lambda epsilon: cls(shape=shape, epsilon=epsilon, depth=depth, share=share))
 
     @property
@@ -185,7 +185,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
 
     @property
     def measuring(self) -> HierarchicalHistogram:
-        """The tree over the boxes, which are in the order of the cuts."""
+        """The tree over the boxes, in the order of the cuts."""
         target = PureDP((1 - self.share) * self.epsilon)
         return HierarchicalHistogram.calibrated(target, cells=2**self.depth)
 
@@ -195,12 +195,12 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
         return InOrder((cutting, Use(self.measuring)))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         bound = self.measuring.error(confidence)
         return interval_within(out, bound.confidence, lambda _: bound.value)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the estimate of its box divided by the cells of the box, for every cell."""
+        """Return, for every cell, its box's estimate divided by the number of cells in the box."""
         counts, cutting = counts_of(data, self.shape), run.within()
         boxes: list[Box] = [(0, self.shape[0], 0, self.shape[1])]
         scale = 2 * self.depth / (self.share * self.epsilon)
@@ -216,7 +216,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
 
 
 def _halves(boxes: list[Box], cuts: list[int], axis: int) -> list[Box]:
-    """Return both parts of every box, in order; the second part of one that could not be cut is empty."""
+    """Return both parts of every box, in order; a box that could not be cut has an empty second part."""
     found: list[Box] = []
     for (up, down, left, right), cut in zip(boxes, cuts, strict=True):
         if axis == 0:

@@ -70,7 +70,7 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, branching: int | None = None) -> Self:
-        """Return the method within ``within`` for counts 1 apart, on the tree that suits ranges best."""
+        """Return the method whose loss for counts 1 apart is within ``within``, on the tree that suits ranges best."""
         return with_largest_epsilon(
             within,
             lambda epsilon: cls(
@@ -84,7 +84,7 @@ class MostLikelyHistogram(Composed[Any, NDArray[np.float64]]):
         return L1
 
     def plan(self) -> Plan:
-        """One draw for each level, as the tree has it."""
+        """One draw for each level of the tree."""
         return self.tree.plan()
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A noisy histogram whose adjacent cells are merged where that is expected to help: noise first, structure after.
+"""A noisy histogram whose adjacent cells are merged where that is expected to help: noise first, structure later.
 
 For ordered cells with long stretches of similar counts, and as a free improvement of any noisy histogram: merging is
 post-processing. Cost: O(cells^2) in vector steps, 0.2 s for 4,096 cells. Corrections: the number of buckets need not be
@@ -45,14 +45,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class MergedHistogram(Composed[Any, NDArray[np.float64]]):
-    """Add noise to every cell, then replace runs of cells by their mean where that is expected to be nearer the truth.
+    """Add noise to every cell, then replace runs of cells by their mean where that is expected to reduce the error.
 
     Guarantee: counts ``d_in`` apart, in L1 for geometric noise and in L2 for Gaussian noise, lose what ``node`` loses
     at ``d_in``.
 
     Args:
-        cells: how many there are, in order; public.
-        node: the noise of one cell.
+        cells: the number of ordered cells; public.
+        node: the noise for one cell.
 
     >>> MergedHistogram(cells=100, node=Geometric(scale=2)).loss(1)
     PureDP('1/2')
@@ -74,20 +74,20 @@ class MergedHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def distance(self) -> Metric:
-        """L1 or L2, as the noise has it."""
+        """L1 or L2, depending on the noise."""
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return replace(self.node, shape=(self.cells,))
 
     def plan(self) -> Plan:
-        """One draw; what follows reads nothing else."""
+        """One draw; everything after it is post-processing."""
         return Use(self.part)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         return interval_of_merged(out, confidence, self.node, cells=self.cells, most_draws=self.cells)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The least-cost partition: ordered cells in runs of similar counts, chosen privately among all of them.
+"""The least-cost partition: ordered cells in runs of similar counts, chosen privately among all partitions.
 
 For methods that measure a few buckets instead of many cells (DAWA). Cost: every length costs one pass over the cells
 times the number of starts it has in its own length, and the dynamic programme one vector step a cell.
@@ -49,7 +49,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LeastCostPartition(Primitive[Any, Any]):
-    """Choose the partition of ordered cells into intervals whose noisy costs add up to the least.
+    """Choose the partition of ordered cells into intervals with the least sum of noisy costs.
 
     Guarantee: counts ``d_in`` apart in L1 lose epsilon = ``4 d_in / scale``.
 
@@ -58,10 +58,10 @@ class LeastCostPartition(Primitive[Any, Any]):
     longest. Releases for every cell whether an interval begins there: a 0 or a 1.
 
     Args:
-        cells: how many there are; public.
-        scale: the scale of the noise of one cost, in counts, but for the factor above.
-        price: what an interval costs besides: the expected error of measuring it, in counts.
-        caution: what it costs besides as a multiple of the scale of its noise, growing by a sixth with every halving of
+        cells: the number of cells; public.
+        scale: the scale of the noise of one cost, in counts, up to the factor above.
+        price: what an interval costs in addition: the expected error of measuring it, in counts.
+        caution: a further cost, as a multiple of the scale of its noise, growing by a sixth with every halving of
             the longest interval: short ones are many, and the luckiest of their noise is lucky indeed.
         starts: an interval of L cells, L a power of 2, begins at every multiple of L / starts, or at every cell if that
             is less than one cell.
@@ -108,12 +108,12 @@ class LeastCostPartition(Primitive[Any, Any]):
 
     @property
     def unit(self) -> int:
-        """Costs are whole multiples of 1 / unit: the longest interval."""
+        """The longest interval; costs are integer multiples of 1 / unit."""
         return int(self.lengths[-1])
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The lengths of intervals: the powers of 2 up to the number of cells."""
+        """The possible lengths of intervals: the powers of 2 up to the number of cells."""
         return 2 ** np.arange(self.cells.bit_length(), dtype=np.int64)
 
     @cached_property
@@ -130,7 +130,7 @@ class LeastCostPartition(Primitive[Any, Any]):
         return PureDP(4 * non_negative("d_in", d_in) / self.scale)
 
     def costs(self, counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-        """Return for each length the deviations of its intervals, in units of 1 / unit.
+        """Return, for each length, the deviations of its intervals in units of 1 / unit.
 
         They are whole: L times the deviation of L integers from their mean is one, and L divides the unit.
         """
@@ -150,11 +150,11 @@ class LeastCostPartition(Primitive[Any, Any]):
         return found
 
     def scale_of(self, length: int) -> Fraction:
-        """Return the scale of the noise of an interval of that length, in units: its sensitivity and the largest."""
+        """Return the noise scale for an interval of that length, in units: from its sensitivity and the largest."""
         return self.scale * (self.unit - Fraction(self.unit, 2 * length) - Fraction(1, 2))
 
     def price_of(self, length: int) -> int:
-        """Return what an interval of that length costs besides its deviation, in units; public."""
+        """Return the public cost, in units, of an interval of that length in addition to its deviation."""
         halvings = self.unit.bit_length() - length.bit_length()
         return round(self.price * self.unit + self.caution * self.scale_of(length) * (1 + Fraction(halvings, 6)))
 
@@ -177,9 +177,9 @@ class LeastCostPartition(Primitive[Any, Any]):
         return drawn
 
     def _best(self, noisy: list[NDArray[Any]], count: int) -> NDArray[np.int8]:
-        """Return where the intervals of the cheapest partition begin: a dynamic programme over the ends.
+        """Return where the intervals of the cheapest partition begin, by dynamic programming over the ends.
 
-        In whole numbers, so that of two partitions the cheaper one is always told; among equal ones the first wins, in
+        In integers, so that of two partitions the cheaper one is always told; among equal ones the first wins, in
         one public order.
         """
         kind = np.result_type(*noisy)

@@ -1,4 +1,4 @@
-"""PHP: ordered cells are bisected again and again where both halves are most even, then the parts are measured.
+"""PHP: bisect ordered cells repeatedly where both halves are most even, then measure the parts.
 
 For ordered cells with few sharp steps. Cost: a pass over the cells for each of 64 cuts a level. Corrections: one choice
 a level pays for all its segments, because a unit lies in one of them; how deep to go is public, and cuts that did not
@@ -51,13 +51,13 @@ def _examples() -> Iterator[Example]:
 class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     """Bisect ordered cells privately ``depth`` times, measure the parts, and merge those that are better merged.
 
-    Guarantee: counts ``d_in`` apart in L1, a whole number, lose epsilon = ``epsilon * d_in``.
+    Guarantee: counts ``d_in`` apart in L1, an integer, lose epsilon = ``epsilon * d_in``.
 
     Args:
-        cells: how many there are, in order; public.
-        epsilon: what one unit costs in all.
+        cells: the number of ordered cells; public.
+        epsilon: the total cost of one unit.
         depth: how often every segment is cut: at most 2^depth parts; public.
-        share: the part of epsilon that pays for the cuts.
+        share: the share of epsilon that pays for the cuts.
 
     >>> BisectedHistogram(cells=100, epsilon="1/2", depth=3).loss(1).epsilon
     Fraction(1, 2)
@@ -76,7 +76,7 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, depth: int | None = None, share: Any = Fraction(1, 2)) -> Self:
-        """Return the method within ``within`` for counts 1 apart; the depth is half the binary digits of the cells."""
+        """Return the method whose loss for counts 1 apart is within ``within``; half the cells' binary digits deep."""
         deep = max(1, min(_DEEPEST, int(cells).bit_length() // 2)) if depth is None else depth
         return with_largest_epsilon(within, lambda epsilon: cls(cells=cells, epsilon=epsilon, depth=deep, share=share))
 
@@ -87,21 +87,21 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def node(self) -> Geometric:
-        """The noise of the count of a part."""
+        """The noise for the count of a part."""
         return Geometric(scale=1 / ((1 - self.share) * self.epsilon))
 
     def plan(self) -> Plan:
-        """Choose on each level, in segments that the level before released, then draw for every cell."""
+        """Choose on each level, in the segments released by the previous level, then draw for every cell."""
         cutting = Within(PureDP(self.share * self.epsilon), (Bisection,))
         return InOrder.of(cutting, Use(replace(self.node, shape=(self.cells,))))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         most = min(self.cells, 2**self.depth)
         return interval_of_merged(out, confidence, self.node, cells=self.cells, most_draws=most)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the mean of its merged part for every cell."""
+        """Return, for every cell, the mean of its merged part."""
         counts = counts_of(data, (self.cells,))
         starts, cutting = [0], run.within()
         for _ in range(self.depth):

@@ -1,4 +1,4 @@
-"""PrivTree: a plane is divided into quarters again and again where there are points, without a limit on the depth.
+"""PrivTree: divide a plane into quarters repeatedly where there are points, without a limit on the depth.
 
 For two-dimensional counts that are dense in few places: the tree goes deep there and stays shallow elsewhere. The noise
 of a decision does not grow with the depth, because counts are lowered by a fixed amount at every level. Cost: one pass
@@ -57,7 +57,7 @@ def _composed_examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class QuarteringTree(Primitive[Any, Any]):
-    """Decide for a square and its quarters, again and again, whether a noisy, lowered count calls for a division.
+    """Decide for a square and its quarters, repeatedly, whether a noisy, lowered count calls for a division.
 
     Guarantee: counts ``d_in`` apart in L1 lose epsilon = ``d_in * (1 + 1 / (1 - e^(-decay / scale))) / scale``.
 
@@ -125,7 +125,7 @@ class QuarteringTree(Primitive[Any, Any]):
         return trees
 
     def _grown(self, levels: list[NDArray[np.int64]], noise: Noise) -> NDArray[np.int8]:
-        """Return the depths of one tree, from the counts of all squares that can be divided, the largest first."""
+        """Return the depths of one tree, from the counts of all divisible squares, largest first."""
         depths = np.zeros((1, 1), dtype=np.int8)
         is_open = np.ones((1, 1), dtype=bool)
         for depth, squares in enumerate(levels):
@@ -145,7 +145,7 @@ class QuarteringTree(Primitive[Any, Any]):
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivTree(Composed[Any, NDArray[np.float64]]):
-    """Divide a plane where there are points, then measure the squares that were not divided, and spread them evenly.
+    """Divide a plane where there are points, measure the undivided squares, and spread them evenly.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``tree`` and ``node`` lose at ``d_in``, added up.
 
@@ -168,12 +168,12 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:
-        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the tree."""
+        """Return the method whose loss for counts 1 apart is within ``within``; ``share`` of it pays for the tree."""
         part = Share().convert("share", share)
 
         def built(epsilon: Fraction, kind: type[Self] = cls) -> Self:
             scale = Fraction(7, 3) / (part * epsilon)
-            # A whole number above scale * ln 4, so that one point costs at most 7/3 / scale.
+            # An integer above scale * ln 4, so that one point costs at most 7/3 / scale.
             tree = QuarteringTree(side=side, scale=scale, decay=int(scale * _LOG_4) + 1)
             return kind(tree=tree, node=Geometric(scale=1 / ((1 - part) * epsilon)))
 
@@ -185,15 +185,15 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
         return L1
 
     def plan(self) -> Plan:
-        """Draw the tree, then as many squares as there are cells."""
+        """Draw the tree, then one square per cell."""
         return InOrder.of(Use(self.tree), Use(replace(self.node, shape=(self.tree.side**2,))))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         return interval_of_buckets(out, confidence, self.node, draws=self.tree.side**2)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the noisy count of its square divided by the cells of the square, for every cell."""
+        """Return, for every cell, its square's noisy count divided by the number of cells in the square."""
         counts = counts_of(data, self.tree.draw_shape)
         labels = squares_of(np.asarray(run(self.tree, counts)))
         sums, sizes = measured(run, self.node, counts, labels)
@@ -201,7 +201,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
 
 
 def squares_of(depths: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the number of the undivided square of every cell, from how often the squares around it were divided.
+    """Return the number of each cell's undivided square, from how often the squares around it were divided.
 
     >>> squares_of(np.array([[1, 1], [1, 1]])).tolist(), squares_of(np.array([[0, 0], [0, 0]])).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [0, 0]])

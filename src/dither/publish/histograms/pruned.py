@@ -1,6 +1,6 @@
-"""The pruned histogram: a tree of noisy counts with its total, shown as simply as its own noise allows.
+"""The pruned histogram: a tree of noisy counts with its total, simplified as far as its noise allows.
 
-For ordered cells when nobody knows how many rows there are, nor how they lie: with many it errs as a tree does, with
+For ordered cells when neither the number of rows nor their places are known: with many it errs as a tree does, with
 few as a method that describes the counts by a few numbers. All of the budget buys a tree and its total; which
 description is shown is decided from released numbers and public variances, so that deciding is free, and the plain
 estimates of the tree still bound the error of every cell. Cost: a sort of the nodes of each level.
@@ -74,7 +74,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PrunedHistogram(Composed[Any, Floats]):
-    """Release the counts of ordered cells from a noisy tree and its total, even where nothing else is to be seen.
+    """Release the counts of ordered cells from a noisy tree and its total, made even where the noise hides differences.
 
     Guarantee: counts ``d_in`` apart in L1 lose the sum of what the levels and the total lose at ``d_in``.
 
@@ -82,8 +82,8 @@ class PrunedHistogram(Composed[Any, Floats]):
     else pruned ones (``pruning``) if these lie within 1; else the plain estimates of least squares.
 
     Args:
-        cells: how many there are; public.
-        branching: how many blocks make up one of the next level.
+        cells: the number of cells; public.
+        branching: the number of blocks in one block of the next level.
         levels: the noise of one block on each level, cells first, without the total.
         total: the noise of the total.
         penalty: what a block that stands out among its siblings has to explain, in squared standard errors.
@@ -115,7 +115,7 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int) -> Self:
-        """Return the method within ``within`` for counts 1 apart; a pure target gives geometric noise."""
+        """Return the method whose loss for counts 1 apart is within ``within``; a pure target gives geometric noise."""
         size = whole("cells", cells, least=1, most=MOST_CELLS)
         purse = Purse.within(within)
         fan, shares = best_tree(size, purse.is_pure, None, False)
@@ -127,27 +127,27 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     @property
     def distance(self) -> Metric:
-        """L1: the block of a cell, and the total, move as far as the cell does."""
+        """L1: a cell's block, and the total, move as far as the cell does."""
         return L1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many blocks each level has, cells first, and 1 for the total."""
+        """The number of blocks on each level, cells first, and 1 for the total."""
         return (*(-(-self.cells // self.branching**level) for level in range(len(self.levels))), 1)
 
     @property
     def nodes(self) -> tuple[CountNoise, ...]:
-        """The noise of one block on each level, and of the total."""
+        """The noise for one block on each level, and for the total."""
         return (*self.levels, self.total)
 
     @property
     def parts(self) -> tuple[CountNoise, ...]:
-        """The noise of all blocks of each level, and of the total."""
+        """The noise for all blocks of each level, and for the total."""
         return tuple(replace(node, shape=(size,)) for node, size in zip(self.nodes, self.sizes, strict=True))
 
     @property
     def branchings(self) -> list[tuple[int]]:
-        """For each level, how many of its blocks make up one of the next."""
+        """For each level, the number of its blocks in one block of the next."""
         return [(self.branching,)] * (len(self.levels) - 1) + [(self.sizes[-2],)]
 
     def plan(self) -> Plan:
@@ -165,7 +165,7 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     @property
     def mean_range_variance(self) -> float:
-        """The mean variance of plain estimates over all ranges; exact where the largest block divides the cells.
+        """The mean variance of plain estimates over all ranges; exact if the largest block divides the cells.
 
         That of the tree alone, less what the total takes away: its own term of the covariance (``estimate.trees``).
         """
@@ -180,22 +180,22 @@ class PrunedHistogram(Composed[Any, Floats]):
 
     @cached_property
     def prefix_error(self) -> float:
-        """The standard error of a prefix of the plain estimates: root mean square over all prefixes."""
+        """The root mean square error of a prefix of the plain estimates, over all prefixes."""
         return float(np.sqrt(mean_prefix_variance(self.variances)))
 
     def reach(self, confidence: Number) -> float:
-        """Return how far any plain estimate of a cell is off."""
+        """Return a bound on the error of every cell's plain estimate."""
         wanted = probability("confidence", confidence, open_below=True)
         worst = float(self.variances.cells.max())
         return combination_reach(self.nodes, worst, share_of_failure(wanted, self.cells))
 
     @cached_property
     def leeway(self) -> float:
-        """How far a shown count may lie from the plain estimate."""
+        """How far a published count may lie from the plain estimate."""
         return self.reach(_NEAR) + _GRAIN
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any cell is off, whatever is shown."""
+        """Return a bound on the error of every cell, whichever counts are shown."""
         wanted = probability("confidence", confidence, open_below=True)
         return Bound(self.reach(wanted) + self.leeway, wanted, "the largest absolute error of any cell")
 
@@ -208,7 +208,7 @@ class PrunedHistogram(Composed[Any, Floats]):
         return Interval(out - half, out + half, wanted)
 
     def release(self, data: Any, run: Runner) -> Floats:
-        """Return the simplest counts that the noise of the tree does not tell from the plain estimates."""
+        """Return the simplest counts that the tree's noise does not distinguish from the plain estimates."""
         blocks, noisy = counts_of(data, (self.cells,)), []
         for part, branching in zip(self.parts, [(1,), *self.branchings], strict=True):
             blocks = block_sums(blocks, branching)
@@ -219,7 +219,7 @@ class PrunedHistogram(Composed[Any, Floats]):
         return self._shown(fit.cells, simpler)
 
     def _shown(self, plain: Floats, simpler: Sequence[tuple[Floats, float]]) -> Floats:
-        """Return the first of the simpler counts that is near enough, held within the leeway; else the plain ones."""
+        """Return the first of the simpler counts that is near enough, clipped to the leeway; else the plain ones."""
         sums = np.maximum(isotonic(np.cumsum(plain)), 0.0)
         room = self.leeway - _GRAIN
         for counts, within in simpler:

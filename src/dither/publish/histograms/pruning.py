@@ -1,4 +1,4 @@
-"""Pruning a fitted tree of noisy counts: where children may well be even, they are made even; and none is negative.
+"""Pruning a fitted tree of noisy counts: children that may well be even are made even, and no count is negative.
 
 The noise of every node is known, so that what is left over after an even division tells whether there is more to see
 than noise. From the top down, the children of a node are taken as *even but for some that stand out*: those that
@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 
 def pruned_cells(fit: TreeFit, penalty: float) -> Floats:
-    """Return counts of the cells, of one dimension, with even children where nothing else is to be seen.
+    """Return counts of the cells, of one dimension, with even children where the noise hides differences.
 
-    The largest children stand out, so many of them that the squares left over, each divided by its variance, and
-    ``penalty`` for each that stands out add up to the least.
+    The largest children stand out. Their number minimises the squares left over, each divided by its variance, plus
+    ``penalty`` for each that stands out.
 
     Args:
         fit: the least-squares estimates of all nodes; the last level is one node.
@@ -72,7 +72,7 @@ def _divided(parents: Floats, nodes: Floats, sizes: Floats, variances: Floats, w
 
 
 def _without_negatives(rows: Floats, is_there: NDArray[np.bool_], totals: Floats) -> Floats:
-    """Return in every row the nearest counts from 0 on with the given total: a projection on a simplex."""
+    """Return, for every row, the nearest non-negative counts with the given total: a projection on a simplex."""
     downwards = -np.sort(np.where(is_there, -rows, np.inf), axis=1)
     is_real = np.isfinite(downwards)
     excess = np.cumsum(np.where(is_real, downwards, 0.0), axis=1) - totals[:, None]

@@ -86,7 +86,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, int], leaf: int = 1, levels: int | None = None) -> Self:
-        """Return the tree within ``within`` for counts 1 apart, up to four squares on top, at most ten levels.
+        """Return the tree whose loss for counts 1 apart is within ``within``: at most four squares on top, ten levels.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -104,7 +104,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
 
     @property
     def distance(self) -> Metric:
-        """L1: the square of a cell moves as far as the cell does."""
+        """L1: a cell's square moves as far as the cell does."""
         return L1
 
     @property
@@ -113,7 +113,7 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
 
     @property
     def parts(self) -> tuple[CountNoise, ...]:
-        """The noise of all squares of each level."""
+        """The noise for all squares of each level."""
         sizes = level_shapes(self.shape, [(self.leaf, self.leaf), *self._branchings])[1:]
         return tuple(replace(node, shape=size) for node, size in zip(self.levels, sizes, strict=True))
 
@@ -127,18 +127,18 @@ class QuadTree(Composed[Any, NDArray[np.float64]]):
         return TreeVariances.of(self.parts[0].draw_shape, self._branchings, [variance_of(node) for node in self.levels])
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far any cell is off, where leaves are cells."""
+        """Return a bound on the error of every cell, if leaves are cells."""
         wanted, reach = self._reach(confidence)
         return None if self.leaf > 1 else Bound(reach, wanted, "the largest absolute error of any cell")
 
     def _reach(self, confidence: Number) -> tuple[Fraction, float]:
-        """Return how far any leaf is off."""
+        """Return a bound on the error of every leaf."""
         wanted = probability("confidence", confidence, open_below=True)
         worst, leaves = float(self.variances.cells.max()), self.variances.cells.size
         return wanted, combination_reach(self.levels, worst, share_of_failure(wanted, leaves))
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return the error on both sides of every cell, all at once; where leaves have several, see ``buckets``."""
+        """Return the error on both sides of every cell, all at once; for leaves of several cells see ``buckets``."""
         wanted, reach = self._reach(confidence)
         if self.leaf == 1:
             return Interval(out - reach, out + reach, wanted)

@@ -1,4 +1,4 @@
-"""The sorted histogram: how many cells have which count, without saying which cells.
+"""The sorted histogram: how many cells have each count, without telling which cells.
 
 For degree sequences, the sizes of groups, rank plots. Sorting moves no two histograms farther apart, so the noise is
 that of one cell, and the known order takes most of it away again. Cost: one sort and linear time, or cells * top for
@@ -48,8 +48,8 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
     at ``d_in``.
 
     Args:
-        cells: how many there are; public.
-        node: the noise of one count.
+        cells: the number of cells; public.
+        node: the noise for one count.
         top: the largest possible count, public: asks for the posterior mean; None for the nearest sequence in order.
 
     >>> SortedHistogram(cells=100, node=Geometric(scale=2)).loss(1)
@@ -78,12 +78,12 @@ class SortedHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def distance(self) -> Metric:
-        """L1 or L2, as the noise has it: sorting shortens both."""
+        """L1 or L2, depending on the noise; sorting increases neither."""
         return L1 if isinstance(self.node, Geometric) else L2
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all counts."""
+        """The noise for all counts."""
         return replace(self.node, shape=(self.cells,))
 
     def plan(self) -> Plan:

@@ -1,4 +1,4 @@
-"""A histogram over a domain that nobody could write out: most cells are empty, and few of those are touched.
+"""A histogram over a domain too large to list: most cells are empty, and few of those are touched.
 
 For counts over 10^9 cells or 10^15, of which only those that are not empty are held. Noise is added to *every* cell and
 what stays below a threshold is left out; the empty cells that pass are found by skipping from one to the next, so the
@@ -70,7 +70,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
     Args:
         unit: ROW or ROW_REPLACED.
-        cells: how many cells the domain has; public. Rows are whole numbers from 0 to cells - 1; others do not count.
+        cells: how many cells the domain has; public. Rows are integers from 0 to cells - 1; others do not count.
         scale: of the discrete Laplace noise.
         threshold: what a noisy count must reach to be published.
         sampled: whether noisy counts v below the threshold t, in size, are published as t or -t with chance |v| / t:
@@ -103,13 +103,13 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
     def calibrated(
         cls, within: Loss, *, cells: int, unit: Unit = ROW, false_cells: Number = 1, sampled: bool = False
     ) -> Self:
-        """Return the least noise within ``within``, and the least threshold for it.
+        """Return the least noise whose loss is within ``within``, and the least threshold for it.
 
         Args:
             within: the loss not to exceed.
             cells: of the domain.
             unit: ROW or ROW_REPLACED.
-            false_cells: how many empty cells may pass, on average.
+            false_cells: the mean number of empty cells that may pass.
             sampled: see the class.
 
         """
@@ -136,7 +136,7 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
     @property
     def passing_chance(self) -> float:
-        """The chance that an empty cell is published."""
+        """The probability that an empty cell is published."""
         return float(chance_of_passing(self.scale, self.threshold, self.sampled)[1])
 
     def plan(self) -> Plan:
@@ -144,17 +144,17 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
         return Use(self.part, self.unit.touched)
 
     def _reach(self, confidence: Number) -> tuple[Fraction, int]:
-        """Return how far the noise of all cells of the domain at once lies from 0."""
+        """Return the reach of the noise of all cells of the domain at once."""
         wanted = probability("confidence", confidence, open_below=True)
         return wanted, discrete_laplace_reach(self.scale, share_of_failure(wanted, self.cells))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any cell is off, those included that are not published and so 0."""
+        """Return a bound on the error of every cell, including unpublished cells, whose estimate is 0."""
         wanted, reach = self._reach(confidence)
         return Bound(float(self.threshold - 1 + reach), wanted, "the largest absolute error of any cell of the domain")
 
     def interval(self, out: dict[int, int], confidence: Number) -> Interval:
-        """Return the counts of all published cells at once; every other cell holds at most ``error`` rows."""
+        """Return intervals of all published cells at once; every other cell holds at most ``error`` rows."""
         wanted, reach = self._reach(confidence)
         low, high = {}, {}
         for cell, number in out.items():
@@ -171,12 +171,12 @@ class SparseHistogram(Composed[Any, dict[int, int]]):
 
 
 def rows_of(data: Any) -> Counter[int]:
-    """Return how many rows each cell has; what is no whole number is in none. Counted rows are as they are."""
+    """Return how many rows each cell has; rows that are not integers are in none. Counted rows stay as they are."""
     if isinstance(data, Counter):
         return data
     if isinstance(data, np.ndarray) and data.dtype.kind in "iu":
         cells, counts = np.unique(data, return_counts=True)
         return Counter(dict(zip(cells.tolist(), counts.tolist(), strict=True)))
-    # A class of its own that extends int is no number of a cell.
+    # An instance of a class that extends int is not a cell number.
     plain = (raw_number(row) for row in data if type(row) is int or issubclass(type(row), np.generic))
     return Counter(cell for cell in plain if type(cell) is int)

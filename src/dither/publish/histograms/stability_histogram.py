@@ -1,4 +1,4 @@
-"""The stability histogram: bins of a public width over numbers whose range nobody knows.
+"""The stability histogram: bins of a public width over numbers whose range is not known.
 
 For numeric values without public bounds. A bin is published only where its noisy count reaches a threshold, so that a
 bin of one person alone hardly ever is. Cost: one pass over the rows, one draw for each bin that is not empty.
@@ -62,11 +62,11 @@ class StabilityHistogram(OneSelection, Composed[Any, dict[int, int]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, unit: Unit, width: Number, fresh: bool = False) -> Self:
-        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon for the counts."""
+        """Return the least noise and threshold for ``within``; with ``fresh``, half of epsilon is for the counts."""
         return cls(width=width, selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=fresh))
 
     def interval(self, out: dict[int, int], confidence: Number) -> Interval:
-        """Return the counts of all published bins at once, given that these bins were published."""
+        """Return intervals of all published bins at once, given that these bins were published."""
         found = self.selection.interval({str(key): count for key, count in out.items()}, confidence)
         low, high = ({int(key): count for key, count in side.items()} for side in (found.low, found.high))
         return Interval(low, high, found.confidence)
@@ -77,7 +77,7 @@ class StabilityHistogram(OneSelection, Composed[Any, dict[int, int]]):
         return dict(sorted((int(key), count) for key, count in published.items()))
 
     def _bin(self, row: Any) -> str | tuple[str, ...]:
-        """Return the bin of a number as a text; what is no finite number is in none."""
+        """Return a number's bin as text; no bin if it is not a finite number."""
         number = raw_number(row)
         if number is None or type(number) is bool or (type(number) is float and not math.isfinite(number)):
             return ()

@@ -1,9 +1,9 @@
-"""StructureFirst: the boundaries of buckets are chosen privately, then the buckets are measured.
+"""StructureFirst: choose the boundaries of buckets privately, then measure the buckets.
 
 For few ordered cells and few buckets, where most of the budget should go into the counts. Cost: O(cells^2 * buckets) in
 vector steps. Corrections: counts are cut off at a *public* bound, on which the sensitivity of the squared error rests;
 the printed method takes the largest count from the data. The sensitivity is 2 bound - 1, not 2 bound + 1, as both
-neighbours lie within the bound, and scores are whole numbers.
+neighbours lie within the bound, and scores are integers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     ``node`` loses at ``d_in``.
 
     Args:
-        cells: how many there are, in order; public.
+        cells: the number of ordered cells; public.
         buckets: how many buckets there will be; public.
         bound: counts outside 0 to ``bound`` are cut off for the choice of boundaries; public.
         choice: the scale of the exponential mechanism that chooses one boundary, in units of squared error.
@@ -86,7 +86,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, buckets: int, bound: int, share: Any = Fraction(1, 4)) -> Self:
-        """Return the method within ``within`` for counts 1 apart; ``share`` of it pays for the boundaries, if any."""
+        """Return the method whose loss for counts 1 apart is within ``within``; ``share`` is for any boundaries."""
         several = whole("buckets", buckets, least=1) > 1
         part = Share().convert("share", share) if several else Fraction(0)
         boundaries = 2 * (2 * whole("bound", bound, least=1) - 1) * (buckets - 1)
@@ -110,20 +110,20 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
 
     @property
     def stability(self) -> int:
-        """How far the squared error of a partition moves when one count within the bound moves by 1."""
+        """How far a partition's squared error moves when one count within the bound moves by 1."""
         return 2 * self.bound - 1
 
     def plan(self) -> Plan:
-        """Choose each boundary, then draw for as many buckets as there are cells."""
+        """Choose each boundary, then draw one bucket per cell."""
         boundary, counts = Use(self.chooser, self.stability), Use(replace(self.node, shape=(self.cells,)))
         return InOrder.of(Repeat(boundary, self.buckets - 1), counts)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         return interval_of_buckets(out, confidence, self.node, draws=self.buckets, are_runs=True)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return the noisy mean of its bucket for every cell."""
+        """Return, for every cell, the noisy mean of its bucket."""
         counts = counts_of(data, (self.cells,))
         errors = SquaredErrors(np.clip(counts, 0, self.bound))
         table = errors.best_prefixes(self.buckets)
@@ -141,7 +141,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
 
 
 class SquaredErrors:
-    """The squared errors of buckets of whole counts, each rounded down to a whole number.
+    """The squared errors of buckets of integer counts, each rounded down to an integer.
 
     A unit change moves one bucket's error by at most (1 - 1/L)(2 bound - 1); rounding down makes that a whole number of
     at most 2 bound - 1. A partition has that bucket once, and the least of many partitions moves no farther.
@@ -159,7 +159,7 @@ class SquaredErrors:
         return found
 
     def best_prefixes(self, buckets: int) -> list[NDArray[np.int64]]:
-        """Return for 0, 1, ... buckets the least error of every prefix, for prefixes that have as many cells."""
+        """Return, for 0, 1, ... buckets, the least error of every prefix that has at least that many cells."""
         none = np.zeros(self.cells + 1, dtype=np.int64)
         tables = [none]
         if buckets < 2:

@@ -65,7 +65,7 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
 
     @property
     def distance(self) -> Metric:
-        """L1: the total moves as far as the cells do together."""
+        """L1: the total moves as far as all cells together."""
         return L1
 
     def plan(self) -> Plan:
@@ -73,7 +73,7 @@ class UniformHistogram(Composed[Any, NDArray[np.float64]]):
         return Use(self.node)
 
     def interval(self, out: Any, confidence: Number) -> Interval:
-        """Return intervals of all cells at once, for counts that are not negative; see ``buckets``."""
+        """Return intervals of all cells at once, for non-negative counts; see ``buckets``."""
         sizes = np.full(self.shape, math.prod(self.shape))
         return interval_of_buckets(out, confidence, self.node, draws=1, sizes=sizes)
 

@@ -1,4 +1,4 @@
-"""Contingency tables out: marginals of records with a few or a hundred attributes.
+"""Contingency tables: marginals of records with a few or a hundred attributes.
 
 Belongs here: methods whose input is an array of records and whose output is a set of marginals, and what makes released
 marginals agree. Does not belong here: tables of one or two dimensions (``histograms``), batches of other linear queries

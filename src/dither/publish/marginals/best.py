@@ -1,4 +1,4 @@
-"""The method on marginals of the least mean variance: known without data."""
+"""The marginal method with the least mean variance, chosen without data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDEST = 10
 def best_method(
     within: Loss, attributes: Attributes, marginals: Sequence[Sequence[str]], unit: Unit = ROW
 ) -> DrawnMarginals:
-    """Return the method of the least mean variance within a loss for one row.
+    """Return the method with the least mean variance whose loss for one row is within ``within``.
 
     That is the residual planner, which is the best there is. Under a pure loss marginals are measured one by one, or in
     cuboids that hold several of them, by whichever has the smaller mean variance.

@@ -1,4 +1,4 @@
-"""What methods on marginals share: the record of what is asked, exact stabilities, tables, variances and intervals."""
+"""Shared by marginal methods: the record of a request, exact stabilities, tables, variances and intervals."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from dither.publish.histograms.common import Floats, combination_reach
 
 #: Counts a marginal, all of whose attributes are in increasing order.
 Counter = Callable[[Axes], NDArray[np.int64]]
-#: Weights of measurements are whole numbers up to this one.
+#: Weights of measurements are integers up to this one.
 MOST_WEIGHT = 2**30
-#: Weights of a plan are rounded to so many parts of the largest.
+#: Weights of a plan are rounded to multiples of the largest divided by this.
 FINE = 2**10
 
 
 class Names(TupleOf):
-    """Sets of names of attributes; whether these are known is checked beside the attributes."""
+    """Sets of attribute names; whether these exist is checked together with the attributes."""
 
     def __init__(self) -> None:
         one = TupleOf(Text(rule="the name of an attribute"), least=0, rule="sets of names of attributes")
@@ -43,7 +43,7 @@ class Names(TupleOf):
 
 
 class Weights(TupleOf):
-    """Whole numbers above 0."""
+    """Positive integers."""
 
     def __init__(self) -> None:
         super().__init__(Whole(least=1, most=MOST_WEIGHT), rule="whole numbers above 0")
@@ -69,16 +69,16 @@ class MarginalRelease(Composed[Any, Floats]):
 
     @cached_property
     def sets(self) -> tuple[Axes, ...]:
-        """The marginals as numbers of attributes."""
+        """The marginals as sets of attribute numbers."""
         return tuple(self.attributes.axes(names) for names in self.marginals)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each marginal has."""
+        """The number of cells of each marginal."""
         return tuple(self.attributes.cells_of(axes) for axes in self.sets)
 
     def tables(self, out: Any) -> dict[tuple[str, ...], NDArray[Any]]:
-        """Return a released array, or one of its intervals' ends, as a table for each marginal."""
+        """Return a released array, or one end of its intervals, as one table per marginal."""
         flat = np.asarray(out)
         if flat.shape != (sum(self.sizes),):
             raise InvalidParameter("out", f"an array of shape {flat.shape}", f"{sum(self.sizes)} released numbers")
@@ -91,12 +91,12 @@ class MarginalRelease(Composed[Any, Floats]):
     @cached_property
     @abstractmethod
     def marginal_variances(self) -> tuple[float, ...]:
-        """The variance of a cell of each marginal; all cells of a marginal have the same."""
+        """The variance of a cell of each marginal; all cells of a marginal have the same variance."""
 
     @property
     @abstractmethod
     def nodes(self) -> tuple[CountNoise, ...]:
-        """The noise of which every released number is a linear combination."""
+        """The noise from which every released number is a linear combination."""
 
     @property
     def variances(self) -> Floats:
@@ -116,7 +116,7 @@ class MarginalRelease(Composed[Any, Floats]):
         return wanted, np.sqrt(np.array(self.marginal_variances)) * unit
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far any cell of any marginal is off."""
+        """Return a bound on the error of every cell of every marginal."""
         wanted, reaches = self._reaches(confidence)
         return Bound(float(reaches.max()), wanted, "the largest absolute error of any cell of any marginal")
 
@@ -129,20 +129,20 @@ class MarginalRelease(Composed[Any, Floats]):
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnMarginals(MarginalRelease):
-    """A release that measures whole numbers made of counted marginals, in one draw."""
+    """A release that measures, in one draw, integers computed from counted marginals."""
 
     unit: OneOf = OneOf(ROW, ROW_REPLACED, ROW_EXCHANGED, default=ROW, rule="ROW, ROW_REPLACED or ROW_EXCHANGED")
     node: OneCount = OneCount()
 
     @cached_property
     def counted(self) -> tuple[Axes, ...]:
-        """The marginals of which measurements are made: those that are asked for, unless a method says otherwise."""
+        """The marginals from which measurements are computed: the requested ones, unless a method says otherwise."""
         return self.sets
 
     @cached_property
     @abstractmethod
     def part(self) -> CountNoise:
-        """The noise of all measurements."""
+        """The noise for all measurements."""
 
     @abstractmethod
     def moved(self, unit: Unit) -> Fraction:
@@ -156,11 +156,11 @@ class DrawnMarginals(MarginalRelease):
 
     @abstractmethod
     def measurements(self, count: Counter) -> NDArray[np.int64]:
-        """Return what noise is added to; ``count`` is asked for marginals of ``counted`` alone."""
+        """Return the numbers to which noise is added; ``count`` is only called for marginals in ``counted``."""
 
     @abstractmethod
     def estimates(self, noisy: NDArray[Any]) -> Floats:
-        """Return the marginals that noisy measurements give, one after the other: post-processing."""
+        """Return the marginals that follow from noisy measurements, one after another: post-processing."""
 
     @cached_property
     def stability(self) -> Fraction:
@@ -183,7 +183,7 @@ class DrawnMarginals(MarginalRelease):
 
 
 def stability_of(node: CountNoise, unit: Unit, weights: Sequence[int], sizes: Sequence[int]) -> Fraction:
-    """Return how far marginals of so many cells, each times a whole weight, move together per unit.
+    """Return how far marginals with these numbers of cells, each times an integer weight, move together per unit.
 
     A row lies in one cell of each marginal; a replaced one leaves a cell and enters another, unless there is only one.
     Where what replaces a row may lie in no cell, that one cell moves as well, by 1.
@@ -200,7 +200,7 @@ def stability_of(node: CountNoise, unit: Unit, weights: Sequence[int], sizes: Se
 
 
 def rounded_weights(parts: Sequence[float], largest: int = FINE) -> tuple[int, ...]:
-    """Return positive numbers as whole weights: the largest becomes ``largest``, none becomes 0."""
+    """Return positive numbers as integer weights: the largest becomes ``largest``, none becomes 0."""
     top = max(parts)
     whole_numbers = [max(1, round(part / top * largest)) for part in parts]
     shared = math.gcd(*whole_numbers)

@@ -76,7 +76,7 @@ class ContingencyTable(MarginalRelease):
     def calibrated(
         cls, within: Loss, *, attributes: Attributes, marginals: Sequence[Sequence[str]], unit: Unit = ROW
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart; a pure target gives geometric noise."""
+        """Return the least noise whose loss for one unit is within ``within``; geometric for a pure target."""
         checked_sets(attributes, marginals)
         _check_dense(attributes)
         node = node_within(within, attributes, (_all(attributes),), (1,), unit)
@@ -103,7 +103,7 @@ class ContingencyTable(MarginalRelease):
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:
-        """The variance of a cell of each marginal: that of a cell of the table for every one that it adds up."""
+        """The variance of a cell of each marginal: the table's cell variance times the number of cells it sums."""
         return tuple(self.cell_variance * (self.attributes.cells // size) for size in self.sizes)
 
     def release(self, data: Any, run: Runner) -> Floats:

@@ -1,4 +1,4 @@
-"""Covering designs: few sets of attributes that hold every pair, or every triple, together. Public, made without data.
+"""Covering designs: few sets of attributes such that every pair, or triple, lies in one of them. Made without data.
 
 Greedy: each view begins with the first group that no view holds yet, and takes the attribute that brings the most new
 groups, while it is small enough. Not the fewest views there are (tables of those exist for some numbers of attributes),
@@ -25,7 +25,7 @@ def covering_views(
         attributes: names and sizes.
         strength: how many attributes lie together: 2 for pairs.
         largest: how many attributes a view has at most.
-        most_cells: how many cells a view has at most, but for single groups that have more.
+        most_cells: the most cells of a view, except for single groups that have more.
 
     >>> covering_views(Attributes(tuple("abcde"), (2,) * 5), largest=3)
     (('a', 'b', 'c'), ('a', 'd', 'e'), ('b', 'c', 'd'), ('b', 'c', 'e'))
@@ -52,7 +52,7 @@ def covering_views(
 def _grown(
     attributes: Attributes, view: tuple[int, ...], missing: set[tuple[int, ...]], size: int, cells: int
 ) -> tuple[int, ...]:
-    """Return a view with the attributes that bring the most groups that are missing, one after the other."""
+    """Return a view grown by the attributes that cover the most missing groups, one after another."""
     together = len(view)
     while len(view) < size:
         best, found = 0, -1

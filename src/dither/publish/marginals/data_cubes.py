@@ -1,4 +1,4 @@
-"""Data cubes: a few cuboids are measured, and all that are asked for are computed from them.
+"""Data cubes: measure a few cuboids, and compute all requested ones from them.
 
 For the cuboids of a small lattice under pure differential privacy. A cuboid that is computed from a finer one adds up
 noise; measuring more cuboids leaves less budget for each. The choice minimises the largest noise of any cuboid that is
@@ -58,16 +58,16 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DataCubes(DrawnMarginals):
-    """Measure a few cuboids, and release all that are asked for from them by least squares.
+    """Measure a few cuboids, and release all requested ones from them by least squares.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of cuboids (geometric
     noise) or its root (Gaussian noise); replaced rows twice that, or the root of 2 times it.
 
     Args:
         attributes: names and sizes; public.
-        marginals: the cuboids that are asked for, sets of names; public.
+        marginals: the requested cuboids, sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        cuboids: the cuboids that are measured, sets of names; public. Each that is asked for lies within one of them.
+        cuboids: the cuboids that are measured, sets of names; public. Each requested one lies within one of them.
         node: the noise of one count.
 
     >>> from dither.privacy import PureDP
@@ -105,14 +105,14 @@ class DataCubes(DrawnMarginals):
         unit: Unit = ROW,
         cuboids: Sequence[Sequence[str]] | None = None,
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart.
+        """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
-            marginals: the cuboids that are asked for, sets of names.
+            marginals: the requested cuboids, sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-            cuboids: the cuboids that are measured; those of the least largest noise where None.
+            cuboids: the cuboids that are measured; None for those with the smallest largest noise.
 
         """
         asked = checked_sets(attributes, marginals)
@@ -136,7 +136,7 @@ class DataCubes(DrawnMarginals):
 
     @cached_property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return self.measurement.part
 
     def moved(self, unit: Unit) -> Fraction:
@@ -155,17 +155,17 @@ class DataCubes(DrawnMarginals):
         return self.measurement.weighted(count)
 
     def estimates(self, noisy: NDArray[Any]) -> Floats:
-        """Return the cuboids that are asked for, which agree with one another."""
+        """Return the requested cuboids, consistent with one another."""
         tables = self.measurement.unweighted(noisy)
         return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)
 
 
 def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2) -> tuple[Axes, ...]:
-    """Return the cuboids to measure such that the largest noise of an asked one is as small as the search finds.
+    """Return the cuboids to measure, searched for the smallest largest variance of a requested one.
 
     Args:
         attributes: names and sizes.
-        asked: the cuboids that are asked for.
+        asked: the requested cuboids.
         power: 2 where the variance grows with the square of the number of cuboids (pure), 1 for Gaussian noise.
 
     A cuboid S answers Q with a variance proportional to (cuboids measured)^power times cells of S / cells of Q. For a
@@ -196,7 +196,7 @@ def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2
 
 
 def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
-    """Return the asked cuboids and their unions, breadth first, as far as there is room."""
+    """Return the requested cuboids and their unions, breadth first, as far as there is room."""
     found = dict.fromkeys(asked)
     edge = list(asked)
     while edge:
@@ -214,7 +214,7 @@ def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
 
 
 def _cover(usable: np.ndarray[Any, np.dtype[np.bool_]], sizes: Floats) -> tuple[int, ...]:
-    """Return few rows that together have every column, the one with the most new columns first; () where none do."""
+    """Return few rows that together cover every column, most new columns first; () if no rows do."""
     missing = np.ones(usable.shape[1], dtype=bool)
     chosen = []
     while missing.any():

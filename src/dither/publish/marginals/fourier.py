@@ -3,7 +3,7 @@
 For many small marginals of binary attributes under pure differential privacy. A marginal on k attributes needs the 2^k
 coefficients of its subsets and no others, and marginals share them; so they agree with one another. Cost: one pass over
 the rows for each marginal. Optionally a linear programme finds a non-negative table behind them, which takes a table of
-all attributes and so few of them. Corrections: coefficients are whole numbers, the sums of +1 and -1 over the rows,
+all attributes and so few of them. Corrections: coefficients are integers, the sums of +1 and -1 over the rows,
 without the factor 2^(-d/2) that floats would round; the printed scale misses a factor 2 when rows are replaced.
 """
 
@@ -106,7 +106,7 @@ class FourierMarginals(MarginalRelease):
         unit: Unit = ROW,
         non_negative: bool = False,
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart.
+        """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -125,22 +125,22 @@ class FourierMarginals(MarginalRelease):
 
     @cached_property
     def used(self) -> Axes:
-        """The attributes that occur in any marginal."""
+        """The attributes that occur in some marginal."""
         return tuple(sorted({axis for axes in self.sets for axis in axes}))
 
     @cached_property
     def coefficients(self) -> tuple[Axes, ...]:
-        """The sets of attributes whose coefficients are measured: all subsets of what is asked."""
+        """The sets of attributes whose coefficients are measured: all subsets of the requested sets."""
         return closure(self.sets)
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all coefficients."""
+        """The noise for all coefficients."""
         return replace(self.node, shape=(len(self.coefficients),))
 
     @property
     def stability(self) -> Fraction:
-        """How far all coefficients move together per unit: each by 1, or by up to 2 but for the number of rows."""
+        """How far all coefficients move together per unit: each by 1, or by up to 2 except for the number of rows."""
         moving = Fraction(len(self.coefficients))
         if self.unit == ROW_REPLACED:
             moving -= 1
@@ -164,7 +164,7 @@ class FourierMarginals(MarginalRelease):
         return tuple(variance_of(self.node) / size for size in self.sizes)
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far any cell is off; None for the linear programme, see ``interval``."""
+        """Return a bound on the error of every cell; None for the linear programme, see ``interval``."""
         probability("confidence", confidence)
         return None if self.non_negative else super().error(confidence)
 
@@ -200,7 +200,7 @@ class FourierMarginals(MarginalRelease):
 
 
 def walsh_hadamard(table: NDArray[Any]) -> NDArray[Any]:
-    """Return for every subset of the axes, 1 meaning chosen, the sum of cells with the sign of their chosen ones.
+    """Return, for every subset of the axes (1: chosen), the sum of cells with the sign of their chosen ones.
 
     >>> walsh_hadamard(np.array([[3, 1], [0, 2]])).tolist()
     [[6, 0], [2, 4]]
@@ -212,7 +212,7 @@ def walsh_hadamard(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def nearest_table(noisy: dict[Axes, float], used: Axes) -> Floats:
-    """Return the non-negative table over ``used`` whose coefficients have the least largest distance from the noisy."""
+    """Return the non-negative table over ``used`` whose coefficients' largest distance from the noisy ones is least."""
     from scipy.optimize import linprog
 
     places = np.arange(2 ** len(used))
@@ -242,6 +242,6 @@ def _inverse(noisy: dict[Axes, float], axes: Axes) -> Floats:
     coefficients = np.zeros((2,) * len(axes))
     for chosen in subsets(axes):
         coefficients[tuple(int(axis in chosen) for axis in axes)] = noisy[chosen]
-    # The transform is its own inverse, but for the number of cells.
+    # The transform is its own inverse, up to the number of cells.
     marginal: Floats = walsh_hadamard(coefficients) / coefficients.size
     return marginal

@@ -1,4 +1,4 @@
-"""Interactions: what a marginal says about each subset of its attributes, and least squares from that.
+"""Interactions: the part of a marginal due to each subset of its attributes, and least squares from these parts.
 
 Let N be the table of a marginal on attributes S. For T within S its **interaction** is the sum of N over the attributes
 that are not in T, less its mean along each attribute of T: the part that varies with all of T and with nothing less.
@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 def subsets(axes: Axes) -> list[Axes]:
-    """Return all subsets, the smaller ones first.
+    """Return all subsets, smaller ones first.
 
     >>> subsets((0, 2))
     [(), (0,), (2,), (0, 2)]
@@ -46,7 +46,7 @@ def subsets(axes: Axes) -> list[Axes]:
 
 
 def closure(sets: Iterable[Axes]) -> tuple[Axes, ...]:
-    """Return every subset of every set, once, in the order of size and then of numbers.
+    """Return every subset of every set, once, ordered by size and then by attribute numbers.
 
     >>> closure([(0, 1), (1, 2)])
     ((), (0,), (1,), (2,), (0, 1), (1, 2))
@@ -56,7 +56,7 @@ def closure(sets: Iterable[Axes]) -> tuple[Axes, ...]:
 
 
 def centred(table: Floats) -> Floats:
-    """Return the table less its mean along every axis."""
+    """Return the table minus its mean along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
     return table
@@ -64,7 +64,7 @@ def centred(table: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Estimates of interactions of one table, and the number u_T of the covariance u_T C_T of each."""
+    """Estimates of a table's interactions, and the factor u_T of the covariance u_T C_T of each."""
 
     attributes: Attributes
     tables: Mapping[Axes, Floats]
@@ -80,12 +80,12 @@ class Interactions:
         return total
 
     def flat(self, sets: Sequence[Axes]) -> Floats:
-        """Return marginals one after the other, each in the order of its attributes."""
+        """Return marginals one after another, each in the order of its attributes."""
         return np.concatenate([self.marginal(axes).ravel() for axes in sets])
 
 
 def fit(attributes: Attributes, noisy: Mapping[Axes, Floats], variances: Mapping[Axes, float]) -> Interactions:
-    """Return the interactions that fit noisy marginals best, each cell of a marginal having the given variance."""
+    """Return the interactions that fit noisy marginals best, given the variance of each marginal's cells."""
     sums: dict[Axes, Floats] = {}
     weights: dict[Axes, float] = {}
     for axes, table in noisy.items():
@@ -97,7 +97,7 @@ def fit(attributes: Attributes, noisy: Mapping[Axes, Floats], variances: Mapping
 
 
 def fitted_spreads(attributes: Attributes, variances: Mapping[Axes, float]) -> dict[Axes, float]:
-    """Return u_T for every T, as ``fit`` has it, from the variances of the cells of each measured marginal."""
+    """Return u_T for every T, as in ``fit``, from the cell variances of the measured marginals."""
     weights: dict[Axes, float] = {}
     for axes, variance in variances.items():
         for chosen in subsets(axes):
@@ -107,7 +107,7 @@ def fitted_spreads(attributes: Attributes, variances: Mapping[Axes, float]) -> d
 
 
 def cell_variance(attributes: Attributes, spreads: Mapping[Axes, float], axes: Axes) -> float:
-    """Return the variance of a cell of the marginal on ``axes``, all cells of which have the same."""
+    """Return the variance of a cell of the marginal on ``axes``; all its cells have the same variance."""
     cells = attributes.cells_of(axes)
     return math.fsum(
         spreads[chosen] * (attributes.cells_of(chosen) / cells) ** 2 * centred_share(attributes, chosen)
@@ -116,13 +116,13 @@ def cell_variance(attributes: Attributes, spreads: Mapping[Axes, float], axes: A
 
 
 def centred_share(attributes: Attributes, axes: Axes) -> float:
-    """Return the diagonal of the matrix that takes the means away: the product of 1 - 1 / size."""
+    """Return the diagonal of the matrix that subtracts the means: the product of 1 - 1 / size."""
     return math.prod(1 - 1 / attributes.sizes[axis] for axis in axes)
 
 
 @dataclass(frozen=True, eq=False)
 class Agreed:
-    """Marginals that agree with one another, and the variance of a cell of each."""
+    """Marginals that agree with one another, and the cell variance of each."""
 
     tables: Mapping[tuple[str, ...], Floats]
     variances: Mapping[tuple[str, ...], float]
@@ -133,7 +133,7 @@ def agree(
     tables: Mapping[tuple[str, ...], ArrayLike],
     variances: Mapping[tuple[str, ...], float] | float = 1.0,
 ) -> Agreed:
-    """Return overlapping noisy marginals made consistent: the nearest ones in weighted least squares.
+    """Return overlapping noisy marginals made consistent: the nearest ones by weighted least squares.
 
     Args:
         attributes: of the table.

@@ -1,8 +1,8 @@
-"""Noisy marginals of records: the one measurement that several methods share.
+"""Noisy marginals of records: the measurement that several methods share.
 
 All marginals are counted from the rows, each is multiplied by a whole weight, and one draw adds noise to all of them
 together. A weight of 3 beside a weight of 1 is a third of the noise: budgets are split by weights, exactly, and the
-price is that of one vector whose stability is a sum of whole numbers (L1) or of their squares (L2).
+price is that of one vector whose stability is a sum of integers (L1) or of their squares (L2).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dither.publish.marginals.common import Counter, stability_of
 
 @dataclass(frozen=True)
 class Measurement:
-    """Marginals that are measured with weights: what is drawn, how far it moves, and what the noise amounts to."""
+    """Marginals that are measured with weights: the draw, its stability, and the resulting noise."""
 
     attributes: Attributes
     sets: tuple[Axes, ...]
@@ -41,12 +41,12 @@ class Measurement:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each measured marginal has."""
+        """The number of cells of each measured marginal."""
         return tuple(self.attributes.cells_of(axes) for axes in self.sets)
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return replace(self.node, shape=(sum(self.sizes),))
 
     @property
@@ -60,18 +60,18 @@ class Measurement:
 
     @property
     def variances(self) -> Mapping[Axes, float]:
-        """The variance of a cell of each measured marginal, its weight taken out again."""
+        """The variance of a cell of each measured marginal, after division by its weight."""
         unit = variance_of(self.node)
         return {axes: unit / weight**2 for axes, weight in zip(self.sets, self.weights, strict=True)}
 
     def draw(self, data: Any, run: Runner) -> dict[Axes, Floats]:
-        """Return the noisy marginals of the records, their weights taken out again."""
+        """Return the noisy marginals of the records, divided by their weights."""
         codes = self.attributes.codes(data)
         exact = self.weighted(lambda axes: self.attributes.count(codes, axes))
         return self.unweighted(np.asarray(run(self.part, exact, stability=self.stability)))
 
     def weighted(self, count: Counter) -> NDArray[np.int64]:
-        """Return all marginals times their weights, one after the other."""
+        """Return all marginals times their weights, one after another."""
         counted = []
         for axes, weight in zip(self.sets, self.weights, strict=True):
             # Cutting counts off moves no two tables farther apart, and keeps the product in range.
@@ -79,7 +79,7 @@ class Measurement:
         return np.concatenate(counted)
 
     def unweighted(self, noisy: NDArray[Any]) -> dict[Axes, Floats]:
-        """Return the noisy marginals, their weights taken out again."""
+        """Return the noisy marginals, divided by their weights."""
         pieces = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(self.sizes)[:-1])
         return {
             axes: (piece / weight).reshape(self.attributes.shape_of(axes))
@@ -90,7 +90,7 @@ class Measurement:
 def node_within(
     within: Loss, attributes: Attributes, sets: tuple[Axes, ...], weights: tuple[int, ...], unit: Unit
 ) -> CountNoise:
-    """Return the least noise whose one draw on these weighted marginals is within ``within``.
+    """Return the least noise for which one draw on these weighted marginals is within ``within``.
 
     A pure target gives geometric noise, any other Gaussian noise.
     """

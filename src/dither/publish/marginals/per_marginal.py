@@ -1,4 +1,4 @@
-"""Noise on each marginal: the budget is split among the marginals that are asked for.
+"""Noise on each marginal: the budget is split among the requested marginals.
 
 For a few marginals that are read one by one. Cost: one pass over the rows for each marginal. By default the split has
 the least total variance, and the marginals are made to agree by least squares, which never makes a cell worse.
@@ -56,7 +56,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class NoisyMarginals(DrawnMarginals):
-    """Add noise to every marginal that is asked for, each with a share of the budget.
+    """Add noise to every requested marginal, each with a share of the budget.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the sum of the weights (geometric
     noise) or the root of the sum of their squares (Gaussian noise); under replacement twice the sum, or the root of
@@ -66,7 +66,7 @@ class NoisyMarginals(DrawnMarginals):
         attributes: names and sizes; public.
         marginals: sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        weights: a whole number for each marginal: twice the weight is half the noise.
+        weights: an integer for each marginal: twice the weight is half the noise.
         node: the noise of one count of weight 1.
         agreeing: whether overlapping marginals are made to agree by least squares.
 
@@ -100,7 +100,7 @@ class NoisyMarginals(DrawnMarginals):
         even: bool = False,
         agreeing: bool = True,
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart.
+        """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -126,7 +126,7 @@ class NoisyMarginals(DrawnMarginals):
 
     @cached_property
     def part(self) -> CountNoise:
-        """The noise of all cells."""
+        """The noise for all cells."""
         return self.measurement.part
 
     def moved(self, unit: Unit) -> Fraction:
@@ -147,7 +147,7 @@ class NoisyMarginals(DrawnMarginals):
         return self.measurement.weighted(count)
 
     def estimates(self, noisy: NDArray[Any]) -> Floats:
-        """Return the noisy marginals, made to agree."""
+        """Return the noisy marginals, made consistent."""
         tables = self.measurement.unweighted(noisy)
         if self.agreeing:
             return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)

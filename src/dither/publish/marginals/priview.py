@@ -1,6 +1,6 @@
-"""PriView: a synopsis of overlapping views, from which any marginal can be made later.
+"""PriView: a synopsis of overlapping views, from which any marginal can be reconstructed later.
 
-For tables of many attributes when it is not known beforehand which marginals will be wanted. The views are marginals
+For tables of many attributes when it is not known in advance which marginals will be wanted. The views are marginals
 on a public covering design; noise is added once, and every marginal within a view is a linear estimate with a known
 variance. A marginal that no view holds is the one of largest entropy among those that agree with the views. Cost: one
 pass over the rows for each view. Corrections: views are made to agree by least squares over all of them at once, which
@@ -51,7 +51,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PriView(MarginalRelease):
-    """Release overlapping views of a table, made to agree, from which any marginal can be reconstructed.
+    """Release overlapping views of a table, made consistent, from which any marginal can be reconstructed.
 
     Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of views (geometric
     noise) or its root (Gaussian noise); replaced rows twice that, or the root of 2 times it.
@@ -87,13 +87,13 @@ class PriView(MarginalRelease):
         strength: int = 2,
         largest: int = 8,
     ) -> Self:
-        """Return the least noise within ``within`` for data one unit apart.
+        """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             unit: ROW or ROW_REPLACED.
-            views: sets of names; a covering design where None.
+            views: sets of names; None for a covering design.
             strength: how many attributes lie together in some view of the design.
             largest: how many attributes a view of the design has at most.
 
@@ -119,7 +119,7 @@ class PriView(MarginalRelease):
 
     @cached_property
     def spreads(self) -> dict[Axes, float]:
-        """The number u_T of the covariance of each interaction."""
+        """The factor u_T of the covariance of each interaction."""
         return fitted_spreads(self.attributes, self.measurement.variances)
 
     @cached_property
@@ -135,12 +135,12 @@ class PriView(MarginalRelease):
         return cell_variance(self.attributes, self.spreads, axes)
 
     def release(self, data: Any, run: Runner) -> Floats:
-        """Return the views, which agree with one another."""
+        """Return the views, consistent with one another."""
         noisy = self.measurement.draw(data, run)
         return fit(self.attributes, noisy, self.measurement.variances).flat(self.sets)
 
     def reconstruct(self, out: Any, names: Sequence[str]) -> Floats:
-        """Return the non-negative marginal of largest entropy on these attributes that agrees with released views.
+        """Return the non-negative marginal of maximum entropy on these attributes that agrees with released views.
 
         Args:
             out: what was released.
@@ -162,7 +162,7 @@ class PriView(MarginalRelease):
         return proportional_fit(np.ones(self.attributes.shape_of(axes)), known)
 
     def bounds(self, out: Any, names: Sequence[str], confidence: Number) -> Interval:
-        """Return where the true cells of any marginal lie, all at once.
+        """Return bounds on the true cells of any marginal, all at once.
 
         A count is at most each count that holds it, so a cell that no view holds lies between 0 and the least upper
         end of the cells of views that hold it.
@@ -193,7 +193,7 @@ class PriView(MarginalRelease):
         return axes, sorted(largest)
 
     def _seen(self, out: Any, parts: Sequence[Axes]) -> list[Floats]:
-        """Return the marginals on groups of attributes, each from the smallest view that holds it."""
+        """Return the marginals on groups of attributes, each from the smallest view that contains it."""
         tables = dict(zip(self.sets, self.tables(out).values(), strict=True))
         seen = []
         for part in parts:

@@ -1,8 +1,8 @@
-"""The residual planner: Gaussian noise on interactions, the least weighted sum of variances of any set of marginals.
+"""The residual planner: Gaussian noise on interactions, with the least weighted sum of variances for any marginals.
 
 For marginals of tables with many attributes, under zCDP: no linear method with Gaussian noise has a smaller sum of
 variances, and the plan is a formula, so a hundred attributes are planned at once. Cost: one pass over the rows for each
-marginal that is asked for, and sums over its subsets. Corrections: measurements are whole numbers with exact stability,
+marginal that is asked for, and sums over its subsets. Corrections: measurements are integers with exact stability,
 n (I - 11'/n) along each attribute in place of a basis with correlated noise, so that discrete noise can be added entry
 by entry at the same price; and the plan knows replaced rows.
 """
@@ -55,7 +55,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class ResidualPlanner(DrawnMarginals):
-    """Release marginals from noisy interactions, measured as precisely as the marginals that are asked for need them.
+    """Release marginals from noisy interactions, each measured as precisely as the requested marginals need it.
 
     Guarantee: records ``d_in`` rows apart lose rho = d_in^2 stability^2 / (2 sigma^2), where stability^2 is the sum
     over all measured sets T of weight^2 times the product of n (n - 1) over the attributes of T; under replacement
@@ -65,7 +65,7 @@ class ResidualPlanner(DrawnMarginals):
         attributes: names and sizes; public.
         marginals: sets of names; public.
         unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-        weights: a whole number for each measured set of attributes, in the order of ``measured``.
+        weights: an integer for each measured set of attributes, in the order of ``measured``.
         node: the noise of one measurement.
 
     >>> table = Attributes(tuple("abcdefghi"), (10,) * 9)
@@ -100,14 +100,14 @@ class ResidualPlanner(DrawnMarginals):
         unit: Unit = ROW,
         importance: Sequence[Number] | None = None,
     ) -> Self:
-        """Return the plan of the least weighted sum of variances within ``within`` for data one unit apart.
+        """Return the plan of least weighted variance whose loss for data one unit apart is within ``within``.
 
         Args:
             within: the loss not to exceed, in rho or with a delta.
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-            importance: how much the variance of a cell of each marginal counts; 1 for all where None.
+            importance: the weight of each marginal's cell variance; None for 1 each.
 
         """
         purse, sets = Purse.within(within), checked_sets(attributes, marginals)
@@ -130,12 +130,12 @@ class ResidualPlanner(DrawnMarginals):
 
     @cached_property
     def measured(self) -> tuple[Axes, ...]:
-        """The sets of attributes whose interactions are measured: all subsets of what is asked, but for constants."""
+        """The sets of attributes whose interactions are measured: subsets of the requested sets, except constants."""
         return measured_sets(self.attributes, self.sets)
 
     @cached_property
     def part(self) -> DiscreteGaussian:
-        """The noise of all measurements."""
+        """The noise for all measurements."""
         return replace(self.node, shape=(sum(self.attributes.cells_of(axes) for axes in self.measured),))
 
     def moved(self, unit: Unit) -> Fraction:
@@ -148,7 +148,7 @@ class ResidualPlanner(DrawnMarginals):
 
     @cached_property
     def spreads(self) -> dict[Axes, float]:
-        """The number u_T of the covariance of each interaction; 0 for those of attributes with one value."""
+        """The factor u_T of the covariance of each interaction; 0 if an attribute has only one value."""
         unit = variance_of(self.node)
         known = dict.fromkeys(closure(self.sets), 0.0)
         for axes, weight in zip(self.measured, self.weights, strict=True):
@@ -171,7 +171,7 @@ class ResidualPlanner(DrawnMarginals):
         return np.concatenate(taken)
 
     def estimates(self, noisy: NDArray[Any]) -> Floats:
-        """Return the marginals, which agree with one another."""
+        """Return the marginals, consistent with one another."""
         sizes = [self.attributes.cells_of(axes) for axes in self.measured]
         pieces = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum(sizes)[:-1])
         tables = {axes: np.zeros(self.attributes.shape_of(axes)) for axes in closure(self.sets)}
@@ -181,7 +181,7 @@ class ResidualPlanner(DrawnMarginals):
 
 
 class BestPlan(NamedTuple):
-    """The best numbers u_T for a loss of rho = 1/2, and the weighted sum of variances that they give."""
+    """The best factors u_T for a loss of rho = 1/2, and the weighted sum of variances they give."""
 
     spreads: dict[Axes, float]
     total: float
@@ -190,7 +190,7 @@ class BestPlan(NamedTuple):
 def best_plan(
     attributes: Attributes, sets: Sequence[Axes], unit: Unit = ROW, importance: Sequence[Number] | None = None
 ) -> BestPlan:
-    """Return the plan of the least weighted sum of the variances of all cells of all marginals.
+    """Return the plan with the least weighted sum of the variances of all cells of all marginals.
 
     The sum is the sum over T of c_T u_T, and rho is half the sum of p_T / u_T, where p_T is how far the interaction
     moves, squared. By Cauchy and Schwarz the product of both sums is at least (sum of sqrt(c_T p_T))^2, which u_T
@@ -212,19 +212,19 @@ def best_plan(
 
 
 def measured_sets(attributes: Attributes, sets: Sequence[Axes]) -> tuple[Axes, ...]:
-    """Return all subsets of the sets whose interactions are not 0 whatever the data."""
+    """Return all subsets of the sets whose interactions are not 0 for all data."""
     return tuple(axes for axes in closure(sets) if all(attributes.sizes[axis] > 1 for axis in axes))
 
 
 def whole_interaction(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the interaction of a table of counts times its number of cells: whole numbers."""
+    """Return the interaction of a table of counts times its number of cells: integers."""
     for axis, size in enumerate(counts.shape):
         counts = counts * size - counts.sum(axis=axis, keepdims=True)
     return counts
 
 
 def squared_move(attributes: Attributes, axes: Axes, unit: Unit) -> int:
-    """Return the square of how far the whole interaction moves per unit, in L2: exact.
+    """Return the exact square of how far the integer interaction moves per unit, in L2.
 
     A row that comes or goes moves it by the product of n (n - 1). A replaced row moves it farthest when it changes in
     the attribute of the fewest values alone: by 2 m / (m - 1) times that, which is never less. The number of rows
@@ -240,12 +240,12 @@ def squared_move(attributes: Attributes, axes: Axes, unit: Unit) -> int:
 
 
 def _reach(attributes: Attributes, axes: Axes) -> int:
-    """Return how large an entry of the whole interaction is, at most, for counts of at most 1 in size."""
+    """Return the largest entry of the integer interaction for counts of at most 1 in absolute value."""
     return math.prod(2 * (attributes.sizes[axis] - 1) for axis in axes)
 
 
 class _Counted:
-    """Marginals, each asked one counted once, and their subsets summed from those."""
+    """Marginals, each requested one counted once, and their subsets summed from those."""
 
     def __init__(self, attributes: Attributes, count: Counter, sets: Sequence[Axes]) -> None:
         self._count = count

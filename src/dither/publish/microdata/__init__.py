@@ -1,4 +1,4 @@
-"""Anonymized tables: tables whose values are generalised, merged or perturbed, with noise that is paid for.
+"""Anonymized tables: generalised, merged or perturbed values, with noise that is paid for.
 
 Belongs here: DiffGen on taxonomies, DiffPart on sets of items, and the pipeline of PrivFuzzy (public fuzzy encodings,
 groups from private moments, merged attributes) with three ways out of it. Does not belong here: models that records

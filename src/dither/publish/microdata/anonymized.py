@@ -1,4 +1,4 @@
-"""Anonymized tables: what was released of a table, with the meaning of its codes, and the rows to write down.
+"""Anonymized tables: what was released, with the meaning of its codes, and the rows to write.
 
 Four kinds of release, one for each method: groups of values with noisy counts (DiffGen), sets of items with noisy
 counts (DiffPart), a model that rows are drawn from (PrivFuzzy), and rows told at random. Everything here is
@@ -46,9 +46,9 @@ class AnonymizedTable:
         codings: what the codes mean.
         columns: the columns of the rows, in their order.
         loss: what it cost.
-        unit: whom it protects, in words.
-        notes: what else is to be said, for people.
-        receipt: where the charge is written down.
+        unit: what is protected, in words.
+        notes: further remarks, for people.
+        receipt: where the charge is recorded.
 
     """
 
@@ -70,7 +70,7 @@ class AnonymizedTable:
         told at random.
 
         Args:
-            rows: how many, of groups or of a model; as many as are estimated where None.
+            rows: how many, of groups or of a model; None for the estimated number.
 
         """
         if isinstance(self.released, Model):
@@ -83,13 +83,13 @@ class AnonymizedTable:
         return self._items(self.released) if isinstance(self.released, ItemSets) else self._decoded(self.released)
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return rows of values drawn from groups or from a model, as many as are estimated unless told otherwise."""
+        """Return rows of values drawn from groups or from a model, by default the estimated number of them."""
         if not isinstance(self.released, Model):
             raise InvalidParameter("method", self.method, "one that releases a model, for rows to be drawn")
         return self._decoded(self.released.sample(rows))
 
     def view(self) -> SyntheticTable | None:
-        """Return a released model as a synthetic table, for reports; None where none was released."""
+        """Return a released model as a synthetic table, for reports; None if there is none."""
         if not isinstance(self.released, Model):
             return None
         columns = tuple((coding.column, coding.kind) for coding in self.codings)
@@ -141,7 +141,7 @@ class AnonymizedTable:
 
     @classmethod
     def from_json(cls, text: str) -> AnonymizedTable:
-        """Return the table that a text stands for, or refuse it."""
+        """Return the table that a text describes, or reject it."""
         rule = "an anonymized table as to_json writes it"
         try:
             record = json.loads(text)

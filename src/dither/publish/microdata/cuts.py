@@ -1,4 +1,4 @@
-"""Cuts: how far each attribute has been specialised, what may be specialised next, and how such a step is scored.
+"""Cuts: how far each attribute is specialised, the steps that are possible next, and how a step is scored.
 
 A cut of a taxonomy is a set of nodes that has every value below exactly one of them; a cut of ordered cells is a
 division into intervals. Cuts are made of released choices, so they are public. A score looks at private counts of
@@ -23,14 +23,14 @@ BIT: Final = 64
 
 
 class Cut(ABC):
-    """How far one attribute has been specialised."""
+    """How far one attribute is specialised."""
 
     #: How many steps there are in all: inner nodes, or edges that an interval may be cut at.
     steps: int
 
     @abstractmethod
     def available(self) -> list[int]:
-        """Return the numbers of the steps that may be taken now."""
+        """Return the numbers of the steps that are possible now."""
 
     @abstractmethod
     def added(self, step: int) -> int:
@@ -38,7 +38,7 @@ class Cut(ABC):
 
     @abstractmethod
     def take(self, step: int) -> None:
-        """Take a step that is available."""
+        """Take a possible step."""
 
     @abstractmethod
     def groups(self) -> list[tuple[str, tuple[int, ...]]]:
@@ -46,11 +46,11 @@ class Cut(ABC):
 
     @abstractmethod
     def sums(self, table: Counts) -> Counts:
-        """Return what ``below`` needs, from the classes of each value: a row for a value, a column for a class."""
+        """Return what ``below`` needs, from the classes of each value: a row per value, a column per class."""
 
     @abstractmethod
     def below(self, step: int, sums: Counts) -> Counts:
-        """Return the classes of the groups that a step would make: a row for a group, a column for a class."""
+        """Return the classes of the groups that a step would make: a row per group, a column per class."""
 
 
 class TreeCut(Cut):
@@ -66,7 +66,7 @@ class TreeCut(Cut):
         return sorted(self._numbers[node] for node in self._nodes if node in self._numbers)
 
     def added(self, step: int) -> int:
-        """Return the number of children, less the node that they replace."""
+        """Return the number of children minus the node that they replace."""
         return len(self._tree.children(self._tree.inner[step])) - 1
 
     def take(self, step: int) -> None:
@@ -99,7 +99,7 @@ class OrderedCut(Cut):
         self._ends = [0, cells.size]
 
     def available(self) -> list[int]:
-        """Return the edges at which there is no cut yet."""
+        """Return the edges that are not cut yet."""
         taken = set(self._ends)
         return [edge - 1 for edge in range(1, self._cells.size) if edge not in taken]
 
@@ -134,7 +134,7 @@ def cut_of(tree: Hierarchy) -> Cut:
 
 
 def majority(classes: Counts) -> int:
-    """Return how many records are of the largest class of their group.
+    """Return how many records are in the largest class of their group.
 
     A record more adds 0 or 1: it is in one group at most. So all such scores move the same way, by at most 1.
 
@@ -146,7 +146,7 @@ def majority(classes: Counts) -> int:
 
 
 class Gain:
-    """Information gain in steps of 1/64 bit, times the number of records: how much better groups tell the class.
+    """Information gain in steps of 1/64 bit, times the number of records: how much better groups predict the class.
 
     With H(m) standing for m log2 m, a division of classes k into groups c gains
     H(N) - sum_k H(N_k) - sum_c [H(N_c) - sum_k H(N_ck)]. Here H is the sum of whole increments g(0) <= g(1) <= ..., the
@@ -169,13 +169,13 @@ class Gain:
         self.sensitivity = int(self._increments[-1])
 
     def _entropy(self, counts: Any) -> Counts:
-        """Return H of whole numbers: the sum of so many increments."""
+        """Return H of integers: the sum of the first increments."""
         numbers = np.asarray(counts, dtype=np.int64)
         inside = np.minimum(numbers, self._sums.size - 1)
         return np.asarray(self._sums[inside] + (numbers - inside) * self.sensitivity)
 
     def __call__(self, classes: Counts) -> int:
-        """Return the gain of dividing the sum of these groups into them: a row for a group, a column for a class."""
+        """Return the gain of dividing the sum of these groups into them: a row per group, a column per class."""
         together = self._entropy(classes.sum()) - self._entropy(classes.sum(axis=0)).sum()
         apart = self._entropy(classes.sum(axis=1)).sum() - self._entropy(classes).sum()
         return int(together - apart)
@@ -192,7 +192,7 @@ def _increments(records: int) -> tuple[Counts, Counts]:
 
 
 def members_of(groups: Sequence[tuple[str, tuple[int, ...]]], size: int) -> NDArray[np.int64]:
-    """Return the number of the group of every value."""
+    """Return each value's group number."""
     places = np.empty(size, dtype=np.int64)
     for number, (_, values) in enumerate(groups):
         places[list(values)] = number

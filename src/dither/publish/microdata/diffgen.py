@@ -1,4 +1,4 @@
-"""DiffGen: a table is generalised as far as can be, then specialised step by step, and its groups are counted.
+"""DiffGen: generalise a table completely, specialise it step by step, and count its groups.
 
 For tables with a class that somebody wants to learn, where a table of labelled groups is wanted and not a sample. Cost:
 one pass over the rows, and a table of as many cells as groups. Corrections: a split point of an ordered attribute is
@@ -59,7 +59,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DiffGen(Composed[Any, GeneralisedTable]):
-    """Specialise a generalised table step by step, each step chosen by how well it tells the class, and count groups.
+    """Specialise a generalised table step by step, always by how well a step predicts the class, and count groups.
 
     Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
     privacy makes of it.
@@ -155,12 +155,12 @@ class DiffGen(Composed[Any, GeneralisedTable]):
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return self.attributes.sizes[self.attributes.names.index(self.class_attribute)]
 
     @cached_property
     def candidates(self) -> int:
-        """How many steps there are in all: inner nodes of taxonomies, and edges of cells."""
+        """The total number of steps: inner nodes of taxonomies, and edges of cells."""
         return max(sum(cut_of(tree).steps for tree in self.trees), 1)
 
     @cached_property
@@ -169,18 +169,18 @@ class DiffGen(Composed[Any, GeneralisedTable]):
         return 1 if self.score == SCORES[0] else Gain(self.records).sensitivity
 
     def chooser(self, purse: Purse) -> Exponential:
-        """Return the choice of a step that costs all of a purse."""
+        """Return the choice of a step that costs the whole purse."""
         # Scores that all move the same way tell half as much.
         is_one_way = self.score == SCORES[0]
         scale = purse.choice(self.stability, one_way=is_one_way)
         return Exponential(candidates=self.candidates, scale=scale, one_way=is_one_way)
 
     def plan(self) -> Plan:
-        """Choose a step again and again, then count groups; how many groups there will be is open."""
+        """Choose steps repeatedly, then count groups; the number of groups is not fixed in advance."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
     def interval(self, out: GeneralisedTable, confidence: Number) -> Interval:
-        """Return where the counts of all groups lie at once; inside a group nothing is known."""
+        """Return intervals of all groups' counts at once; inside a group nothing is known."""
         wanted = probability("confidence", confidence, open_below=True)
         # Steps that were left out only made the noise smaller.
         widest = Purse.of(self.budget).share(1 - self.share).noise()
@@ -208,7 +208,7 @@ class DiffGen(Composed[Any, GeneralisedTable]):
 
 
 class Steps:
-    """The cuts of all attributes, which are public, and the private classes and records that scores and counts need."""
+    """The public cuts of all attributes, and the private classes and records that scores and counts need."""
 
     def __init__(self, method: DiffGen, codes: Codes) -> None:
         self._method, self._codes = method, codes
@@ -223,12 +223,12 @@ class Steps:
         self._starts = np.concatenate([[0], np.cumsum([cut.steps for cut in self.cuts])]).tolist()
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return which cut a step belongs to, and its number there."""
+        """Return the cut that a step belongs to, and its number there."""
         place = int(np.searchsorted(self._starts, number, side="right")) - 1
         return place, number - self._starts[place]
 
     def allowed(self) -> set[int]:
-        """Return the steps that leave the table within its size; public."""
+        """Return the steps that keep the table within its size; public."""
         sizes = [len(cut.groups()) for cut in self.cuts]
         cells = math.prod(sizes) * self._method.classes
         found = set()
@@ -239,7 +239,7 @@ class Steps:
         return found
 
     def scores(self, allowed: set[int]) -> Counts:
-        """Return the score of every step; those that are not allowed have a fixed one. Private."""
+        """Return every step's score; steps that are not allowed have a fixed score. Private."""
         found = np.full(self._method.candidates, EXCLUDED, dtype=np.int64)
         for number in allowed:
             place, step = self._place(number)
@@ -252,13 +252,13 @@ class Steps:
         self.cuts[place].take(step)
 
     def groups(self) -> list[list[tuple[str, tuple[int, ...]]]]:
-        """Return the groups of every attribute in their order; the class is never generalised. Public."""
+        """Return the groups of every attribute in order; the class is never generalised. Public."""
         found = [cut.groups() for cut in self.cuts]
         found.insert(self._class, [(str(value), (value,)) for value in range(self._method.classes)])
         return found
 
     def counts(self) -> Counts:
-        """Return how many records each combination of groups has. Private."""
+        """Return the number of records in each combination of groups. Private."""
         groups = self.groups()
         shape = tuple(map(len, groups))
         places = np.zeros(self._codes.shape[1], dtype=np.int64)

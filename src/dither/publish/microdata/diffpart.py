@@ -1,4 +1,4 @@
-"""DiffPart: sets of items are found top-down along a taxonomy of the items, and only where there are enough of them.
+"""DiffPart: find sets of items top-down along a taxonomy of the items, only where there are enough transactions.
 
 For transactions, each a set of items out of a public universe: baskets, diagnoses, pages visited. A group of
 transactions is described by nodes of the taxonomy, such as {drinks, bread}: some item below each of these nodes, and no
@@ -68,12 +68,12 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DiffPart(Composed[Any, ItemSets]):
-    """Divide transactions top-down along a taxonomy of their items where there are enough, and count what is left.
+    """Divide transactions top-down along a taxonomy of their items where there are enough, and count the sets found.
 
     Guarantee: collections of transactions 1 apart, one transaction being in one of them and not in the other, lose
     ``budget``; ``d_in`` apart, d_in times that.
 
-    Data: an array of whole numbers, a row for each transaction and a column for each item, above 0 where the
+    Data: an array of integers, a row for each transaction and a column for each item, above 0 where the
     transaction has the item. Transactions without any item are not counted.
 
     Args:
@@ -104,7 +104,7 @@ class DiffPart(Composed[Any, ItemSets]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, taxonomy: Taxonomy, **parameters: Any) -> Self:
-        """Return the method within ``within`` for collections 1 apart.
+        """Return the method whose loss for collections 1 apart is within ``within``.
 
         Args:
             within: the loss not to exceed.
@@ -123,7 +123,7 @@ class DiffPart(Composed[Any, ItemSets]):
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """For each node how many levels are below it; 0 for items."""
+        """The number of levels below each node; 0 for items."""
         found = [0] * len(self.taxonomy.labels)
         for node in range(len(found) - 1, 0, -1):
             parent = self.taxonomy.parents[node]
@@ -131,16 +131,16 @@ class DiffPart(Composed[Any, ItemSets]):
         return tuple(found)
 
     def height(self, cut: Cut) -> int:
-        """Return how many levels are below a group; 0 for a set of items."""
+        """Return the number of levels below a group; 0 for a set of items."""
         return max(self.heights[node] for node in cut)
 
     def due(self, cut: Cut) -> Cut:
-        """Return the nodes of a group that its next step divides: of the highest ones as many as ``width`` allows."""
+        """Return the nodes of a group that its next step divides: as many of the highest ones as ``width`` allows."""
         highest = [node for node in cut if self.heights[node] == self.height(cut)]
         return tuple(highest[: self._fitting(highest)])
 
     def _fitting(self, nodes: Sequence[int]) -> int:
-        """Return how many of the first nodes are divided into at most ``width`` groups together; at least one."""
+        """Return how many of the first nodes together divide into at most ``width`` groups; at least one."""
         groups = 1
         for number, node in enumerate(nodes):
             groups *= 2 ** len(self.taxonomy.children(node)) - 1
@@ -156,19 +156,19 @@ class DiffPart(Composed[Any, ItemSets]):
         return steps
 
     def expected_steps(self, cut: Cut) -> int:
-        """Return how many steps a group needs if, below its highest nodes, every level takes one."""
+        """Return how many steps a group needs if every level below its highest nodes takes one step."""
         height = self.height(cut)
         return height - 1 + self._steps_for([node for node in cut if self.heights[node] == height])
 
     @cached_property
     def _levels(self) -> tuple[tuple[int, ...], ...]:
-        """For each height from 1 on all nodes of that height."""
+        """For each height from 1 on, all nodes of that height."""
         inner = self.taxonomy.inner
         levels = range(1, self.heights[0] + 1)
         return tuple(tuple(node for node in inner if self.heights[node] == height) for height in levels)
 
     def worst_steps(self, cut: Cut) -> int:
-        """Return how many steps a group needs if it has all items below its nodes: never more are needed."""
+        """Return the most steps a group can need: as if it had all items below its nodes."""
         parents, below = self.taxonomy.parents, set(cut)
         # Parents come before their children.
         for node in self.taxonomy.inner:
@@ -178,15 +178,15 @@ class DiffPart(Composed[Any, ItemSets]):
 
     @property
     def most_steps(self) -> int:
-        """After how many steps groups are given up that are no sets of items yet."""
+        """The number of steps after which groups that are not yet sets of items are dropped."""
         return self.heights[0] + _EXTRA_STEPS
 
     def plan(self) -> Plan:
-        """Divide all groups again and again, then count sets of items; how many groups there will be is open."""
+        """Divide all groups repeatedly, then count sets of items; the number of groups is not fixed in advance."""
         return Within(self.budget, (FilteredCounts, Geometric))
 
     def threshold(self, cells: int, scale: Fraction) -> int:
-        """Return the least threshold that at most ``false_groups`` of ``cells`` empty groups pass on average."""
+        """Return the least threshold that, on average, at most ``false_groups`` of ``cells`` empty groups pass."""
 
         def is_enough(threshold: int) -> bool:
             chance = chance_of_passing(scale, threshold, sampled=False)[1]
@@ -227,7 +227,7 @@ class DiffPart(Composed[Any, ItemSets]):
         return [int(count) for count in noisy]
 
     def _items(self, data: Any) -> NDArray[np.bool_]:
-        """Return which items each transaction has; type and width are public and may be refused, no content is."""
+        """Return which items each transaction has; type and width are public and checked, content never raises."""
         rule = f"an array of whole numbers, a row for each transaction, {self.taxonomy.size} columns"
         if not isinstance(data, np.ndarray) or data.dtype.kind not in "biu" or data.shape[1:] != (self.taxonomy.size,):
             raise InvalidValue("data", data, rule)
@@ -235,7 +235,7 @@ class DiffPart(Composed[Any, ItemSets]):
 
 
 class Groups:
-    """Transactions by group. Which groups there are is public; which transactions are in them is private."""
+    """Transactions by group. Which groups exist is public; which transactions are in them is private."""
 
     def __init__(self, method: DiffPart, items: NDArray[np.bool_]) -> None:
         tree = method.taxonomy
@@ -251,7 +251,7 @@ class Groups:
         self._divided: list[tuple[int, Cut, Cut]] = []
 
     def divide(self, cuts: list[Cut]) -> int:
-        """Divide all groups, the i-th of which these nodes describe, and return how many new groups there might be."""
+        """Divide all groups, the i-th along these nodes, and return the number of possible new groups."""
         self._cells[:] = -1
         self._divided, start = [], 0
         order = np.argsort(self._places, kind="stable")
@@ -277,12 +277,12 @@ class Groups:
         return size
 
     def counts(self) -> Counter[int]:
-        """Return how many transactions each new group has, for those that have any. Private."""
+        """Return the number of transactions in each non-empty new group. Private."""
         cells, counts = np.unique(self._cells[self._cells >= 0], return_counts=True)
         return Counter(dict(zip(cells.tolist(), counts.tolist(), strict=True)))
 
     def keep(self, passed: list[int]) -> list[Cut]:
-        """Go on with the groups that passed, in this order, less those that are single sets; return all of them."""
+        """Continue with the groups that passed, in this order, without single sets; return all of them."""
         reached = [self._cut_of(cell) for cell in passed]
         going = [cell for cell, cut in zip(passed, reached, strict=True) if self._method.height(cut)]
         kept = np.array(going, dtype=np.int64)
@@ -303,7 +303,7 @@ class Groups:
         return tuple(sorted(new))
 
     def occurrences(self, sets: list[tuple[int, ...]]) -> NDArray[np.int64]:
-        """Return how many transactions are exactly each of these sets. Private."""
+        """Return how many transactions equal each of these sets. Private."""
         wanted = np.zeros((len(sets), self._tree.size), dtype=bool)
         for number, items in enumerate(sets):
             wanted[number, list(items)] = True

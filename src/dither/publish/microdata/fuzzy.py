@@ -31,7 +31,7 @@ _MOST_CODES: Final = 2**16
 
 
 class Membership(ABC):
-    """How well a term fits each number: between 0 and 1, and 1 at its centre."""
+    """A term's fit to each number: between 0 and 1, and 1 at its centre."""
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class Trapezoidal(Membership):
 
     @property
     def centre(self) -> float:
-        """The middle of what fits fully."""
+        """The middle of the range that fits fully."""
         return self.left + (self.right - self.left) / 2
 
     def of(self, numbers: Floats) -> Floats:
@@ -115,30 +115,30 @@ class GaussianSet(Membership):
 
 
 class Encoding(ABC):
-    """How one column becomes codes, by public facts alone, and what a code means."""
+    """How one column is encoded, by public facts alone, and the meaning of a code."""
 
     name: str
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
 
     @abstractmethod
     def codes(self, values: Any) -> Codes:
-        """Return the code of each value; no content raises."""
+        """Return each value's code; content never raises."""
 
     @abstractmethod
     def decode(self, codes: Any) -> NDArray[Any]:
-        """Return what each code means."""
+        """Return the meaning of each code."""
 
 
 @dataclass(frozen=True)
 class LinguisticVariable(Encoding):
-    """A numeric column told in terms such as "young" and "old".
+    """A numeric column expressed in terms such as "young" and "old".
 
     Numbers are held within public bounds. The code of a number is the first of the terms that fit it best; where none
-    fits at all, the term with the nearest centre. What is no number has a code of its own, the last one.
+    fits at all, the term with the nearest centre. What is not a number has the last code.
 
     Args:
         name: of the column.
@@ -188,11 +188,11 @@ class LinguisticVariable(Encoding):
 
     @property
     def size(self) -> int:
-        """The terms, and one code for what is no number."""
+        """The terms, and one code for values that are not numbers."""
         return len(self.terms) + 1
 
     def membership(self, values: Any) -> Floats:
-        """Return how well each term fits each value, a column for each term; nothing fits what is no number."""
+        """Return each term's fit to each value, a column per term; nothing fits a value that is not a number."""
         numbers = numbers_of(values)
         held = np.clip(np.nan_to_num(numbers, nan=self.lower), self.lower, self.upper)
         found = np.stack([shape.of(held) for _, shape in self.terms], axis=1)
@@ -213,11 +213,11 @@ class LinguisticVariable(Encoding):
         return np.clip(np.array([shape.centre for _, shape in self.terms], dtype=np.float64), self.lower, self.upper)
 
     def decode(self, codes: Any) -> Floats:
-        """Return the centre of each term; NaN for what is no number."""
+        """Return the centre of each term; NaN for values that are not numbers."""
         return np.append(self._centres, np.nan)[_known(codes, self.size)]
 
     def spread(self, codes: Any) -> Floats:
-        """Return numbers drawn evenly from where each term wins; NaN for what is no number. Public randomness."""
+        """Return numbers drawn evenly from where each term wins; NaN for what is not a number. Public randomness."""
         given, generator = _known(codes, self.size), public_generator()
         numbers = self.lower + (self.upper - self.lower) * (np.arange(_FINE) + 0.5) / _FINE
         winners, found = self.codes(numbers), self.decode(given)
@@ -234,7 +234,7 @@ class LinguisticVariable(Encoding):
 
 @dataclass(frozen=True)
 class RuleTable(Encoding):
-    """A column of categories: the code of a category is its place; everything else has one code, the last one.
+    """A column of categories: a category's code is its place; everything else has the last code.
 
     >>> jobs = RuleTable("job", ("clerk", "cook"))
     >>> jobs.codes(["cook", "?", None]).tolist(), jobs.decode([0, 2]).tolist()
@@ -270,7 +270,7 @@ class RuleTable(Encoding):
 
 @dataclass(frozen=True)
 class EvenSteps(Encoding):
-    """A numeric column reduced to steps of a public width between public bounds: ceil(x / M) of the thesis.
+    """A numeric column reduced to steps of a public width between public bounds: ceil(x / M) in the thesis.
 
     >>> gains = EvenSteps("gain", 0, 100, 25)
     >>> gains.size, gains.codes([0, 25, 26, 1e9, "no"]).tolist(), gains.decode([1]).tolist()
@@ -296,30 +296,30 @@ class EvenSteps(Encoding):
 
     @property
     def size(self) -> int:
-        """The steps, and one code for what is no number."""
+        """The steps, and one code for values that are not numbers."""
         return self._steps + 1
 
     def codes(self, values: Any) -> Codes:
-        """Return the number of the step of each value; a step holds its upper end and not its lower one."""
+        """Return each value's step number; a step includes its upper end but not its lower one."""
         numbers = numbers_of(values)
         held = np.clip(np.nan_to_num(numbers, nan=self.lower), self.lower, self.upper)
         steps = np.clip(np.ceil((held - self.lower) / self.width) - 1, 0, self._steps - 1)
         return np.where(np.isnan(numbers), self._steps, steps).astype(np.int64)
 
     def decode(self, codes: Any) -> Floats:
-        """Return the middle of each step; NaN for what is no number."""
+        """Return the middle of each step; NaN for values that are not numbers."""
         starts = self.lower + self.width * np.arange(self._steps)
         middles = (starts + np.minimum(starts + self.width, self.upper)) / 2
         return np.append(middles, np.nan)[_known(codes, self.size)]
 
 
 def attributes_of(encodings: Sequence[Encoding]) -> Attributes:
-    """Return names and numbers of codes: what a method is told."""
+    """Return attribute names and numbers of codes, as a method takes them."""
     return Attributes(tuple(each.name for each in encodings), tuple(each.size for each in encodings))
 
 
 def encoded(encodings: Sequence[Encoding], columns: Mapping[str, Any]) -> Codes:
-    """Return rows of codes, a column for each encoding; columns that are missing or of other lengths are refused."""
+    """Return rows of codes, a column per encoding; missing columns and other lengths are rejected."""
     if missing := [each.name for each in encodings if each.name not in columns]:
         raise InvalidParameter("columns", missing, "given for every encoding")
     found = [each.codes(columns[each.name]) for each in encodings]
@@ -334,7 +334,7 @@ def decoded(encodings: Sequence[Encoding], codes: Codes) -> dict[str, NDArray[An
 
 
 def numbers_of(values: Any) -> Floats:
-    """Return values as floats; what is no number, or none that is finite and real, becomes NaN or an end of the range.
+    """Return values as floats; values that are not finite real numbers become NaN or an end of the range.
 
     >>> numbers_of([1, "2", None, True]).tolist()
     [1.0, nan, nan, 1.0]
@@ -360,7 +360,7 @@ def _number(entry: Any) -> float:
 
 
 def _ramp(numbers: Floats, start: float, end: float) -> Floats:
-    """Return 0 before ``start``, 1 after ``end``, and the way between them."""
+    """Return 0 before ``start``, 1 after ``end``, and the linear ramp between."""
     if start == end:
         return np.where(numbers > end, 1.0, 0.0)
     return np.clip((numbers - start) / (end - start), 0.0, 1.0)

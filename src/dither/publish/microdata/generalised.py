@@ -37,7 +37,7 @@ class GeneralisedTable(Model):
     Args:
         attributes: names and sizes.
         groups: for each attribute its groups, each a label and the values in it; every value in one group.
-        counts: noisy whole numbers, an axis for each attribute; some may be negative.
+        counts: noisy integers, an axis for each attribute; some may be negative.
 
     >>> table = GeneralisedTable(
     ...     Attributes.of({"age": 4, "ill": 2}), [[("young", (0, 1)), ("old", (2, 3))], [("no", (0,)), ("yes", (1,))]],
@@ -59,13 +59,13 @@ class GeneralisedTable(Model):
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], ...]:
-        """For each attribute the group of every value."""
+        """For each attribute, each value's group."""
         pairs = zip(self.groups, self.attributes.sizes, strict=True)
         return tuple(members_of(groups, size) for groups, size in pairs)
 
     @cached_property
     def law(self) -> Floats:
-        """The shares of the combinations: the nearest numbers to the counts that are not negative; else equal ones."""
+        """The combinations' shares: from the nearest non-negative counts; equal shares if those are all 0."""
         wanted = non_negative_with_total(self.counts.astype(np.float64))
         total = float(wanted.sum())
         return wanted / total if total > 0 else np.full(wanted.shape, 1 / wanted.size)
@@ -77,11 +77,11 @@ class GeneralisedTable(Model):
             yield (*names, count)
 
     def generalised_records(self) -> list[tuple[str, ...]]:
-        """Return generalised records: every combination as often as its noisy count, none for negative ones."""
+        """Return generalised records: every combination as often as its noisy count, none if it is negative."""
         return [names for *names, count in self.rows() for _ in range(count)]  # type: ignore[misc]
 
     def table(self, axes: Axes) -> Floats:
-        """Return the marginal on these attributes in estimated numbers of records, even within a group."""
+        """Return the marginal on these attributes in estimated numbers of records, spread evenly within a group."""
         gone = tuple(axis for axis in range(len(self.groups)) if axis not in axes)
         kept = self.law.sum(axis=gone) * self.total
         for number, axis in enumerate(axes):
@@ -93,7 +93,7 @@ class GeneralisedTable(Model):
         return np.asarray(kept)
 
     def draw(self, rows: int, generator: Generator) -> NDArray[np.int64]:
-        """Return records: combinations as often as their shares say, values of a group with equal chances."""
+        """Return records: combinations as often as their shares say, values of a group with equal probability."""
         cells = np.unravel_index(shared_out(self.law.ravel(), rows, generator), self.counts.shape)
         found = np.empty((rows, len(self.groups)), dtype=np.int64)
         for axis, groups in enumerate(self.groups):
@@ -110,7 +110,7 @@ class GeneralisedTable(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         groups, counts, rule = record.get("groups"), record.get("counts"), "as it was written"
         if not isinstance(groups, list) or not isinstance(counts, list) or len(counts) > MOST_CELLS:
             raise InvalidParameter("groups", "a record", rule)

@@ -1,4 +1,4 @@
-"""Which attributes belong together, from released moments: post-processing, so any rule is as private as another.
+"""Which attributes belong together, from released moments: post-processing, so every rule is equally private.
 
 Three rules, all with a limit on the combinations of a group, without which its histogram drowns in noise:
 
@@ -29,9 +29,9 @@ _LEAST_VARIANCE: Final = 1e-3
 
 
 def correlations_of(covariances: Floats, reach: float = 0.0) -> Floats:
-    """Return correlations from estimated covariances, which may be no covariances of anything.
+    """Return correlations from estimated covariances, which need not be valid covariances.
 
-    What is no larger than ``reach``, how far noise may move a covariance, counts as 0.
+    A covariance of at most ``reach``, how far noise may move it, counts as 0.
 
     >>> correlations_of(np.array([[1.0, 0.5], [0.5, 0.25]])).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
@@ -103,7 +103,7 @@ def _by_component(attributes: Attributes, correlations: Floats, most_cells: int)
 
 
 def _fitting(attributes: Attributes, members: list[int], most_cells: int) -> list[list[int]]:
-    """Return members in order, in as few groups as the limit on combinations allows when no member is moved."""
+    """Return members in order, in the fewest groups that the limit on combinations allows without reordering."""
     parts: list[list[int]] = []
     for axis in members:
         if parts and attributes.cells_of((*parts[-1], axis)) <= most_cells:

@@ -1,4 +1,4 @@
-"""Hierarchies of declared columns: what DiffGen and DiffPart may generalise a value to, from public facts alone.
+"""Hierarchies of declared columns: how DiffGen and DiffPart may generalise a value, from public facts alone.
 
 A taxonomy that somebody wrote down orders the values of its column; without one, numbers may be cut anywhere between
 their cells and other values are divided by halves in the order in which they were declared.
@@ -18,7 +18,7 @@ from dither.publish.synthetic.columns import Coding
 
 MISSING: Final = "(missing)"
 _EMPTY: Final = "(empty)"
-#: Up to so many items one level did best: see the page of DiffPart.
+#: Up to this many items one level did best: see the page of DiffPart.
 _FLAT: Final = 16
 _FAN_OUT: Final = 4
 
@@ -42,7 +42,7 @@ def read_taxonomies(path: Path | str) -> dict[str, Taxonomy]:
 
 
 def ordered_values(column: Column, tree: Taxonomy) -> list[Value]:
-    """Return the declared values of a column in the order of the leaves of its taxonomy, or refuse one that differs."""
+    """Return a column's declared values in the order of its taxonomy's leaves, or reject a taxonomy that differs."""
     if column.kind not in (Kind.TEXT, Kind.BOOLEAN):
         raise InvalidParameter(f"taxonomy of {column.name}", column.kind.value, "for texts, and true and false")
     values = column.public_values
@@ -61,7 +61,7 @@ def ordered_values(column: Column, tree: Taxonomy) -> list[Value]:
 
 
 def hierarchy_of(coding: Coding, tree: Taxonomy | None = None) -> Hierarchy:
-    """Return the hierarchy of a coded column, whose codes are in the order of the tree if there is one.
+    """Return the hierarchy of a coded column, whose codes follow the tree's order if there is one.
 
     >>> rooms = Coding("rooms", Kind.INTEGER, (1, 2, 3), None, nullable=False)
     >>> hierarchy_of(rooms).size, hierarchy_of(Coding("paid", Kind.BOOLEAN, (False, True), None, nullable=False)).labels
@@ -78,7 +78,7 @@ def hierarchy_of(coding: Coding, tree: Taxonomy | None = None) -> Hierarchy:
 
 
 def item_tree(coding: Coding, tree: Taxonomy | None = None) -> Taxonomy:
-    """Return the taxonomy of items: the one given, one level for few of them, else one of four children a node."""
+    """Return the taxonomy of items: the given one, one level for few items, else four children per node."""
     if tree is not None:
         return tree
     labels = value_labels(coding)
@@ -88,7 +88,7 @@ def item_tree(coding: Coding, tree: Taxonomy | None = None) -> Taxonomy:
 
 
 def value_labels(coding: Coding) -> list[str]:
-    """Return what each code means as a text: a value, or the range that it stands for."""
+    """Return each code's meaning as text: a value, or the range it stands for."""
     if coding.labels is not None:
         return [text_of(label) for label in coding.labels]
     last = len(coding.edges or ()) - 2
@@ -97,7 +97,7 @@ def value_labels(coding: Coding) -> list[str]:
 
 
 def group_label(coding: Coding, label: str, values: tuple[int, ...]) -> str:
-    """Return how a group of codes is shown: the label of its node, or the range of its numbers."""
+    """Return a group's label: that of its node, or the range of its numbers."""
     if len(values) == 1:
         return value_labels(coding)[values[0]]
     is_range = _numbers(coding) is not None and list(values) == list(range(values[0], values[-1] + 1))
@@ -114,7 +114,7 @@ def range_text(coding: Coding, first: int, last: int) -> str:
 
 
 def text_of(value: Value) -> str:
-    """Return a declared value as a text that is not empty.
+    """Return a declared value as non-empty text.
 
     >>> [text_of(value) for value in (True, None, "", 3, 2.50)]
     ['true', '(missing)', '(empty)', '3', '2.5']
@@ -129,7 +129,7 @@ def text_of(value: Value) -> str:
 
 
 def _numbers(coding: Coding) -> tuple[Any, ...] | None:
-    """Return the edges of a column of numbers that may be cut anywhere; None where it may not."""
+    """Return the edges of a numeric column that may be cut anywhere; None for other columns."""
     if coding.kind not in (Kind.INTEGER, Kind.REAL) or coding.nullable:
         return None
     if coding.edges is not None:

@@ -1,6 +1,6 @@
-"""Queries over a table that stays with the curator: each is answered with noise, and each is charged.
+"""Queries over a table that stays with the curator: each is answered with noise and charged.
 
-For few questions that are not known beforehand. The table is kept merged, as the thesis keeps it; a question about an
+For a few questions that are not known in advance. The table is kept merged, as the thesis keeps it; a question about an
 attribute finds its group and its place in it, un-merges that group, counts, and adds noise. Cost: a pass over the rows
 for each condition of a question. Corrections: the printed method adds noise of the same scale to every answer and keeps
 no account, so that asking again and averaging reveals the count; here a filter refuses what no longer fits.
@@ -55,7 +55,7 @@ class Question:
 
     @classmethod
     def about(cls, attribute: str, codes: Iterable[int], epsilon: Number) -> Question:
-        """Return the question of one condition: query(attr, cond) of the thesis."""
+        """Return the question with one condition: query(attr, cond) in the thesis."""
         return cls(((attribute, tuple(codes)),), positive("epsilon", epsilon))
 
 
@@ -77,7 +77,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class KeptTable(Interactive[Any, "Conversation"]):
-    """Answer counting questions about a table that is kept, as long as what they cost fits a budget.
+    """Answer counting questions about a kept table, as long as their cost fits a budget.
 
     Guarantee: tables that differ in one row lose ``budget`` over the whole conversation, whatever is asked; in ``d_in``
     rows, d_in times that. One answer loses the epsilon that its question offers.
@@ -121,18 +121,18 @@ class KeptTable(Interactive[Any, "Conversation"]):
 
 
 class Conversation:
-    """A table that is kept, and what has been asked of it. Bound to thread and process by its runner."""
+    """A kept table, and what has been asked about it. Its runner binds it to thread and process."""
 
     def __init__(self, merged: MergedAttributes, table: NDArray[np.int64], run: Runner, account: Filter) -> None:
         self._merged, self._table, self._run, self._account = merged, table, run, account
 
     @property
     def left(self) -> Loss:
-        """The largest question that would still fit."""
+        """The largest question that still fits."""
         return self._account.room()
 
     def query(self, attribute: str, codes: Iterable[int], epsilon: Number) -> int:
-        """Return about how many records have one of these codes of an attribute."""
+        """Return approximately how many records have one of these codes of an attribute."""
         return self.ask(Question.about(attribute, codes, epsilon))
 
     def ask(self, question: Question) -> int:

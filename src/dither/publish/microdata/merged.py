@@ -1,4 +1,4 @@
-"""Merged attributes: the attributes of a group become one, as the digits of a number do, and come apart again exactly.
+"""Merged attributes: a group's attributes become one, like the digits of a number, and can be separated exactly.
 
 With sizes c1, c2, ..., the merged code of v1, v2, ... is ((v1 * c2) + v2) * c3 + ...: a mixed-radix number. Merging
 changes how a record is written and nothing else: no combination is lost, none is gained, and nothing is protected.
@@ -30,7 +30,7 @@ class MergedAttributes:
 
     Args:
         attributes: names and sizes.
-        groups: the names of the attributes of each group; attributes in no group have one of their own.
+        groups: the names of the attributes of each group; attributes in no group form single groups.
 
     >>> table = MergedAttributes(Attributes.of({"a": 2, "b": 3, "c": 4}), (("a", "c"),))
     >>> table.merge(np.array([[1, 2, 3]])).tolist(), table.unmerge(np.array([[7, 2]])).tolist()
@@ -71,14 +71,14 @@ class MergedAttributes:
         return Attributes(names, tuple(self.attributes.cells_of(axes) for axes in self.axes))
 
     def place(self, name: str) -> tuple[int, int]:
-        """Return in which group an attribute is, and where in it: the info table of the thesis."""
+        """Return an attribute's group, and its place in it: the info table of the thesis."""
         for number, group in enumerate(self.groups):
             if name in group:
                 return number, group.index(name)
         raise InvalidParameter("name", name, "the name of an attribute")
 
     def merge(self, rows: Codes) -> Codes:
-        """Return rows of merged codes; rows have a code in range for each attribute."""
+        """Return rows of merged codes; each row has a code in range for every attribute."""
         found = np.zeros((rows.shape[0], len(self.groups)), dtype=np.int64)
         for number, axes in enumerate(self.axes):
             for axis in axes:
@@ -86,7 +86,7 @@ class MergedAttributes:
         return found
 
     def unmerge(self, merged: Codes) -> Codes:
-        """Return the rows that ``merge`` was given."""
+        """Return the rows that were passed to ``merge``."""
         found = np.empty((merged.shape[0], len(self.attributes.sizes)), dtype=np.int64)
         for number, axes in enumerate(self.axes):
             rest = merged[:, number].copy()
@@ -95,13 +95,13 @@ class MergedAttributes:
         return found
 
     def texts(self, merged: Codes) -> list[tuple[str, ...]]:
-        """Return merged codes as the thesis writes them: the codes of a group with two spaces between."""
+        """Return merged codes in the thesis's notation: a group's codes with two spaces between."""
         rows = self.unmerge(merged).tolist()
         return [tuple(_SEPARATOR.join(str(row[axis]) for axis in axes) for axes in self.axes) for row in rows]
 
 
 def merged_of(attributes: Attributes, groups: Sequence[Sequence[str]] | Any) -> MergedAttributes:
-    """Return the merged attributes of groups that somebody gave, or refuse them."""
+    """Return the merged attributes of given groups, or reject the groups."""
     if not isinstance(groups, tuple | list) or not all(isinstance(group, tuple | list) for group in groups):
         raise InvalidParameter("groups", groups, "groups of names of attributes")
     if not all(isinstance(name, str) for group in groups for name in group):

@@ -1,7 +1,7 @@
 """Groups of attributes from private moments: counts, sums and products of all pairs, measured once with exact noise.
 
 For finding attributes that belong together before their joint histograms are paid for. Codes are read as equally spaced
-numbers from -1 to 1, on a grid of whole numbers, so that moments are whole and their sensitivity is known exactly.
+numbers from -1 to 1, on a grid of integers, so that moments are whole and their sensitivity is known exactly.
 Cost: a marginal for every pair of attributes. Corrections: principal components of the bare data, their variances and
 the groups made of them are releases for which the printed method does not pay.
 """
@@ -35,7 +35,7 @@ from dither.privacy import RECORDS, Loss, Metric, Plan, Use
 from dither.publish.histograms.common import variance_of
 from dither.publish.microdata.grouping import RULES, Groups, correlations_of, grouped
 
-#: Whole numbers from -GRID to GRID stand for numbers from -1 to 1.
+#: Integers from -GRID to GRID stand for numbers from -1 to 1.
 GRID: Final = 16
 _MOST_ATTRIBUTES: Final = 512
 _STANDARD_DEVIATIONS: Final = 3.0
@@ -43,7 +43,7 @@ _STANDARD_DEVIATIONS: Final = 3.0
 
 @dataclass(frozen=True)
 class Grouping:
-    """Released groups, and the correlations that they were made of.
+    """Released groups, and the correlations behind them.
 
     Args:
         groups: the names of the attributes of each group; every attribute is in one.
@@ -73,7 +73,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class MomentGrouping(Composed[Any, Grouping]):
-    """Measure the number of records, all sums and all products of two attributes, and group attributes by them.
+    """Measure the number of records, all sums and all products of two attributes, and use them to group attributes.
 
     Guarantee: records ``d_in`` apart lose what ``node`` loses at ``d_in`` times m (geometric noise) or the root of m
     (Gaussian noise), where m = 1 + p + p (p + 1) / 2 for p attributes that have more than one value.
@@ -131,12 +131,12 @@ class MomentGrouping(Composed[Any, Grouping]):
 
     @property
     def moments(self) -> int:
-        """How many moments a record can move."""
+        """The number of moments that a record can move."""
         return moments_of(self.attributes)
 
     @cached_property
     def part(self) -> CountNoise:
-        """The noise of all moments, on the grid: GRID^2 times as wide."""
+        """The noise for all moments, on the grid: GRID^2 times as wide."""
         width = len(self.attributes.sizes)
         shape, unit = (1 + width + width * (width + 1) // 2,), GRID * GRID
         if isinstance(self.node, Geometric):
@@ -145,7 +145,7 @@ class MomentGrouping(Composed[Any, Grouping]):
 
     @cached_property
     def stability(self) -> Fraction:
-        """How far all moments move together per record: each that can move by GRID^2 at most."""
+        """How far all moments move together per record: each that can move, by at most GRID^2."""
         root = isinstance(self.node, DiscreteGaussian)
         return GRID * GRID * (sqrt_up(Fraction(self.moments)) if root else Fraction(self.moments))
 
@@ -165,13 +165,13 @@ class MomentGrouping(Composed[Any, Grouping]):
 
 
 def moments_of(attributes: Attributes) -> int:
-    """Return how many moments a record can move: the count, and sums and products of attributes that vary."""
+    """Return how many moments a record can move: the count, and the sums and products of attributes that vary."""
     varying = sum(size > 1 for size in attributes.sizes)
     return 1 + varying + varying * (varying + 1) // 2
 
 
 def numbers_on_grid(size: int) -> NDArray[np.int64]:
-    """Return the whole numbers from -GRID to GRID that the codes of an attribute stand for; 0 where there is only one.
+    """Return the integers from -GRID to GRID that an attribute's codes stand for; 0 if there is only one code.
 
     >>> numbers_on_grid(3).tolist(), numbers_on_grid(1).tolist()
     ([-16, 0, 16], [0])
@@ -199,12 +199,12 @@ def measured_moments(records: Records) -> NDArray[np.int64]:
 
 
 def _held(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return counts cut off so low that no moment overflows; that moves no two tables farther apart."""
+    """Return counts clipped so that no moment overflows; this moves no two tables farther apart."""
     return np.minimum(counts, LARGEST_VALUE // (GRID * GRID * counts.size))
 
 
 def covariances_of(moments: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Return estimated covariances of numbers from -1 to 1 from noisy moments of them: post-processing."""
+    """Return estimated covariances, from noisy moments, of numbers from -1 to 1: post-processing."""
     total = max(float(moments[0]), 1.0)
     means = moments[1 : 1 + width] / total
     products = np.zeros((width, width))

@@ -1,7 +1,7 @@
-"""Perturbed tables: every row of a curator's table is published, with each merged group of columns told at random.
+"""Perturbed tables: publish every row of a curator's table, with each merged group of columns randomised.
 
 What the printed PrivFuzzy publishes, with its true cost, from rows that stay in an engine. How many rows are published
-is said beforehand, from public knowledge: rows beyond that number are left out and missing ones are made up by public
+is stated in advance, from public knowledge: rows beyond that number are left out and missing ones are made up by public
 rules, so that the number of rows tells nothing. Guarantee: a unit of k rows replaces k of the published rows at most,
 whether units come, go or are replaced.
 """
@@ -54,14 +54,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PerturbedTable(OverData[Codes]):
-    """Publish a stated number of rows of a data set, each with its merged groups of columns told at random.
+    """Publish a stated number of rows of a data set, with each merged group of columns randomised.
 
     Guarantee: data sets one unit apart lose ``epsilon`` for each row that one unit may have, and each group of columns
     that has more than one combination.
 
     Args:
         cells: the rows and the code of each of their columns; public.
-        groups: public groups of columns, each told together; others are told alone.
+        groups: public groups of columns, each randomised together; other columns are randomised alone.
         rows: how many are published, from public knowledge.
         epsilon: what one group of one row loses.
 
@@ -86,14 +86,14 @@ class PerturbedTable(OverData[Codes]):
     epsilon: Positive = Positive()
 
     def __post_init__(self) -> None:
-        """Refuse groups that are not public or not of these columns."""
+        """Reject groups that are not public or not of these columns."""
         if not all(axis.is_numbered for axis in self.cells.axes):
             raise InvalidParameter("cells", self.cells.names, "cells of coded columns, as codings_of makes them")
         object.__setattr__(self, "groups", self.merged.groups)
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: Any, rows: int, groups: Sequence[Sequence[str]] = ()) -> Self:
-        """Return the rows that are told truly most often, within ``within`` for one unit.
+        """Return the mechanism that reports the truth most often with a loss within ``within`` for one unit.
 
         Args:
             within: the loss not to exceed.
@@ -127,11 +127,11 @@ class PerturbedTable(OverData[Codes]):
 
     @property
     def stability(self) -> int:
-        """How many published rows one unit replaces, at most: as many as it may have."""
+        """The most published rows that one unit replaces: as many as it may have."""
         return self.cells.contribution.total
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what the engine is asked for."""
+        """Return the engine's aggregations."""
         return (self.cells.asked,)
 
     def plan(self) -> Plan:
@@ -139,14 +139,14 @@ class PerturbedTable(OverData[Codes]):
         return Use(self.part, self.stability)
 
     def release(self, data: Engine, run: Runner) -> Codes:
-        """Return rows of codes, in the order of what they say."""
+        """Return rows of codes, sorted by content."""
         places, counts = self.cells.filled(data.aggregate(self.cells.asked))
         table = exactly(np.repeat(places, np.minimum(counts, self.rows), axis=0), self.rows, self.cells.shape)
         return self.merged.unmerge(np.asarray(run(self.part, self.merged.merge(table), stability=self.stability)))
 
 
 def exactly(codes: Codes, rows: int, sizes: Sequence[int]) -> Codes:
-    """Return so many rows: the first in the order of their codes, and after them rows that cycle through all codes.
+    """Return exactly ``rows`` rows: the first in the order of their codes, then rows that cycle through all codes.
 
     One row more or less replaces one of the returned rows, and so does one row that becomes another.
 

@@ -1,4 +1,4 @@
-"""From a declared table to an anonymized one: what will be released, and at what price, from public facts alone.
+"""From a declared table to an anonymized one: the release and its price, from public facts alone.
 
 A curator's rows go through ``session.anonymize``, which charges the ledger.
 """
@@ -28,7 +28,7 @@ from dither.publish.microdata.taxonomy import Taxonomy
 from dither.publish.microdata.terms import Terms, coded_cells
 from dither.publish.synthetic.columns import Coding, attributes_of
 
-#: Every method that can be asked for by name, and the options that are about it alone.
+#: Every method by name, and the options that only it takes.
 METHODS: Final[Mapping[str, frozenset[str]]] = {
     "priv-fuzzy": frozenset({"terms", "groups", "bins", "other"}),
     "diffgen": frozenset({"target", "taxonomies", "steps", "terms", "bins", "other"}),
@@ -39,17 +39,17 @@ METHODS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is asked of an anonymized table beyond its rows, method and loss.
+    """Options of an anonymized table beyond its rows, method and loss.
 
     Args:
         target: for DiffGen, the column that groups should tell: the class.
         taxonomies: for DiffGen and DiffPart, trees over the declared values of columns, or of the items.
         steps: for DiffGen, how many specialisations there are, at most.
         terms: for numeric columns, labels that are spread evenly over the bounds, or a linguistic variable.
-        groups: columns that belong together; public. PrivFuzzy finds them, and pays for that, where None.
-        rows: for rows told at random, how many are published.
+        groups: columns that belong together; public. If None, PrivFuzzy finds them, and pays for that.
+        rows: for randomised rows, how many are published.
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
+        other: for columns with categories, the label of rows whose value is not a category.
 
     """
 
@@ -63,7 +63,7 @@ class Wishes:
     other: Mapping[str, Value] = field(default_factory=dict)
 
     def check(self, method: str) -> None:
-        """Refuse a method that is not known, and wishes that it would not hear."""
+        """Reject unknown methods, and options the method does not take."""
         if method not in METHODS:
             raise InvalidParameter("method", method, f"one of {', '.join(METHODS)}")
         for name in ("target", "taxonomies", "steps", "terms", "groups", "rows", "bins", "other"):
@@ -74,7 +74,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """A release that is priced and not yet made."""
+    """A release that is priced but not yet made."""
 
     mechanism: Any
     codings: tuple[Coding, ...]
@@ -84,7 +84,7 @@ class PlannedTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is known beforehand, for people."""
+        """Facts known in advance, for people."""
         method = self.mechanism.method if hasattr(self.mechanism, "method") else None
         if isinstance(self.mechanism, PerturbedTable):
             part, groups = self.mechanism.part, self.mechanism.merged.groups
@@ -117,15 +117,15 @@ def plan_anonymized(
     wishes: Wishes | None = None,
     name: str | None = None,
 ) -> PlannedTable:
-    """Return the release of an anonymized table within ``loss``.
+    """Return the release of an anonymized table whose loss is within ``loss``.
 
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
         loss: what one unit of the data set may lose.
         method: one of ``METHODS``.
-        columns: which columns; all but the privacy id where None. For DiffPart, the column of items.
-        wishes: what else is asked for.
+        columns: which columns; None for all except the privacy id. For DiffPart, the column of items.
+        wishes: further options.
         name: of the table, where its rows are given.
 
     """
@@ -219,7 +219,7 @@ def _items(
 
 
 def _scanned(relation: Relation) -> str:
-    """Return the name of the table whose rows these are."""
+    """Return the name of the table that holds these rows."""
     below: Any = relation
     while not hasattr(below, "table"):
         below = below.relation

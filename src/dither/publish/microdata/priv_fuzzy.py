@@ -1,4 +1,4 @@
-"""PrivFuzzy made sound: group attributes, merge each group into one, count the merged attributes, and come back.
+"""PrivFuzzy made sound: group attributes, merge each group into one, count the merged attributes, and convert back.
 
 For tables of many columns of which few belong together. The pipeline is the thesis's: encode by public terms
 (``fuzzy``), group (``moments``), merge (``merged``), add noise, un-merge. Cost: a marginal for every pair of attributes
@@ -41,7 +41,7 @@ _LEAST_SHARE: Final = 1e-30
 
 
 class GroupNames(TupleOf):
-    """Public groups of names of attributes; whether these are known is checked beside the attributes."""
+    """Public groups of attribute names; whether these exist is checked together with the attributes."""
 
     def __init__(self, default: Groups = REQUIRED) -> None:
         rule = "groups of names of attributes"
@@ -64,7 +64,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PrivFuzzy(Composed[Any, GraphicalModel]):
-    """Group attributes by private moments, measure the histogram of each merged group, and rebuild records from them.
+    """Group attributes by private moments, measure each merged group's histogram, and rebuild records from them.
 
     Guarantee: records 1 apart lose ``budget``, whatever groups are found; records ``d_in`` apart what group privacy
     makes of it.
@@ -131,7 +131,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
 
     @property
     def grouping(self) -> MomentGrouping:
-        """The measurement that groups are made of."""
+        """The measurement that determines the groups."""
         target = Purse.of(self.budget).share(self.share).loss
         return MomentGrouping.calibrated(
             target, attributes=self.attributes, rule=self.rule, most_cells=self.most_cells, least=self.least
@@ -142,7 +142,7 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
         return merged_of(self.attributes, groups)
 
     def plan(self) -> Plan:
-        """Measure moments unless groups are public, then the histograms; how many there will be is open."""
+        """Measure moments unless groups are public, then the histograms; their number is not fixed in advance."""
         return Within(self.budget, (MomentGrouping, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:
@@ -163,12 +163,12 @@ class PrivFuzzy(Composed[Any, GraphicalModel]):
 
 
 def _histograms(records: Records, merged: MergedAttributes) -> Any:
-    """Return the histograms of all merged attributes; a marginal in order of its cells is counted by merged codes."""
+    """Return the histograms of all merged attributes; a marginal's cells in order are the merged codes."""
     return np.concatenate([counts_of(records, axes).ravel() for axes in merged.axes])
 
 
 def _rebuilt(attributes: Attributes, histograms: dict[Axes, Floats]) -> GraphicalModel:
-    """Return the model of independent groups: noisy histograms without negative counts, all of the same total."""
+    """Return the model of independent groups: non-negative noisy histograms, all with the same total."""
     # The sum of few cells is known best: weights are one over the number of cells.
     weights = np.array([1 / cells.size for cells in histograms.values()])
     sums = np.array([cells.sum() for cells in histograms.values()])

@@ -1,4 +1,4 @@
-"""The report on an anonymized table: what is promised and what was released, as HTML or JSON. Public, all of it."""
+"""The report on an anonymized table: its guarantee and its content, as HTML or JSON. All of it is public."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ITEMS: Final = 20
 
 
 def figures_of(table: AnonymizedTable) -> tuple[Figure, ...]:
-    """Return what can be said from the release alone."""
+    """Return figures from the release alone."""
     view = table.view()
     if view is not None:
         return quality_of(view).figures

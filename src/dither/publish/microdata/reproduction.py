@@ -33,7 +33,7 @@ PRINTED_ERRORS: Final = {
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A figure as the thesis computes it, and why it says nothing about privacy or utility."""
+    """A figure as computed in the thesis, and why it says nothing about privacy or utility."""
 
     figure: str
     value: float
@@ -44,7 +44,7 @@ class Reproduction:
 
 
 def file_size_ratio(merged: MergedAttributes, rows: NDArray[np.int64]) -> Reproduction:
-    """Return the size of rows written as merged texts, divided by that of the same rows written column by column.
+    """Return the size of rows written as merged texts, divided by their size written column by column.
 
     >>> from dither.lift.attributes import Attributes
     >>> table = MergedAttributes(Attributes.of({"a": 2, "b": 3}), (("a", "b"),))

@@ -1,4 +1,4 @@
-"""Rows answered at random: every merged attribute of every row is told truly, or as any other code.
+"""Randomised rows: every merged attribute of every row is reported truthfully, or as any other code.
 
 What it takes to publish the rows themselves, as the printed PrivFuzzy does, and be private: randomised response with as
 many answers as a merged attribute has codes. Two mechanisms: ``RowResponse``, a primitive on rows of codes, and
@@ -41,7 +41,7 @@ _MOST_CODES: Final = 2**31
 
 
 class RowsReplaced(Metric):
-    """How many rows of the first table must be replaced to make the second one, in any order."""
+    """How many rows of the first table must be replaced to make the second, in any order."""
 
     def __init__(self, columns: int) -> None:
         super().__init__(f"ROWS_REPLACED({columns})", "the number of rows that are replaced")
@@ -55,7 +55,7 @@ class RowsReplaced(Metric):
         return Fraction((Counter(map(tuple, here)) - Counter(map(tuple, there))).total())
 
     def moved_by(self, unit: Unit) -> Fraction | None:
-        """Return 1 where a row is replaced; no other change leaves the number of rows as it is."""
+        """Return 1 if a row is replaced; every other change alters the number of rows."""
         return Fraction(1) if unit.is_one_record and unit.relation is Relation.REPLACE else None
 
     def __eq__(self, other: object) -> bool:
@@ -87,7 +87,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class RowResponse(Primitive[Any, Any]):
-    """Report every code of every row, or each of the others with probability e^-epsilon times that of the truth.
+    """Report every code of every row, or each other code with probability e^-epsilon times that of the truth.
 
     Guarantee: tables of which ``d_in`` rows are replaced lose ``d_in * epsilon`` for each column that has more than one
     code. Rows are reported in the order of what they say, not in the order in which they came.
@@ -119,12 +119,12 @@ class RowResponse(Primitive[Any, Any]):
 
     @property
     def domain(self) -> IntegerArray:
-        """A code for each column of each row; one out of range means the nearest."""
+        """A code for each column of each row; a code out of range becomes the nearest."""
         return IntegerArray(self.draw_shape)
 
     @property
     def draw_shape(self) -> tuple[int, ...]:
-        """A row for each row, a column for each column."""
+        """The table's rows and columns."""
         return (self.rows, len(self.sizes))
 
     def loss(self, d_in: Number = 1) -> Loss:
@@ -132,7 +132,7 @@ class RowResponse(Primitive[Any, Any]):
         return PureDP(non_negative("d_in", d_in) * self.epsilon * sum(size > 1 for size in self.sizes))
 
     def truth(self, size: int) -> float:
-        """Return the probability of reporting the truth in a column of so many codes, to float precision."""
+        """Return the probability of reporting the truth in a column of ``size`` codes, to float precision."""
         return float(1 / (1 + (size - 1) * np.exp(-float(self.epsilon))))
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.int64]:
@@ -160,7 +160,7 @@ class RowResponse(Primitive[Any, Any]):
 )
 @dataclass(frozen=True, kw_only=True)
 class PerturbedRows(Composed[Any, NDArray[np.int64]]):
-    """Publish every row with each of its merged attributes told at random.
+    """Publish every row with each of its merged attributes randomised.
 
     Guarantee: tables of which ``d_in`` rows are replaced lose ``d_in * epsilon`` for each group of attributes that has
     more than one combination.
@@ -196,7 +196,7 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
     def calibrated(
         cls, within: Loss, *, attributes: Attributes, rows: int, groups: Sequence[Sequence[str]] = ()
     ) -> Self:
-        """Return the rows that are told truly most often, within ``within`` for one row replaced.
+        """Return the mechanism that reports the truth most often with a loss within ``within`` for one row replaced.
 
         Args:
             within: the loss not to exceed.
@@ -230,14 +230,14 @@ class PerturbedRows(Composed[Any, NDArray[np.int64]]):
         return Use(self.part)
 
     def release(self, data: Any, run: Runner) -> NDArray[np.int64]:
-        """Return rows of codes, in the order of what they say."""
+        """Return rows of codes, sorted by content."""
         codes = self.attributes.codes(data)
         if codes.shape[1] != self.rows:
             raise InvalidValue("data", data, f"exactly {self.rows} rows, as declared")
         return self.merged.unmerge(np.asarray(run(self.part, self.merged.merge(codes.T))))
 
     def frequencies(self, out: NDArray[np.int64], group: int) -> NDArray[np.float64]:
-        """Return how many rows have each code of a merged attribute, right on average: post-processing.
+        """Return unbiased estimates of how many rows have each code of a merged attribute: post-processing.
 
         Args:
             out: the released rows.

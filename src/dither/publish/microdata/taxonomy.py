@@ -1,7 +1,7 @@
-"""Taxonomies: public trees over the values of an attribute, and public cells that an ordered attribute may be cut at.
+"""Taxonomies: public trees over an attribute's values, and public cells at whose edges an ordered attribute is cut.
 
 Both say what generalising a value may mean, before any data is seen. A tree that was learned from the data would be a
-release for which nobody paid.
+release that was not paid for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DEEPEST: Final = 64
 
 @dataclass(frozen=True)
 class Taxonomy:
-    """A tree whose leaves are the values of an attribute, numbered from 0 from left to right.
+    """A tree whose leaves are the values of an attribute, numbered from left to right, starting at 0.
 
     Args:
         labels: one for each node; the first node is the root.
@@ -56,7 +56,7 @@ class Taxonomy:
 
     @classmethod
     def of(cls, tree: Mapping[str, Any] | Sequence[Any], root: str = "Any") -> Taxonomy:
-        """Return the tree of a nested description: mappings from labels to what is below, and lists of leaves."""
+        """Return the tree of a nested description: mappings from labels to subtrees, and lists of leaves."""
         labels, parents = [root], [-1]
 
         def add(below: Any, above: int, depth: int) -> None:
@@ -87,7 +87,7 @@ class Taxonomy:
 
     @classmethod
     def balanced(cls, labels: Sequence[str], fan_out: int = 2, root: str = "Any") -> Taxonomy:
-        """Return a tree in which every inner node has ``fan_out`` children of about equal size, or fewer at the end.
+        """Return a tree in which every inner node has ``fan_out`` children of similar size, or fewer at the end.
 
         >>> Taxonomy.balanced(["a", "b", "c"]).labels
         ('Any', 'a to b', 'a', 'b', 'c')
@@ -116,7 +116,7 @@ class Taxonomy:
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
-        """The nodes that are values, in the order of the values; the root alone is one value."""
+        """The nodes that are values, in the order of the values; a lone root is one value."""
         return tuple(node for node, below in enumerate(self._below) if not below)
 
     @cached_property
@@ -136,11 +136,11 @@ class Taxonomy:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.leaves)
 
     def children(self, node: int) -> tuple[int, ...]:
-        """Return the nodes right below a node."""
+        """Return the direct children of a node."""
         return self._below[node]
 
     def values(self, node: int) -> tuple[int, ...]:
@@ -163,7 +163,7 @@ def _increase(edges: tuple[Fraction, ...]) -> bool:
 
 @dataclass(frozen=True)
 class OrderedCells:
-    """Public cells of an ordered attribute: what is between two neighbouring edges is one value.
+    """Public cells of an ordered attribute: the range between two neighbouring edges is one value.
 
     An interval may be cut at any edge inside it; where, is for a method to choose and to pay for.
 
@@ -182,11 +182,11 @@ class OrderedCells:
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self.edges) - 1
 
     def label(self, start: int, end: int) -> str:
-        """Return the interval of the values from ``start`` up to and without ``end``."""
+        """Return the interval of the values from ``start`` up to but not including ``end``."""
         return f"[{self.edges[start]}, {self.edges[end]})"
 
 

@@ -1,7 +1,7 @@
-"""Terms in an engine: a numeric column told as "young" or "old" while its rows stay where they are.
+"""Terms in an engine: a numeric column expressed as "young" or "old" while its rows stay where they are.
 
 A linguistic variable gives every number the term that fits it best. Where which term wins is public, so it is written
-down as ranges beforehand and an engine looks a number up among them. Ranges begin where a search by halving finds the
+down as ranges in advance and an engine looks a number up among them. Ranges begin where a search by halving finds the
 winner to change, to the last bit of a double; between the 4,096 points that are looked at, a term that wins nowhere
 else is not seen. Whatever the ranges are, they map each row by itself, so they cost nothing.
 """
@@ -38,12 +38,12 @@ def coded_cells(
     bins: Mapping[str, Any] | None = None,
     other: Mapping[str, Value] | None = None,
 ) -> tuple[Cells, tuple[Coding, ...]]:
-    """Return the rows of a table as codes, and what the codes mean; some columns as terms.
+    """Return the rows of a table as codes, some columns as terms, and the meaning of the codes.
 
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         terms: for numeric columns, labels that are spread evenly over the declared bounds, or a linguistic variable.
         bins: see ``codings_of``.
         other: see ``codings_of``.
@@ -72,7 +72,7 @@ def variable_of(column: Column, terms: Sequence[str] | LinguisticVariable) -> Li
 
 
 def ranges_of(variable: LinguisticVariable) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Return the inner ends of the ranges, each belonging to the range above it, and the term that wins in each range.
+    """Return the ranges' inner edges, each part of the range above it, and the winning term of each range.
 
     >>> ranges_of(LinguisticVariable.evenly("age", 0, 100, ["young", "middle", "old"]))
     ((25.000000000000004, 75.00000000000001), (0, 1, 2))
@@ -106,7 +106,7 @@ def _told(column: Column, terms: Sequence[str] | LinguisticVariable) -> tuple[Ax
 
 
 def _searched(value: Expression, ends: Sequence[float], winners: Sequence[int]) -> Expression:
-    """Return the term that wins where a value lies, by halving."""
+    """Return the term that wins at a value, by bisection."""
     if not ends:
         return Literal(winners[0], Kind.INTEGER)
     middle = len(ends) // 2

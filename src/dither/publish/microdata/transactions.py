@@ -13,7 +13,7 @@ from dither.errors import InvalidParameter
 
 @dataclass(frozen=True)
 class ItemSets:
-    """Sets of items with a noisy count each, in order.
+    """Sets of items in order, each with a noisy count.
 
     Args:
         items: the names of all items; public.
@@ -41,7 +41,7 @@ class ItemSets:
         return [(tuple(self.items[item] for item in items), count) for items, count in pairs]
 
     def support(self, names: Iterable[str]) -> int:
-        """Return in how many released transactions all of these items occur."""
+        """Return how many released transactions contain all of these items."""
         wanted = list(names)
         if unknown := [name for name in wanted if name not in self.items]:
             raise InvalidParameter("names", unknown, "names of items")
@@ -49,7 +49,7 @@ class ItemSets:
         return sum(count for items, count in zip(self.sets, self.counts, strict=True) if numbers <= set(items))
 
     def records(self) -> NDArray[np.int64]:
-        """Return transactions, a row for each and a column of 0 or 1 for each item."""
+        """Return transactions, a row for each, with a column of 0 or 1 per item."""
         rows = np.zeros((len(self.sets), len(self.items)), dtype=np.int64)
         for number, items in enumerate(self.sets):
             rows[number, list(items)] = 1

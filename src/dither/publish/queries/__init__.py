@@ -1,4 +1,4 @@
-"""Queries: private answers to SQL and to its Python twin, each number with an error bar.
+"""Queries: private answers to SQL and to its Python counterpart, each number with an error bar.
 
 ``query`` is the record of what is asked; ``sql`` and ``builder`` make it; ``answer`` turns it into a mechanism with a
 plan, a price and intervals that are known before the data is opened; ``present`` makes a table of what was released.

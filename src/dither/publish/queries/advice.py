@@ -1,4 +1,4 @@
-"""What would sharpen an answer, said before it is paid for: the same query priced again with other public parameters.
+"""Advice given before paying: how the same query would be priced with other public parameters.
 
 The right clamp cannot be known without looking at data, so what is said is what each change would give: a range of half
 the length, fewer rows a person, one aggregate instead of several, another share of the loss for the threshold. A fixed
@@ -41,7 +41,7 @@ _SHARES: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 @dataclass(frozen=True)
 class Advice:
-    """One change and what it would give.
+    """One change and its effect.
 
     Args:
         about: the column whose error changes, "groups" for the threshold, or "rows" for a condition on rows.
@@ -49,7 +49,7 @@ class Advice:
         before: the error or the threshold as quoted.
         after: the same with the change.
         unit: of both.
-        price: what the change costs besides, in words.
+        price: what else the change costs, in words.
 
     """
 
@@ -70,11 +70,11 @@ class Advice:
 
 
 def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
-    """Return what would sharpen an answer.
+    """Return changes that would sharpen an answer.
 
     Args:
         answer: as it is quoted.
-        priced: says how far every aggregate of an answer is off, and in which unit.
+        priced: returns the error of every aggregate of an answer, and its unit.
 
     """
     found: list[Advice] = []
@@ -84,13 +84,13 @@ def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
             try:
                 found += part(answer, errors, priced)
             except DitherError:
-                # What has no price with the change is no advice.
+                # A change without a price is not advice.
                 continue
     return tuple(found)
 
 
 def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
-    """Half the range of each column that is added up."""
+    """Half the range of each summed column."""
     asked = [part for part in answer.query.aggregates if part.function in _CLAMPED]
     for aggregate in asked[:_MOST_COLUMNS]:
         low, high = _half(*aggregate.bounds[0])
@@ -110,7 +110,7 @@ def _clamps(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
 
 
 def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
-    """Half as many rows and groups of a person, and one."""
+    """Half the rows and groups per person, and one row and group."""
     design = answer.design
     if not design.has_persons:
         return
@@ -130,7 +130,7 @@ def _limits(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
 
 
 def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
-    """Which groups are shown: what fewer aggregates, or another division of the loss, would do to it."""
+    """Which groups are shown: the effect of fewer aggregates, or of another split of the loss."""
     design = answer.design
     if design.discovery is None or not answer.query.aggregates:
         return
@@ -167,7 +167,7 @@ def _threshold_of(answer: Answer) -> float:
 
 
 def _lightest(aggregates: tuple[Aggregate, ...]) -> Aggregate:
-    """Return the aggregate that needs least: a number of persons, else a count, else the first."""
+    """Return the aggregate that needs least: a number of people, else a count, else the first."""
     for functions in (("persons",), ("count", "count_of")):
         for aggregate in aggregates:
             if aggregate.function in functions:
@@ -176,7 +176,7 @@ def _lightest(aggregates: tuple[Aggregate, ...]) -> Aggregate:
 
 
 def _half(low: float, high: float) -> tuple[float, float]:
-    """Return half a range: the half that is nearer to 0, or both ends halved."""
+    """Return half a range: the half nearer to 0, or both ends halved."""
     if low >= 0:
         return low, (low + high) / 2
     return ((low + high) / 2, high) if high <= 0 else (low / 2, high / 2)

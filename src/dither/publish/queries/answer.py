@@ -1,4 +1,4 @@
-"""A query as a mechanism: from rows in an engine to noisy integers, and nothing else.
+"""A query as a mechanism: from rows in an engine to noisy integers.
 
 ``plan_query`` turns a query and a loss into an ``Answer``. Its plan is known, and priced, before the data is opened.
 The engine is asked for exact integers only; these go straight to the mechanisms of the plan.
@@ -69,7 +69,7 @@ class Answered:
     choices: tuple[PublicArray, ...] = ()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return all integers in one row, where their number is public; else the record itself."""
+        """Return all integers in one row if their number is public, else the record itself."""
         if self.groups is not None:
             whole = np.empty((), dtype=object)
             whole[()] = repr(self)
@@ -79,19 +79,19 @@ class Answered:
 
 
 class Target(Of[Loss]):
-    """A loss above 0."""
+    """A positive loss."""
 
     def __init__(self) -> None:
         super().__init__(Loss, where=lambda loss: loss.rho > 0, rule="a loss above 0, such as PureDP(1)")
 
     def offenders(self) -> Iterator[Any]:
-        """Return losses of 0, and what is not a loss."""
+        """Return losses of 0, and anything that is not a loss."""
         yield from (PureDP(0), ZCDP(0))
         yield from super().offenders()
 
 
 class Law(OneOf):
-    """Which noise."""
+    """The kind of noise."""
 
     def __init__(self) -> None:
         super().__init__(LAPLACE, GAUSSIAN, rule=f"'{LAPLACE}' or '{GAUSSIAN}'")
@@ -109,7 +109,7 @@ class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str,
         return tuple(checked.items())
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a tuple of pairs."""
+        """Return anything that is not a tuple of pairs."""
         yield from (0, "x", {}, [], ("x",), (("x", 1, 1),), object())
 
 
@@ -120,7 +120,7 @@ class _ThresholdShare(Field["Number | None", "Fraction | None"]):
         return None if value is None else check_threshold_share(value, name)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what leaves nothing, or is not a number."""
+        """Return shares that leave nothing, and anything that is not a number."""
         yield from (0, 1, -1, 2, "x", float("nan"), object())
 
 
@@ -130,7 +130,7 @@ class _ThresholdShare(Field["Number | None", "Fraction | None"]):
 )
 @dataclass(frozen=True, kw_only=True)
 class Answer(OverData[Answered]):
-    """Measure the sums, counts, quantiles and choices of a query in every group, with fresh integers of noise.
+    """Measure the sums, counts, quantiles and choices of a query in every group, with fresh integer noise.
 
     Guarantee: data sets one unit apart (``query.dataset.unit``) lose at most ``target``; farther ones what the plan
     says.
@@ -162,7 +162,7 @@ class Answer(OverData[Answered]):
     threshold_share: _ThresholdShare = _ThresholdShare(None)
 
     def __post_init__(self) -> None:
-        """Refuse what has no price: it would be found out only once the data is open."""
+        """Reject queries that cannot be priced; otherwise this would show only once the data is open."""
         if self.shares is not None:
             check_shares(dict(self.shares), [aggregate.name for aggregate in self.query.aggregates])
         if self.threshold_share is not None and (self.design.groups is not None or not self.query.aggregates):
@@ -190,7 +190,7 @@ class Answer(OverData[Answered]):
         return Design(self.query, self.target, self.noise, shares, self.threshold_share)
 
     def plan(self) -> Plan:
-        """Every part, level and choice in turn; for groups that are discovered, a threshold and then a filter."""
+        """Every part, level and choice in turn; for discovered groups, a threshold and then a filter."""
         design = self.design
         if design.discovery is not None:
             values = Within(design.values_loss, (Geometric, DiscreteGaussian))
@@ -198,7 +198,7 @@ class Answer(OverData[Answered]):
         return InOrder(self._draws(len(design.groups or ())))
 
     def _draws(self, groups: int) -> tuple[Plan, ...]:
-        """Return every draw of the values, in that many groups."""
+        """Return every draw of the values, for that many groups."""
         design = self.design
         plans: list[Plan] = [Use(part.drawn(groups), part.stability) for part in design.parts]
         for search, part in zip(design.searches, design.levels, strict=True):
@@ -209,7 +209,7 @@ class Answer(OverData[Answered]):
         return tuple(plans)
 
     def aggregations(self) -> Iterator[Aggregation]:
-        """Yield the forms of all that an engine will be asked; of groups that are discovered, as if there were none."""
+        """Yield the form of every request to an engine; for discovered groups, as if there were none."""
         design = self.design
         groups = design.groups or ()
         relation = design.bounded(groups)
@@ -225,7 +225,7 @@ class Answer(OverData[Answered]):
             yield Aggregation(design.candidates(pick, relation), keys, (design.one_unit.measure,))
 
     def release(self, data: Engine, run: Runner) -> Answered:
-        """Return the noisy integers; whatever rows an engine returns, nothing raises because of them."""
+        """Return the noisy integers; no rows that an engine returns make it raise."""
         design = self.design
         if design.discovery is None:
             return self._measure(data, run, design.groups or (), None)
@@ -338,7 +338,7 @@ def _planned(
 
 
 def _badness(design: Design) -> float:
-    """Return the largest error of a column, with the threshold of groups that are discovered: both in rows."""
+    """Return the largest error of a column plus the threshold for discovered groups, both in rows."""
     threshold = 0 if design.discovery is None else design.discovery.threshold
     return threshold + max(design.errors(0.05).values(), default=0.0)
 
@@ -346,7 +346,7 @@ def _badness(design: Design) -> float:
 def _children(
     answer: Aggregated, places: Mapping[Group, tuple[int, int]], kinds: tuple[Kind, ...], shape: tuple[int, int, int]
 ) -> Integers:
-    """Return the counts of the children of the nodes that are looked into; rows of others are as if not there."""
+    """Return the counts of the children of the inspected nodes; rows of other nodes are ignored."""
     counts, children = np.zeros(shape, dtype=np.int64), shape[2]
     for key, numbers in zip(answer.keys, answer.measures, strict=False):
         known = canonical(key, kinds)
@@ -365,7 +365,7 @@ def _scores(
     candidates: tuple[Value, ...],
     arguments: tuple[Expression, ...],
 ) -> Integers:
-    """Return how many units have each candidate, a row for each group."""
+    """Return how many units have each candidate, a row per group."""
     kind = kind_of(arguments[0], design.query.relation.columns)
     rows, columns = positions(groups, design.key_kinds), positions([(c,) for c in candidates], (kind,))
     scores = np.zeros((len(groups), len(candidates)), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""How requests become records: what SQL and the Python builder share, so that equal requests give equal trees.
+"""From requests to records: shared by SQL and the Python builder, so that equal requests give equal trees.
 
 Conditions are flat conjunctions, adjacent filters are one, a projection that changes nothing is left out, and every
 aggregate gets its public bounds here, or a refusal that says what would bound it.
@@ -110,21 +110,21 @@ def only_where(condition: Expression, value: Expression, columns: Mapping[str, K
 
 
 def filtered(relation: Relation, condition: Expression) -> Filter:
-    """Return the rows where the condition holds; filters over one another are one."""
+    """Return the rows where the condition holds; nested filters become one."""
     if isinstance(relation, Filter):
         return Filter(relation.relation, conjunction((relation.condition, condition)))
     return Filter(relation, conjunction((condition,)))
 
 
 def projected(relation: Relation, outputs: Sequence[tuple[str, Expression]]) -> Relation:
-    """Return the named outputs of each row; nothing is added if they are the columns as they are."""
+    """Return the named outputs of each row; nothing is added if they are the unchanged columns."""
     if tuple(outputs) == tuple((name, Name(name)) for name in relation.columns):
         return relation
     return Project(relation, tuple(outputs))
 
 
 def free_prefix(left: Relation, alias: str, names: Iterable[str]) -> str:
-    """Return what to put before the names of a joined table: its alias and as many underscores as keep them apart."""
+    """Return a prefix for a joined table's column names: its alias and enough underscores to avoid clashes."""
     taken = {name.lower() for name in left.columns}
     step(len(taken))
     prefix, added = f"{alias}_", [name.lower() for name in names]
@@ -176,7 +176,7 @@ class PersonGrouping:
         return Case(((nothing, Literal(None, sum_kind)),), restore(total))
 
     def relation(self) -> PerPerson:
-        """Return the rows with all that was added."""
+        """Return the rows with all added measures."""
         return PerPerson(self._relation, self._keys, tuple(self._measures.items()))
 
     def _measure(self, measure: Measure, name: str) -> Name:
@@ -189,7 +189,7 @@ class PersonGrouping:
 
 
 def person_sum(value: Expression, relation: Relation) -> tuple[Expression, Callable[[Expression], Expression]]:
-    """Return an integer expression to add up within a person, and how to get the sum back from the total."""
+    """Return an integer expression to sum within a person, and how to recover the sum from the total."""
     if kind_of(value, relation.columns) is not Kind.REAL:
         return value, lambda total: total
     inner = unclamped(value)
@@ -205,7 +205,7 @@ def person_sum(value: Expression, relation: Relation) -> tuple[Expression, Calla
 
 
 def sorted_by(value: Expression, descending: bool, is_nullable: bool) -> tuple[tuple[Expression, bool], ...]:
-    """Return how to sort by a value so that NULL comes last, as SQL has it here; in a tree NULL is the least value."""
+    """Return sort keys that put NULL last, as SQL does here; in a tree NULL is the least value."""
     if is_nullable and not descending:
         return (Call("is_null", (value,)), False), (value, False)
     return ((value, descending),)
@@ -223,7 +223,7 @@ def key_may_be_null(value: Expression, keys: Sequence[Key], relation: Relation) 
 
 
 def default_name(function: str, arguments: Sequence[Expression], share: Fraction | None = None) -> str:
-    """Return how an aggregate is called that nobody named."""
+    """Return the default name of an unnamed aggregate."""
     if share == Fraction(1, 2):
         function = "median"
     columns = [argument.name for argument in arguments if isinstance(argument, Name)]
@@ -231,7 +231,7 @@ def default_name(function: str, arguments: Sequence[Expression], share: Fraction
 
 
 def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number after it if it is taken; upper and lower case do not differ."""
+    """Return the name, with a number appended if it is taken; names ignore case."""
     used = {other.lower() for other in taken}
     step(len(used) // 8)
     free, number = name, 1
@@ -255,7 +255,7 @@ def described(expression: Expression) -> str:
 
 
 def unbounded(called: str, value: Expression) -> Unanswerable:
-    """Return the refusal of an aggregate whose values may be anything."""
+    """Return the error for an aggregate with unbounded values."""
     return Unanswerable(
         f"{called} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
         "declare bounds for the column, or write CLAMP(x, low, high) around the value",
@@ -276,7 +276,7 @@ def make_aggregate(
     granularity: float | None = None,
     called: str | None = None,
 ) -> Aggregate:
-    """Return the record of an aggregate over a relation, bounds and candidates found or refused.
+    """Return the record of an aggregate over a relation, with bounds and candidates found or rejected.
 
     Args:
         function: one of ``AGGREGATES``.
@@ -372,7 +372,7 @@ def make_query(
     limits: Limits | None = None,
     key_values: Sequence[Sequence[Value]] | None = None,
 ) -> Query:
-    """Return the record, after checking that what is shown makes sense over what is released."""
+    """Return the record, after checking that what is shown makes sense given what is released."""
     if not aggregates:
         raise Unanswerable(
             "nothing is measured, and rows are never shown",
@@ -407,7 +407,7 @@ def make_query(
 
 
 def _check_groups(keys: Sequence[Key], relation: Relation, groups: Sequence[Sequence[Value]]) -> None:
-    """Refuse listed groups that cannot occur."""
+    """Reject listed groups that cannot occur."""
     for place, key in enumerate(keys):
         column = declared_column(key.value, relation)
         if column is not None:
@@ -415,7 +415,7 @@ def _check_groups(keys: Sequence[Key], relation: Relation, groups: Sequence[Sequ
 
 
 def _check_shown(query: Query) -> None:
-    """Refuse what would take long to show: it is computed for every group, after the charge."""
+    """Reject output that would take long to show: it is computed for every group, after the charge."""
     shown = [*(value for _, value in query.outputs), *(value for value, _ in query.order)]
     shown += [] if query.having is None else [query.having]
     values = [key.values for key in query.keys] if query.key_values is None else [query.key_values]
@@ -429,7 +429,7 @@ def _check_shown(query: Query) -> None:
 
 
 def make_key(name: str, value: Expression, relation: Relation, values: Sequence[Value] | None = None) -> Key:
-    """Return a key with its public values: those given, or what the schema and the request say."""
+    """Return a key with its public values: the given ones, or those that follow from schema and request."""
     kind = kind_of(value, relation.columns)
     if isinstance(value, Name) and value.name in person_columns(relation):
         raise Unanswerable(

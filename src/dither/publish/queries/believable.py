@@ -1,4 +1,4 @@
-"""What a reader is shown of a noisy number: the nearest value that is possible, in an interval that is never empty.
+"""What a reader is shown of a noisy number: the nearest possible value, in an interval that is never empty.
 
 **The rule.** The truth t lies in a public range: a count is at least 0. Let v be the noisy number, p the point of the
 range nearest to v, and [v - a, v + b] the interval of v. Shown are p and the interval that reaches from v - a or
@@ -8,7 +8,7 @@ p - a, whichever is less, to v + b or p + b, whichever is more, cut off at the r
 - It holds every point of the range that [v - a, v + b] holds, so that it covers t at least as often.
 - Below the range it has a length that means something. A count of -19,296 with a reach of 6,000 is a failure of its
   interval, which lies below 0 as a whole; shown is 0 in [0, 6,000]. For Laplace noise and every v below 0 that is the
-  interval in which t lies with 95 % if all counts were equally likely beforehand.
+  interval in which t lies with 95 % if all counts are equally likely a priori.
 
 All of it is post-processing of released numbers.
 """
@@ -25,7 +25,7 @@ Numbers = NDArray[Any]
 
 
 def nearest(values: Numbers, least: float = -math.inf, most: float = math.inf) -> Numbers:
-    """Return the points of a range that are nearest to some numbers; whole numbers stay whole.
+    """Return the points of a range nearest to some numbers; integers stay integers.
 
     >>> nearest(np.array([-3, 4]), 0).tolist()
     [0, 4]
@@ -37,7 +37,7 @@ def nearest(values: Numbers, least: float = -math.inf, most: float = math.inf) -
 def believable(
     values: Numbers, low: Numbers, high: Numbers, least: float = -math.inf, most: float = math.inf
 ) -> tuple[Numbers, Numbers, Numbers]:
-    """Return what is shown of noisy numbers in a range that is known: the nearest values, lower and upper ends.
+    """Return how noisy numbers in a known range are shown: the nearest values, lower and upper ends.
 
     >>> [part.tolist() for part in believable(np.array([-7, 2]), np.array([-10, -1]), np.array([-4, 5]), 0)]
     [[0, 2], [0, 0], [3, 5]]

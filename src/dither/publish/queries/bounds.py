@@ -1,4 +1,4 @@
-"""Public bounds of an expression, from what the schema declares and what the request itself says.
+"""Public bounds of an expression, from the schema's declarations and the request itself.
 
 ``bounds_of`` walks an expression and the relation below it in interval arithmetic: declared bounds of columns, WHERE
 conditions, CASE branches and clamps narrow an interval, arithmetic combines them, and every step is rounded outwards,
@@ -64,7 +64,7 @@ _PARTS = {
 
 
 def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float] | None:
-    """Return the least and the largest value of a number (or of false and true as 0 and 1), or None if unknown.
+    """Return the least and largest value of a number (false and true count as 0 and 1), or None if unknown.
 
     An expression that is always NULL has no bounds either.
     """
@@ -80,7 +80,7 @@ def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float]
 
 
 def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime.date, datetime.date] | None:
-    """Return the first and the last day of a date or of the dates of a timestamp, or None if unknown."""
+    """Return the first and last day of a date, or of a timestamp's dates, or None if unknown."""
     kind = kind_of(expression, relation.columns)
     if kind not in (Kind.DATE, Kind.TIMESTAMP):
         return None
@@ -93,7 +93,7 @@ def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime
 
 
 def interval_of(expression: Expression, relation: Relation) -> Interval | None:
-    """Return the interval of the values that are not NULL, with infinite ends where nothing is known; None if all are.
+    """Return the interval of the non-NULL values, with infinite ends where nothing is known; None if all are NULL.
 
     Dates count days, timestamps microseconds; texts have no bounds.
     """
@@ -102,12 +102,12 @@ def interval_of(expression: Expression, relation: Relation) -> Interval | None:
 
 
 def intervals_when_true(condition: Expression) -> dict[Expression, Interval]:
-    """Return where expressions lie in the rows that meet a condition, as far as it compares them with constants."""
+    """Return intervals of expressions in the rows that meet a condition, from its comparisons with constants."""
     return _when_true(condition)
 
 
 def _bounds(expression: Expression, relation: Relation, known: _Known) -> Interval | None:
-    """Return the interval of the values that are not NULL, None if there are none."""
+    """Return the interval of the non-NULL values, None if there are none."""
     step()
     interval = _interval(expression, relation, known)
     if interval is not None and expression in known:
@@ -163,7 +163,7 @@ def _of_case(expression: Case, relation: Relation, known: _Known) -> Interval | 
 
 
 def _may_hold(expression: Expression, wanted: Interval, relation: Relation, known: _Known) -> bool:
-    """Return whether the expression can lie where a condition wants it: a branch that nothing reaches counts not."""
+    """Return whether the expression can lie where a condition requires it; unreachable branches do not count."""
     given = _bounds(expression, relation, known)
     return given is not None and given[0] <= wanted[1] and wanted[0] <= given[1]
 
@@ -332,7 +332,7 @@ _NEGATED = {"less": "at_least", "at_most": "more", "more": "at_most", "at_least"
 
 
 def _when_not_true(condition: Expression) -> dict[Expression, Interval]:
-    """Return what holds, or else the expression is NULL, where the condition is false or NULL."""
+    """Return intervals where the condition is false or NULL; there, the expression lies in its interval or is NULL."""
     step()
     if not isinstance(condition, Call):
         return {}
@@ -376,7 +376,7 @@ def _is_finite(end: _End) -> bool:
 
 
 def _place(value: Value) -> Fraction | None:
-    """Return where a value lies on the number line, None for texts, truths and NULL."""
+    """Return a value's place on the number line, None for texts, truth values and NULL."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return None if value is None or isinstance(value, str) else Fraction(int(value))
     if isinstance(value, datetime.datetime):
@@ -387,7 +387,7 @@ def _place(value: Value) -> Fraction | None:
 
 
 def _outward(interval: Interval) -> Interval:
-    """Round to doubles, outwards: rounding to nearest is monotone, so a computed double stays inside."""
+    """Round outwards to doubles: rounding to nearest is monotone, so a computed double stays inside."""
     return _rounded(interval[0], -math.inf), _rounded(interval[1], math.inf)
 
 
@@ -415,7 +415,7 @@ def _join(intervals: Iterable[Interval | None]) -> Interval | None:
 
 
 def _each(interval: Interval, change: Callable[[Fraction], Fraction | int]) -> Interval:
-    """Apply a function that never decreases."""
+    """Apply a non-decreasing function."""
     low, high = (Fraction(change(end)) if isinstance(end, Fraction) else end for end in interval)
     return low, high
 
@@ -477,7 +477,7 @@ def _power(first: Interval, second: Interval) -> Interval:
 
 
 def _of_extreme(expression: Call, below: list[Interval | None]) -> Interval | None:
-    """NULL arguments are passed over, so only constants are certain to take part."""
+    """NULL arguments are skipped, so only constants are certain to take part."""
     joined = _join(below)
     if joined is None:
         return None
@@ -509,7 +509,7 @@ def _floats(interval: Interval, change: Callable[[float], float], *, least: floa
 
 
 def _widened(interval: Interval) -> Interval:
-    """Allow for the last digits of an engine's mathematical library."""
+    """Allow for errors in the last digits of an engine's mathematical library."""
     slack = Fraction(1, 2**48)
     low, high = interval
     return (

@@ -1,4 +1,4 @@
-"""Queries in Python: operators that are safe to compose, in the manner of SuLQ and PINQ, making the same record as SQL.
+"""Queries in Python: operators that are safe to compose, as in SuLQ and PINQ; they build the same record as SQL.
 
 ``table("visits")`` is a set of private rows; ``where``, ``select``, joins, windows and ``per_person`` give other ones;
 ``group`` and the aggregates say what is measured; ``build(dataset)`` returns the ``Query``. Every object is immutable:
@@ -72,14 +72,14 @@ from dither.publish.queries.work import planning
 
 
 class Rows:
-    """Private rows under way; see the module for what each step does to stability."""
+    """Private rows in the making; see the module for each step's effect on stability."""
 
     def __init__(self, relation: Callable[[DataSet], Relation]) -> None:
         self._relation = relation
 
     @classmethod
     def of(cls, relation: Relation) -> Rows:
-        """Return rows that are a relation already."""
+        """Return rows over an existing relation."""
         return cls(lambda dataset: relation)
 
     def relation(self, dataset: DataSet) -> Relation:
@@ -91,7 +91,7 @@ class Rows:
         return Rows(lambda dataset: step(before(dataset)))
 
     def where(self, *conditions: Expr) -> Rows:
-        """Keep the rows where all conditions are true. Stability 1: a row stays or goes by itself."""
+        """Keep the rows where all conditions are true. Stability 1: each row is kept or dropped by itself."""
         return self._then(
             lambda below: filtered(below, conjunction(fitted(one.expression, below.columns) for one in conditions))
         )
@@ -175,11 +175,11 @@ class Rows:
         return Rows(made)
 
     def among(self, other: Rows) -> Rows:
-        """Keep the rows of persons that have a row among the others. A person's fate depends on that person alone."""
+        """Keep the rows of people who have a row among the others. Each person is decided by their own rows."""
         return self._with_others(other, False)
 
     def not_among(self, other: Rows) -> Rows:
-        """Keep the rows of persons that have no row among the others."""
+        """Keep the rows of people who have no row among the others."""
         return self._with_others(other, True)
 
     def _with_others(self, other: Rows, negated: bool) -> Rows:
@@ -214,7 +214,7 @@ class Rows:
         return self._then(step)
 
     def distinct(self, *columns: str) -> Rows:
-        """Keep different rows within each person, of the privacy id and these columns."""
+        """Keep distinct rows within each person, of the privacy id and these columns."""
         return self._then(
             lambda below: PerPerson(below, tuple((name, Name(name)) for name in (_person_column(below), *columns)), ())
         )
@@ -283,7 +283,7 @@ class Rows:
         return Groups(self, tuple(given), key_values=None if keys is None else tuple(tuple(row) for row in keys))
 
     def histogram(self, column: str, edges: Sequence[float], name: str = "count") -> Groups:
-        """Count rows between edges: [e0, e1), [e1, e2), ..., the last one closed; each is called by its lower edge."""
+        """Count rows between edges: [e0, e1), [e1, e2), ..., the last one closed; each is named by its lower edge."""
         ends = [Literal(edge, Kind.INTEGER if isinstance(edge, int) else Kind.REAL) for edge in edges]
         if len(edges) < 2 or any(not first < second for first, second in itertools.pairwise(edges)):
             raise InvalidParameter("edges", edges, "at least two numbers in ascending order")
@@ -303,11 +303,11 @@ class Rows:
         return Groups(self, ()).count(name, where=where)
 
     def persons(self, name: str | None = None) -> Groups:
-        """Count persons."""
+        """Count people."""
         return Groups(self, ()).persons(name)
 
     def sum(self, value: Any, **options: Any) -> Groups:
-        """Add values up; see ``Groups.sum``."""
+        """Sum values; see ``Groups.sum``."""
         return Groups(self, ()).sum(value, **options)
 
     def mean(self, value: Any, **options: Any) -> Groups:
@@ -331,7 +331,7 @@ class _Asked:
 
 
 class Groups:
-    """Groups of private rows, and what is measured in each; ``build`` makes the query."""
+    """Groups of private rows, and the measures of each; ``build`` makes the query."""
 
     def __init__(
         self,
@@ -387,15 +387,15 @@ class Groups:
         return self.measure("count_of", value, **options)
 
     def persons(self, name: str | None = None) -> Groups:
-        """Count persons."""
+        """Count people."""
         return self.measure("persons", name=name)
 
     def sum(self, value: Any, **options: Any) -> Groups:
-        """Add values up, each clamped to ``bounds`` or to what is declared."""
+        """Sum values, each clamped to ``bounds`` or to the declared bounds."""
         return self.measure("sum", value, **options)
 
     def mean(self, value: Any, **options: Any) -> Groups:
-        """Take the mean of values, each clamped to ``bounds`` or to what is declared."""
+        """Take the mean of values, each clamped to ``bounds`` or to the declared bounds."""
         return self.measure("mean", value, **options)
 
     def variance(self, value: Any, **options: Any) -> Groups:
@@ -431,11 +431,11 @@ class Groups:
         return self.measure("correlation", first, second, **options)
 
     def mode(self, value: Any, **options: Any) -> Groups:
-        """Take the commonest of the public values."""
+        """Take the most common of the public values."""
         return self.measure("mode", value, **options)
 
     def top(self, value: Any, many: int, **options: Any) -> Groups:
-        """Take the commonest public values."""
+        """Take the most common public values."""
         return self.measure("top", value, many=whole("many", many, least=1, most=1000), **options)
 
     # What is shown.
@@ -446,13 +446,13 @@ class Groups:
         return self._with(shown=tuple(shown))
 
     def having(self, condition: Expr) -> Groups:
-        """Show only the rows where the condition over keys and aggregates is true."""
+        """Show only the rows where the condition on keys and aggregates is true."""
         before = self._later["condition"]
         parts = [] if before is None else [before]
         return self._with(condition=conjunction([*parts, condition.expression]))
 
     def order_by(self, value: Any, *, descending: bool = False) -> Groups:
-        """Sort what is shown; further calls break ties."""
+        """Sort the output; further calls break ties."""
         return self._with(order=(*self._later["order"], (column_of(value), descending)))
 
     def limit(self, number: int) -> Groups:

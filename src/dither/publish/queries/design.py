@@ -50,7 +50,7 @@ _CHOSEN = ("mode", "top")
 
 @dataclass(frozen=True)
 class Part:
-    """One vector that is measured: what it moves by, its share of the loss, and the scale of its noise."""
+    """One measured vector: its sensitivity, its share of the loss, and the scale of its noise."""
 
     sensitivity: Sensitivity
     share: Fraction
@@ -71,7 +71,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Pick:
-    """The commonest of public values in every group."""
+    """The most common of public values in every group."""
 
     aggregate: Aggregate
     candidates: tuple[Value, ...]
@@ -82,7 +82,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Design:
-    """Everything about an answer that is known beforehand.
+    """Everything known about an answer in advance.
 
     Args:
         query: what is asked.
@@ -102,22 +102,22 @@ class Design:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether noise is Gaussian, and the loss counted in rho."""
+        """Whether the noise is Gaussian and the loss is counted in rho."""
         return self.noise == GAUSSIAN
 
     @cached_property
     def groups(self) -> tuple[Group, ...] | None:
-        """The public groups, in order; None where they are discovered."""
+        """The public groups, in order; None if they are discovered."""
         return public_groups(self.query)
 
     @cached_property
     def key_kinds(self) -> tuple[Kind, ...]:
-        """What the keys hold."""
+        """The kinds of the keys."""
         return key_kinds(self.query)
 
     @cached_property
     def limits(self) -> Limits:
-        """The limits that hold."""
+        """The limits in force."""
         said = within_structure(self.query.limits, self.query.relation)
         return effective_limits(self.query.dataset, said)
 
@@ -133,19 +133,19 @@ class Design:
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:
-        """What is made of sums and counts, by the name of the aggregate."""
+        """The statistics computed from sums and counts, by the name of the aggregate."""
         columns = self.query.relation.columns
         found = {a.name: statistic_of(a, columns, has_persons=self.has_persons) for a in self.query.aggregates}
         return {name: statistic for name, statistic in found.items() if statistic is not None}
 
     @cached_property
     def measured(self) -> tuple[Measured, ...]:
-        """Every sum and count that any statistic needs, once."""
+        """Every sum and count that some statistic needs, once."""
         return tuple(self._measured[0])
 
     @cached_property
     def numbers(self) -> dict[str, tuple[int, ...]]:
-        """Which of the measured parts each statistic is made of, by the name of the aggregate."""
+        """The measured parts behind each statistic, by the name of the aggregate."""
         return self._measured[1]
 
     @cached_property
@@ -160,7 +160,7 @@ class Design:
 
     @cached_property
     def searches(self) -> tuple[Search, ...]:
-        """Quantiles, together where they have one argument, bounds and grid."""
+        """Quantiles, together if they share argument, bounds and grid."""
         together: dict[Any, list[Aggregate]] = {}
         for aggregate in self.query.aggregates:
             if aggregate.function in _RANKED:
@@ -173,7 +173,7 @@ class Design:
 
     @cached_property
     def searched(self) -> dict[str, tuple[int, int]]:
-        """Which search finds each quantile, and at which place in it, by the name of the aggregate."""
+        """The search that finds each quantile, and the place in it, by the name of the aggregate."""
         return {
             aggregate.name: (number, place)
             for number, search in enumerate(self.searches)
@@ -182,7 +182,7 @@ class Design:
 
     @cached_property
     def chosen(self) -> tuple[Aggregate, ...]:
-        """What is chosen among public values."""
+        """The aggregates chosen among public values."""
         found = tuple(a for a in self.query.aggregates if a.function in _CHOSEN)
         for aggregate in found:
             if not aggregate.values:
@@ -199,7 +199,7 @@ class Design:
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """What every column needs, parts numbered: measured ones, searches, choices."""
+        """The parts that every column needs, numbered: measured ones, searches, choices."""
         moves = [self._norm(sensitivity) for sensitivity in self.sensitivities]
         found = []
         for name, statistic in self.statistics.items():
@@ -230,7 +230,7 @@ class Design:
 
     @cached_property
     def split(self) -> tuple[Fraction, ...]:
-        """The share of the loss of every part, and last that of the threshold, where groups are discovered."""
+        """Every part's share of the loss, and last the threshold's, if groups are discovered."""
         if self.groups is not None:
             return divide(self.needs, len(self.sensitivities), is_gaussian=self.is_gaussian, shares=self.shares)
         many = len(self.sensitivities) - 1
@@ -240,7 +240,7 @@ class Design:
         kept = self.threshold_share
         if kept is None:
             moved = self.contribution.groups * self.contribution.touched
-            # In logarithms of whole numbers: a delta may be smaller than any float.
+            # In logarithms of integers: a delta may be smaller than any float.
             odds = max(Fraction(2), moved / (2 * (self._delta or Fraction(1))))
             size = moved * (math.log(odds.numerator) - math.log(odds.denominator))
             kept = threshold_share(size, self.needs, many, **how)
@@ -269,7 +269,7 @@ class Design:
 
     @cached_property
     def discovery(self) -> ThresholdedCounts | None:
-        """What decides which groups are published, where they are not known."""
+        """The selection that decides which groups are published, if they are not known."""
         if self.groups is not None:
             return None
         delta = self._delta
@@ -293,18 +293,18 @@ class Design:
 
     @cached_property
     def values_loss(self) -> Loss:
-        """What all values together may lose, once groups have been discovered."""
+        """What all values together may lose, once groups are discovered."""
         return self._loss_of(1 - self.split[-1]) if self.groups is None else self._loss_of(Fraction(1))
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The columns that the query uses: what decides which rows of a person stay."""
+        """The columns that the query uses, which decide which rows of a person are kept."""
         arguments = (argument for aggregate in self.query.aggregates for argument in aggregate.arguments)
         used = frozenset().union(*(names_in(value) for value in (*(key.value for key in self.query.keys), *arguments)))
         return tuple(name for name in self.query.relation.columns if name in used)
 
     def errors(self, failure: float) -> dict[str, float]:
-        """Return how far every column is off at most, but for ``failure``, as a share of its range.
+        """Return a bound on every column's error at that failure probability, as a share of its range.
 
         For what is divided by a number of values, before that division; for quantiles and choices in rows.
         """
@@ -327,7 +327,7 @@ class Design:
         return found
 
     def _reach(self, number: int, failure: float) -> float:
-        """Return how far a measured part is off at most; many statistics may ask it of one part."""
+        """Return a bound on a measured part's error, cached because many statistics may ask for it."""
         if (number, failure) not in self._reaches:
             step(_STEPS_OF_PART)
             self._reaches[number, failure] = self.parts[number].drawn().reach(failure)
@@ -344,11 +344,11 @@ class Design:
 
     @property
     def one_unit(self) -> Measured:
-        """What counts units: persons, or rows."""
+        """What counts units: people, or rows."""
         return UNITS if self.has_persons else COUNT
 
     def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
-        """Return the rows that count in these groups (None: in groups not yet known)."""
+        """Return the rows that count in these groups (None: groups not yet known)."""
         relation = kept(self.query, groups)
         return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
 
@@ -361,12 +361,12 @@ class Design:
 
     @property
     def _delta(self) -> Fraction:
-        """The delta that discovering groups may use; Gaussian noise under (epsilon, delta) needs the other half."""
+        """The delta available for discovering groups; Gaussian noise under (epsilon, delta) needs the other half."""
         return self.target.delta / 2 if isinstance(self.target, ApproxDP) and self.is_gaussian else self.target.delta
 
     @cached_property
     def _whole(self) -> Fraction:
-        """The epsilon, or for Gaussian noise the rho, that is divided among the parts."""
+        """The epsilon, or for Gaussian noise the rho, that is split among the parts."""
         target = self.target
         if not self.is_gaussian and target.pure is not None:
             # A rho that is stated beside the epsilon is kept as well.

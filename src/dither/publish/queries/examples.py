@@ -1,4 +1,4 @@
-"""Small queries on which answers are checked, over a clinic's visits."""
+"""Small queries for checks, over a clinic's visits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def aggregate(name: str) -> Aggregate:
 
 
 def clinic_query(*functions: str, unit: Unit = ROW, groups: str = "public", **others: Any) -> Query:
-    """Return a query for some aggregates by site: 'public' sites, 'discovered' ones, or 'none' for all rows at once."""
+    """Return a query for some aggregates by site: 'public' sites, 'discovered' ones, or 'none' for all rows."""
     dataset = clinic(unit)
     key = Key("site", Name("site"), None if groups == "discovered" else SITES)
     aggregates = tuple(map(aggregate, functions))

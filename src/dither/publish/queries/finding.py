@@ -1,10 +1,10 @@
-"""Bounds and limits that nobody has declared, found under privacy: the range of a column, the rows of a person.
+"""Undeclared bounds and limits, found under privacy: the range of a column, the rows per person.
 
 **Bounds.** The magnitudes of a column fall into public cells that double in length, [2^k, 2^(k+1)) on either side of 0,
-and the persons in every cell are counted, each in one cell: a query like any other, with its plan and its guarantee.
+and the people in every cell are counted, each in one cell: a query like any other, with its plan and its guarantee.
 What follows is post-processing. Let r be how far the noise of any cell reaches, but for one time in forty. A cell whose
 noisy count is above r is then not empty, and the range goes from the first of them to the last, so that both ends are
-magnitudes that occur. The persons beyond are the noisy counts of the cells beyond and their noise. Which cells these
+magnitudes that occur. The people beyond are the noisy counts of the cells beyond and their noise. Which cells these
 are the noise decides; so a reach of the sum is taken that fails for each pair of a first and a last cell one time in
 forty over the number of pairs. All of it holds 19 times of 20.
 
@@ -54,15 +54,15 @@ class FoundBounds:
 
     Args:
         column: whose.
-        lower: the least value of the range; None where no magnitude has enough persons.
+        lower: the least value of the range; None if no magnitude has enough people.
         upper: the largest value of the range.
-        counted: about how many persons (or rows) were counted.
+        counted: about how many people (or rows) were counted.
         outside: how many of them lie outside of the range at most, with the confidence.
-        reach: how far a noisy count is off at most, all cells at once.
+        reach: the bound on a noisy count's error, for all cells at once.
         confidence: of all that.
         loss: what it cost.
-        unit: whom it protects, in words.
-        receipt: where the charge is written down.
+        unit: what is protected, in words.
+        receipt: where the charge is recorded.
 
     """
 
@@ -95,7 +95,7 @@ class FoundBounds:
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> FoundBounds:
-        """Return a stored record, with the place in the ledger where its charge is written down."""
+        """Return a stored record, with the ledger entry of its charge."""
         record = json.loads(text)
         if record.pop("bounds", None) != 1:
             raise InvalidParameter("bounds", "a text", "the JSON of bounds")
@@ -117,7 +117,7 @@ class FoundBounds:
 
 
 def bounds_query(dataset: DataSet, source: Rows, column: str) -> Query:
-    """Return the query that counts the persons in every magnitude of a column, each person in one."""
+    """Return the query that counts the people in every magnitude of a column, each person in one."""
     relation = source.relation(dataset)
     if column not in relation.columns:
         raise InvalidParameter("column", column, f"one of {', '.join(relation.columns)}")
@@ -133,7 +133,7 @@ def bounds_query(dataset: DataSet, source: Rows, column: str) -> Query:
 
 
 def limits_query(dataset: DataSet, source: Rows, share: Number, most: int) -> Query:
-    """Return the query of a quantile of the number of rows of a person."""
+    """Return the query for a quantile of the number of rows per person."""
     if not dataset.protects_persons:
         raise Unanswerable("every row is a unit of its own, so that nobody has several", "there is nothing to limit")
     top = whole("most", most, least=1, most=2**31)
@@ -145,7 +145,7 @@ def limits_query(dataset: DataSet, source: Rows, share: Number, most: int) -> Qu
 
 
 def edges_of(column: str, relation: Relation) -> tuple[int | float, ...]:
-    """Return the public edges between the magnitudes of a column, within its declared bounds if it has any.
+    """Return the public edges between a column's magnitudes, within its declared bounds if any.
 
     >>> from dither.data.examples import clinic
     >>> from dither.data import Scan
@@ -168,7 +168,7 @@ def edges_of(column: str, relation: Relation) -> tuple[int | float, ...]:
 
 
 def found_bounds(answer: Answer, released: Answered, column: str) -> FoundBounds:
-    """Return the range that noisy counts of magnitudes show: of released numbers and public facts alone."""
+    """Return the range that noisy counts of magnitudes show, from released numbers and public facts alone."""
     relation = answer.query.relation
     edges = edges_of(column, relation)
     is_whole = kind_of(Name(column), relation.columns) is Kind.INTEGER
@@ -196,7 +196,7 @@ def found_bounds(answer: Answer, released: Answered, column: str) -> FoundBounds
 
 
 def _at_most(counts: Sequence[int], drawn: Geometric | DiscreteGaussian, failure: float) -> int:
-    """Return how many persons some cells hold at most, but for a failure: their noisy counts, and what noise adds."""
+    """Return an upper bound on the people in some cells, at a failure probability: noisy counts plus reach."""
     if not counts:
         return 0
     many, scale = len(counts), drawn.sigma if isinstance(drawn, DiscreteGaussian) else drawn.scale
@@ -227,7 +227,7 @@ def _ends(
 
 
 def _cell(value: Name, edges: Sequence[int | float], relation: Relation) -> Expression:
-    """Return the number of the cell in which a value lies; NULL lies in none."""
+    """Return the number of a value's cell; NULL lies in none."""
     kind = kind_of(value, relation.columns)
     nothing: tuple[Expression, Expression] = Call("is_null", (value,)), Literal(None, Kind.INTEGER)
     below: list[tuple[Expression, Expression]] = [

@@ -1,4 +1,4 @@
-"""Groups: which there are, which rows belong to them, and where each one's numbers stand.
+"""Groups: which groups exist, which rows belong to them, and the place of each one's numbers.
 
 Public groups are known before the data is opened, each is answered whether or not it occurs, and rows of others do not
 exist. Where groups are to be discovered they travel through the threshold as texts and come back sorted by value.
@@ -28,7 +28,7 @@ MOST_GROUPS: Final = 2**22
 
 
 def public_groups(query: Query) -> tuple[Group, ...] | None:
-    """Return all groups in their declared order, or None where they are to be discovered."""
+    """Return all groups in their declared order, or None if they are to be discovered."""
     found = None if query.is_discovered else _declared(query)
     return None if found is None else tuple(positions(found, key_kinds(query)))
 
@@ -62,12 +62,12 @@ def kept(query: Query, groups: Sequence[Group] | None) -> Relation:
 
 
 def key_kinds(query: Query) -> tuple[Kind, ...]:
-    """Return what each key holds."""
+    """Return the kind of each key."""
     return tuple(kind_of(key.value, query.relation.columns) for key in query.keys)
 
 
 def positions(groups: Sequence[Group], kinds: Sequence[Kind]) -> dict[Group, int]:
-    """Return where each group stands."""
+    """Return the place of each group."""
     found = {}
     for place, group in enumerate(groups):
         key = canonical(group, kinds)
@@ -80,7 +80,7 @@ def positions(groups: Sequence[Group], kinds: Sequence[Kind]) -> dict[Group, int
 def laid_out(
     answer: Aggregated, places: Mapping[Group, int], kinds: Sequence[Kind], measures: int
 ) -> NDArray[np.int64]:
-    """Return one row of numbers for each place; 0 for what the answer lacks. Odd rows are as if they were not there."""
+    """Return one row of numbers for each place; 0 where the answer has none. Odd rows are ignored."""
     table = np.zeros((len(places), measures), dtype=np.int64)
     for key, numbers in zip(answer.keys, answer.measures, strict=False):
         known = canonical(key, kinds)
@@ -91,7 +91,7 @@ def laid_out(
 
 
 def persons_by_text(answer: Aggregated, kinds: Sequence[Kind]) -> Counter[str]:
-    """Return how many units each group has, the group written as a text."""
+    """Return how many units each group has, with groups written as text."""
     found: Counter[str] = Counter()
     for key, numbers in zip(answer.keys, answer.measures, strict=False):
         known = canonical(key, kinds)
@@ -101,7 +101,7 @@ def persons_by_text(answer: Aggregated, kinds: Sequence[Kind]) -> Counter[str]:
 
 
 def from_texts(texts: Iterable[str], kinds: Sequence[Kind]) -> tuple[Group, ...]:
-    """Return the groups that were written as texts, sorted by their values."""
+    """Return the groups from their texts, sorted by value."""
     groups = [
         tuple(
             None if entry is None else _READERS[kind](entry)

@@ -1,4 +1,4 @@
-"""Intervals of expressions over released numbers: every value the expression can have, if each number is in its own.
+"""Intervals of expressions over released numbers: all possible values, if each number is in its own interval.
 
 The interval of an expression holds whenever the intervals of the numbers in it hold together, however these depend on
 each other. It may be longer than necessary where a number occurs twice. Floats are widened by one unit in the last
@@ -38,7 +38,7 @@ _EITHER: Truth = frozenset((True, False, None))
 
 
 def enclose(expression: Expression, values: Mapping[str, Value], ranges: Mapping[str, Range]) -> Known:
-    """Return what an expression can be: a plain value if no range is in it, else a range or what may be true.
+    """Return an expression's possible values: a plain value if it contains no range, else a range or possible truths.
 
     >>> half = Call("divide", (Name("total"), Name("count")))
     >>> enclose(half, {}, {"total": Range(6, 8), "count": Range(2, 4)})
@@ -70,7 +70,7 @@ def enclose(expression: Expression, values: Mapping[str, Value], ranges: Mapping
 
 
 def hull(parts: Sequence[Range]) -> Range:
-    """Return the least range that holds all of these."""
+    """Return the smallest range that contains all of these."""
     return Range(min(part.low for part in parts), max(part.high for part in parts)) if parts else ANYTHING
 
 
@@ -143,7 +143,7 @@ def _product(one: Real, other: Real) -> Real:
 
 
 def _divide(one: Range, other: Range) -> Range:
-    """Divide; the result for a divisor of 0 is NULL and needs no place in the range."""
+    """Divide; division by 0 gives NULL, which needs no place in the range."""
     parts = []
     if other.high > 0:
         least = other.low if other.low > 0 else 0.0
@@ -155,7 +155,7 @@ def _divide(one: Range, other: Range) -> Range:
 
 
 def _reciprocal(low: Real, high: Real) -> Range:
-    """Return 1 / x over a range on one side of 0, of which 0 may be an end."""
+    """Return 1 / x over a range on one side of 0, which may end at 0."""
     if low >= 0:
         return _wide(0.0 if math.isinf(high) else 1 / high, math.inf if low == 0 else 1 / low)
     return _wide(-math.inf if high == 0 else 1 / high, 0.0 if math.isinf(low) else 1 / low)
@@ -219,7 +219,7 @@ def _sign(one: Range) -> Range:
 
 
 def _wide(low: Real, high: Real) -> Range:
-    """Return the range, a step farther out where an end is a float; whole numbers are exact."""
+    """Return the range, one step wider at each float end; integers are exact."""
     first = math.nextafter(low, -math.inf) if isinstance(low, float) else low
     last = math.nextafter(high, math.inf) if isinstance(high, float) else high
     return ANYTHING if first != first or last != last else Range(first, last)

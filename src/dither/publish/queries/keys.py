@@ -1,4 +1,4 @@
-"""The public values of what a query groups by: which groups are known before the data is opened.
+"""The public values of grouping keys: groups that are known before the data is opened.
 
 Values come from the schema (categories, bounds of integers and dates, truth) and from the request itself (CASE over
 constants, IN lists, parts of dates), never from rows: not even from rows of public tables, whose columns count only
@@ -57,7 +57,7 @@ _Values = tuple[Value, ...]
 
 
 def public_values(expression: Expression, relation: Relation) -> tuple[Value, ...] | None:
-    """Return all values that the expression may have in a group that is published, NULL last, or None if unknown."""
+    """Return all values that the expression may have in a published group, NULL last, or None if unknown."""
     with planning():
         return _public_values(expression, relation)
 
@@ -81,7 +81,7 @@ def _public_values(expression: Expression, relation: Relation) -> _Values | None
 
 
 def check_number_of_groups(values: Sequence[Sequence[Value] | None]) -> None:
-    """Refuse more combinations of public values than can be published."""
+    """Reject more combinations of public values than can be published."""
     known = [len(part) for part in values if part is not None]
     if len(known) == len(values) and math.prod(known) > MOST_GROUPS:
         raise Unanswerable(
@@ -184,7 +184,7 @@ def _days(expression: Expression, relation: Relation) -> Iterable[Value] | None:
 def _evaluated(
     expression: Expression, names: Sequence[Name], values: Sequence[_Values | None], columns: Mapping[str, Kind]
 ) -> _Values | None:
-    """Return the values of the expression over all combinations of the values of its columns."""
+    """Return the expression's values over all combinations of its columns' values."""
     known = [part for part in values if part is not None]
     if len(known) < len(values) or math.prod(len(part) for part in known) > _MOST_TRIED:
         return None
@@ -196,7 +196,7 @@ def _evaluated(
 
 
 def _evaluating(expression: Expression, values: Mapping[str, _Values], columns: Mapping[str, Kind]) -> None:
-    """Count what it takes to evaluate an expression over all combinations of values: long texts take longer."""
+    """Count the work of evaluating an expression over all combinations of values: long texts take longer."""
     texts = {name: max((len(one) for one in part if isinstance(one, str)), default=0) for name, part in values.items()}
     many = math.prod(map(len, values.values()))
     step(1 + many * (expression.size + largest_text(expression, columns, texts) // 64) // 16)
@@ -284,7 +284,7 @@ def _with_null(values: _Values | None) -> _Values | None:
 
 
 def _restricted(name: str, values: _Values | None, relation: Filter) -> _Values | None:
-    """Use the conditions that are about this column alone: no other row can be there."""
+    """Apply the conditions on this column alone: other rows cannot occur."""
     condition = relation.condition
     is_and = isinstance(condition, Call) and condition.function == "and"
     parts = condition.children() if is_and else (condition,)

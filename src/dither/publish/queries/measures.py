@@ -1,4 +1,4 @@
-"""From an aggregate to the exact integers that are measured for it, each with the range of what one row adds.
+"""From an aggregate to the exact integers measured for it, each with the range of one row's contribution.
 
 Counts are measured as they are. Numbers are clamped to their public range, put on a grid of whole steps and added up
 as integers, so that a sum does not depend on the order of rows. Means, variances and covariances are made of sums of
@@ -20,11 +20,11 @@ from dither.data.expressions import kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.query import Aggregate
 
-#: A range of reals has about so many steps: 2^24 on either side of nothing or of the middle.
+#: A range of reals has about this many steps: 2^24 on either side of nothing or of the middle.
 _REAL_BITS: Final = 24
-#: Whole numbers are counted one by one up to this many bits.
+#: Integers are counted one by one up to this many bits.
 _WHOLE_BITS: Final = 31
-#: Squares and products have at most so many bits, so that 2^33 of them can be added up.
+#: Squares and products have at most this many bits, so that 2^33 of them can be added up.
 _SQUARE_BITS: Final = 26
 #: Cells of a search by default for reals, and at most.
 _CELL_BITS: Final = 20
@@ -36,7 +36,7 @@ _LARGEST_BOUND: Final = 1e150
 
 @dataclass(frozen=True)
 class Measured:
-    """One exact integer for every group, and what one row may add to it; ``counts_units`` where each unit adds 1."""
+    """One exact integer per group, and the range of one row's contribution; ``counts_units`` if each unit adds 1."""
 
     measure: Measure
     least: int
@@ -46,7 +46,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Scaled:
-    """An argument on its grid: the expression of whole steps, and what a step is worth."""
+    """An argument on its grid: the expression in integer steps, and the value of a step."""
 
     grid: Grid
     expression: Expression
@@ -54,7 +54,7 @@ class Scaled:
 
     @property
     def step(self) -> Fraction:
-        """What one step is worth."""
+        """The value of one step."""
         return Fraction(2) ** -self.grid.exponent
 
     @property
@@ -70,16 +70,16 @@ class Scaled:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every value within the range lies on the grid."""
+        """Whether every value in the range lies on the grid."""
         return self.is_whole and self.grid.exponent >= 0 and float(self.grid.origin).is_integer()
 
     def value(self, steps: int | Fraction) -> Fraction:
-        """Return the number that lies so many steps from the origin."""
+        """Return the number that lies that many steps from the origin."""
         return Fraction(self.grid.origin) + steps * self.step
 
     @property
     def rounding(self) -> str:
-        """How values are rounded, for people; nothing where they are not."""
+        """How values are rounded, for people; empty if they are not."""
         return "" if self.is_exact else f", in steps of {float(self.step):.3g}"
 
     def clamped(self, name: str) -> str:
@@ -102,7 +102,7 @@ def total_of(scaled: Scaled) -> Measured:
 
 
 def product_of(first: Scaled, second: Scaled) -> tuple[Measured, int]:
-    """Return the sum of the products of steps, and by how many bits each product is shifted down."""
+    """Return the sum of the products of steps, and how many bits each product is shifted down."""
     corners = [a * b for a in (first.grid.least, first.grid.most) for b in (second.grid.least, second.grid.most)]
     shift = max(0, max(abs(corner) for corner in corners).bit_length() - _SQUARE_BITS)
     product: Expression = Call("multiply", (first.expression, second.expression))
@@ -113,7 +113,7 @@ def product_of(first: Scaled, second: Scaled) -> tuple[Measured, int]:
 
 
 def on_grid(aggregate: Aggregate, place: int, columns: Mapping[str, Kind], *, origin: str) -> Scaled:
-    """Return an argument of an aggregate on a grid that starts at 'zero', in the 'middle' or at the 'lower' end."""
+    """Return an aggregate's argument on a grid that starts at 'zero', in the 'middle' or at the 'lower' end."""
     value, kind = aggregate.arguments[place], kind_of(aggregate.arguments[place], columns)
     lower, upper = _bounds(aggregate, place, kind)
     middle = lower / 2 + upper / 2
@@ -129,7 +129,7 @@ def on_grid(aggregate: Aggregate, place: int, columns: Mapping[str, Kind], *, or
 
 
 def both_known(first: Scaled, second: Scaled) -> tuple[Scaled, Scaled]:
-    """Return two arguments each of which is NULL where the other one is: a row counts with both or not at all."""
+    """Return two arguments, each NULL where the other is: a row counts with both or not at all."""
     return _only_with(first, second.grid.value), _only_with(second, first.grid.value)
 
 
@@ -152,13 +152,13 @@ def _bounds(aggregate: Aggregate, place: int, kind: Kind) -> tuple[float, float]
             f"bounds of {aggregate.name}", (lower, upper), "in ascending order, and of at most 1e150 together"
         )
     if kind is Kind.INTEGER:
-        # Whole numbers between the ends are those between the whole ends.
+        # Integers between the ends are those between the whole ends.
         lower, upper = math.ceil(lower), max(math.ceil(lower), math.floor(upper))
     return lower, upper
 
 
 def _exponent(aggregate: Aggregate, farthest: Fraction, *, is_whole: bool, is_search: bool) -> int:
-    """Return e for steps of 2^-e: as fine as asked for, or as is of use, and not too many."""
+    """Return the grid exponent e (step 2^-e): the requested or default granularity, capped to keep sums in range."""
     size = _bits(farthest) if farthest else 0
     most = (MOST_CELL_BITS if is_search else _WHOLE_BITS) - size
     if aggregate.granularity is not None:

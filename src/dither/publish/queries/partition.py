@@ -74,7 +74,7 @@ def _examples() -> Iterator[Example]:
 @register(examples=_examples, source="Privacy Integrated Queries (McSherry 2009), section 3.2.2, parallel composition")
 @dataclass(frozen=True, kw_only=True)
 class PartitionedAnswer(OverData[tuple[Answered, ...]]):
-    """Answer a query in each of several disjoint parts of the rows, for the price of as many as one unit touches.
+    """Answer a query in each of several disjoint parts of the rows, at the price of as many parts as one unit touches.
 
     Guarantee: data sets one unit apart lose at most ``partitioned.touched`` times what the dearest part may lose.
 
@@ -99,7 +99,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
     noise: Law = Law()
 
     def __post_init__(self) -> None:
-        """Refuse what has no price, or needs a division of its own within a part."""
+        """Reject queries that cannot be priced, or need a split of their own within a part."""
         for answer in self.answers:
             if answer.design.picks:
                 raise Unanswerable(
@@ -114,7 +114,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
         return self.partitioned.dataset.unit
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what an engine is asked for, part by part."""
+        """Return the engine's aggregations, part by part."""
         return tuple(asked for answer in self.answers for asked in answer.aggregations())
 
     @cached_property
@@ -124,7 +124,7 @@ class PartitionedAnswer(OverData[tuple[Answered, ...]]):
 
     @property
     def one_part(self) -> Loss:
-        """What the dearest part loses, figure by figure."""
+        """The loss of the most expensive part, figure by figure."""
         return largest(answer.loss(1) for answer in self.answers)
 
     def plan(self) -> Plan:
@@ -143,7 +143,7 @@ def plan_partitioned(partitioned: Partitioned, loss: Loss, *, noise: str = "auto
 
     Args:
         partitioned: the parts, and what is asked of each.
-        loss: what all of them together may cost.
+        loss: what all of them may cost together.
         noise: 'laplace', 'gaussian', or 'auto': what suits the first part best.
 
     """
@@ -160,7 +160,7 @@ def plan_partitioned(partitioned: Partitioned, loss: Loss, *, noise: str = "auto
 def present_partitioned(
     answer: PartitionedAnswer, released: tuple[Answered, ...], *, confidence: Number = Fraction(19, 20)
 ) -> Mapping[str, QueryResult]:
-    """Return the table of every part by its label; each states what its own part lost."""
+    """Return every part's table by its label; each states its own part's loss."""
     labels = (part.label for part in answer.partitioned.parts)
     tables = (present(one, out, confidence=confidence) for one, out in zip(answer.answers, released, strict=True))
     return dict(zip(labels, tables, strict=True))

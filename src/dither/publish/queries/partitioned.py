@@ -1,4 +1,4 @@
-"""Partitions: queries of public, disjoint parts of the same rows, and in how many of them one unit counts.
+"""Partitions: queries of public, disjoint parts of the same rows, and how many of them one unit can touch.
 
 The record refuses parts that overlap and queries of other rows than their own, so that parallel composition holds for
 it however it was made.
@@ -32,7 +32,7 @@ from dither.publish.queries.query import Query
 @dataclass(frozen=True)
 @typed
 class Part:
-    """One part of a partition: its label, the values that belong to it, and what is asked of its rows."""
+    """One part of a partition: its label, its values, and the query of its rows."""
 
     label: str
     values: tuple[Value, ...]
@@ -42,11 +42,11 @@ class Part:
 @dataclass(frozen=True)
 @typed
 class Partitioned:
-    """Queries of public, disjoint parts of the same rows: a unit that lies in one part costs nothing in the others.
+    """Queries of public, disjoint parts of the same rows: a unit in one part costs nothing in the others.
 
     Args:
         dataset: the schema.
-        relation: the rows that are split; for persons they may be bounded to a number of parts each.
+        relation: the rows that are split; each person may be bounded to a number of parts.
         by: what decides the part of a row.
         parts: which values belong to which part, and the query of each.
 
@@ -58,11 +58,11 @@ class Partitioned:
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        """Refuse parts that overlap, and queries of anything but their own part."""
+        """Reject parts that overlap, and queries of anything but their own part."""
         check_relation(self.relation, self.dataset)
         kind = kind_of(self.by, self.relation.columns)
         values = [Literal(value, kind).value for part in self.parts for value in part.values]
-        # Two whole numbers may be one real to an engine, and a row with it would lie in both parts.
+        # Two integers may be one real to an engine, and a row with it would lie in both parts.
         meant = [float(value) if kind is Kind.REAL and isinstance(value, int) else value for value in values]
         if not values or len(set(meant)) != len(meant) or any(not part.values for part in self.parts):
             raise InvalidParameter("parts", values, "disjoint, with at least one value each")
@@ -73,7 +73,7 @@ class Partitioned:
 
     @property
     def part_of_row(self) -> Expression:
-        """The number of the part in which a row lies: a bound on these bounds how many parts a person touches."""
+        """A row's part number: bounding its distinct values bounds how many parts a person touches."""
         values = [part.values for part in self.parts]
         return number_of_part(self.by, values, kind_of(self.by, self.relation.columns))
 
@@ -92,7 +92,7 @@ class Partitioned:
 
 
 def number_of_part(by: Expression, parts: Sequence[Sequence[Value]], kind: Kind) -> Expression:
-    """Return the expression that numbers the parts by the values that belong to them."""
+    """Return the expression that numbers the parts by their values."""
     branches = (
         (OneOf(by, tuple(Literal(value, kind) for value in values)), Literal(index, Kind.INTEGER))
         for index, values in enumerate(parts)

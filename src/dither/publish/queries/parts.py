@@ -1,4 +1,4 @@
-"""Public disjoint parts of private rows, each asked by itself and priced in parallel."""
+"""Public disjoint parts of private rows, each queried separately and priced in parallel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Partition:
-    """Rows split into public disjoint parts: ``each`` says what is asked of every part."""
+    """Rows split into public disjoint parts: ``each`` sets the query of every part."""
 
     def __init__(
         self, source: Rows, by: Expression, parts: Mapping[str, tuple[Value, ...]], groups: int | None
@@ -24,18 +24,18 @@ class Partition:
         self._source, self._by, self._parts, self._groups = source, by, dict(parts), groups
 
     def each(self, ask: Callable[[Rows], Groups]) -> PartitionedGroups:
-        """Ask the same of every part."""
+        """Set the same query for every part."""
         return PartitionedGroups(self, dict.fromkeys(self._parts, ask))
 
     def ask(self, **asks: Callable[[Rows], Groups]) -> PartitionedGroups:
-        """Ask something else of every part, by its label."""
+        """Set a different query for every part, by its label."""
         if set(asks) != set(self._parts):
             raise InvalidParameter("parts", sorted(asks), f"given for all of {', '.join(self._parts)}")
         return PartitionedGroups(self, dict(asks))
 
 
 class PartitionedGroups:
-    """What is asked of each part; ``build`` makes the record that is priced by parallel composition."""
+    """The queries of the parts; ``build`` makes the record that is priced by parallel composition."""
 
     def __init__(self, partition: Partition, asks: Mapping[str, Callable[[Rows], Groups]]) -> None:
         self._partition, self._asks = partition, asks

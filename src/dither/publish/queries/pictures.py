@@ -1,4 +1,4 @@
-"""Pictures and pages of answers: a column with its intervals, and the whole answer as a page. All of it is public."""
+"""Pictures and pages of answers: a column with its intervals, and the whole answer as a page. All public."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_RANGES: Final = 1000
 def picture(
     result: QueryResult, column: str | None = None, *, title: str = "", truth: Sequence[Any] = (), unit: str = ""
 ) -> Chart:
-    """Return a column as bars with their intervals, a line with a band where groups are many, a histogram of ranges.
+    """Return a column as bars with intervals, a line with a band if groups are many, or a histogram of ranges.
 
     Args:
         result: the answer.
@@ -50,7 +50,7 @@ def picture(
 
 
 def answer_page(result: QueryResult) -> str:
-    """Return an answer as a page: a picture of every number by group, the table, and what must be known to read it."""
+    """Return an answer as a page: a picture of every number by group, the table, and notes on how to read it."""
     numbers = [found.name for found in result.columns if result.has_interval(found)]
     drawn = [figure(picture(result, name).markup()) for name in numbers if len(result.rows) > 1]
     said = [f"{found.name}: {words}" for found in result.columns for words in (found.estimand, found.bias) if words]
@@ -93,7 +93,7 @@ def _cell(
 
 
 def _ranges(result: QueryResult) -> tuple[str, list[float]] | None:
-    """Return the column whose adjoining ranges are the groups of an answer, and their ends; None for other groups."""
+    """Return the column whose adjoining ranges are an answer's groups, and their ends; None for other groups."""
     keys = [found.name for found in result.columns if found.is_key]
     if len(keys) != 2 or not keys[0].endswith("_from") or keys[1] != f"{keys[0].removesuffix('_from')}_to":
         return None

@@ -43,7 +43,7 @@ _LIST = "list"
 
 
 class Enclosed(NamedTuple):
-    """Values, lower ends and upper ends of one aggregate or output, and values as drawn, one for each group."""
+    """Values, lower and upper ends of one aggregate or output, and values as drawn, one per group."""
 
     shown: Sequence[Any]
     low: Sequence[Any]
@@ -52,7 +52,7 @@ class Enclosed(NamedTuple):
 
 
 def present(answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
-    """Return the table for what an answer released.
+    """Return the table for a released answer.
 
     Args:
         answer: the mechanism.
@@ -65,7 +65,7 @@ def present(answer: Answer, released: Answered, *, confidence: Number = Fraction
 
 
 def is_selected(answer: Answer) -> bool:
-    """Whether rows are chosen or ordered by what they show."""
+    """Whether rows are chosen or ordered by their values."""
     query, names = answer.query, {aggregate.name for aggregate in answer.query.aggregates}
     shown = _aggregates_of(answer, names) if query.order else names
     by_number = any(names_in(expression) & shown for expression, _ in query.order)
@@ -73,7 +73,7 @@ def is_selected(answer: Answer) -> bool:
 
 
 def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
-    """Return what an interval of an aggregate is about, and what separates it from the plain statistic."""
+    """Return what an aggregate's interval covers, and what separates it from the plain statistic."""
     limited, clipped = _limits(design)
     statistic = design.statistics.get(aggregate.name)
     if statistic is not None:
@@ -94,7 +94,7 @@ def estimand_of(design: Design, aggregate: Aggregate) -> tuple[str, str]:
 
 
 def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
-    """Return what the values of an aggregate are; None for a list."""
+    """Return the kind of an aggregate's values; None for a list."""
     statistic = design.statistics.get(aggregate.name)
     if statistic is not None:
         return Kind.INTEGER if getattr(statistic, "is_integer", False) else statistic.kind
@@ -107,7 +107,7 @@ def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
 
 
 class _Presentation:
-    """One answer being made into a table."""
+    """Turns one answer into a table."""
 
     def __init__(self, answer: Answer, released: Answered, confidence: Fraction) -> None:
         self.answer, self.released, self.confidence = answer, released, confidence
@@ -180,7 +180,7 @@ class _Presentation:
         return None, None
 
     def _chosen(self, shown: Mapping[str, Sequence[Cell]]) -> list[int]:
-        """Return which groups are shown, in which order: by the noisy values alone."""
+        """Return which groups are shown, and in which order, by the noisy values alone."""
         query, places = self.query, list(range(len(self.groups)))
         rows = (
             # What was measured goes before an output of the same name, here as for the kinds of columns.
@@ -199,7 +199,7 @@ class _Presentation:
         return places if query.limit is None else places[: query.limit]
 
     def _enclosed(self, name: str, failure: float) -> Enclosed:
-        """Return values and ends of an aggregate, each part of which may fail with that probability."""
+        """Return values and ends of an aggregate, each of whose parts may fail with that probability."""
         if (name, failure) not in self._cache:
             # Bounds near the largest float may overflow to an infinite interval, which is true if of little use.
             with np.errstate(all="ignore"):
@@ -234,7 +234,7 @@ class _Presentation:
         return Enclosed(nothing, nothing, nothing, nothing)
 
     def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
-        """Return the values and ends of a quantile; those of one search are found together."""
+        """Return the values and ends of a quantile; quantiles of one search are found together."""
         number, place = searched
         if (number, failure) not in self._together:
             levels = [level.values for level in self.released.levels[number]]
@@ -248,7 +248,7 @@ class _Presentation:
         return [aggregate.name for aggregate in self.query.aggregates if aggregate.name in names]
 
     def _failure(self, used: Sequence[str]) -> float:
-        """Return what each measured part may fail with."""
+        """Return the failure probability of each measured part."""
         allowed = 1 - self.confidence
         if self.is_simultaneous:
             parts = len(self.design.measured) + sum(len(search.aggregates) for search in self.design.searches)
@@ -307,13 +307,13 @@ class _Presentation:
 
 
 def _aggregates_of(answer: Answer, names: set[str]) -> set[str]:
-    """Return the names of aggregates, and of outputs that are made of them."""
+    """Return the names of aggregates, and of outputs computed from them."""
     made = {name for name, expression in answer.query.outputs if names_in(expression) & names}
     return names | made
 
 
 def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return a measured number in every group, as it is shown, and its ends: what rows add has a sign, or has none."""
+    """Return a measured number in every group, as shown, and its ends, cut at 0 if all contributions have one sign."""
     # A reach beyond every integer that is released would not fit beside them.
     around: Any = int(reach) if reach <= LARGEST_SUM else float(reach)
     least, most = 0 if part.least >= 0 else -math.inf, 0 if part.most <= 0 else math.inf
@@ -321,12 +321,12 @@ def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray
 
 
 def _listed(shown: NDArray[Any], low: NDArray[Any], high: NDArray[Any], raw: NDArray[Any]) -> Enclosed:
-    """Return values and ends as lists; an end that rounding put beyond the value is moved to it."""
+    """Return values and ends as lists; an end that rounding moved beyond the value is set to it."""
     return Enclosed(shown.tolist(), np.fmin(low, shown).tolist(), np.fmax(high, shown).tolist(), raw.tolist())
 
 
 def _limits(design: Design) -> tuple[str, str]:
-    """Return the limits of a person in words, and the bias they bring."""
+    """Return a person's limits in words, and the bias they cause."""
     if not design.has_persons:
         return "", ""
     limits, texts = design.limits, []

@@ -49,7 +49,7 @@ class Search:
 
     Args:
         scaled: the argument in cells, counted from the lower end.
-        aggregates: the quantiles that are asked for.
+        aggregates: the requested quantiles.
 
     """
 
@@ -58,28 +58,28 @@ class Search:
 
     @cached_property
     def bits(self) -> tuple[int, ...]:
-        """How many bits of the number of the cell each level decides, first the odd rest."""
+        """How many bits of the cell number each level decides, the odd remainder first."""
         whole = max(1, self.scaled.grid.most.bit_length())
         first = whole % _BITS
         return ((first,) if first else ()) + (_BITS,) * (whole // _BITS)
 
     @property
     def levels(self) -> int:
-        """How many levels there are."""
+        """The number of levels."""
         return len(self.bits)
 
     @property
     def slots(self) -> int:
-        """How many nodes of a group are looked into at each level: every quantile has two scouts."""
+        """How many nodes of a group are inspected at each level: every quantile has two scouts."""
         return _SCOUTS * len(self.aggregates)
 
     @cached_property
     def shares(self) -> tuple[Fraction, ...]:
-        """Which quantile each aggregate is."""
+        """Each aggregate's quantile."""
         return tuple(share_of(aggregate) for aggregate in self.aggregates)
 
     def shift(self, level: int) -> int:
-        """Return by how many bits a cell is shifted to give its node below a level."""
+        """Return by how many bits to shift a cell to get its node below a level."""
         return sum(self.bits[level + 1 :])
 
     def children(self, level: int) -> int:
@@ -87,7 +87,7 @@ class Search:
         return 1 << self.bits[level]
 
     def reach(self, noise: Geometric | DiscreteGaussian, level: int, share: Fraction, failure: float) -> float:
-        """Return how far the noisy rank of any edge of a level is off, but for the failure shared by all levels."""
+        """Return a bound on the error of any edge's noisy rank at a level; all levels share the failure probability."""
         # All edges of the level; or, below the first level, the farthest that a path of one of the slots can get.
         edges = min(
             sum(self.bits[: level + 1]) * math.log(2),
@@ -102,7 +102,7 @@ class Search:
         return float(np.min(bound)) * (1 + 1e-9)
 
     def descend(self, noise: Geometric | DiscreteGaussian, groups: int, ask: Ask) -> list[Integers]:
-        """Return the noisy counts of every level; where to look next is a function of those before."""
+        """Return the noisy counts of every level; each level's nodes depend on the noisy counts before."""
         path = _Path(self, noise, groups, _DEFAULT_FAILURE)
         counts = []
         for level in range(self.levels):
@@ -113,7 +113,7 @@ class Search:
     def found(
         self, noise: Geometric | DiscreteGaussian, groups: int, counts: Sequence[Integers], failure: float
     ) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-        """Return for every aggregate its value in every group, and the ends of its interval."""
+        """Return every aggregate's value in every group, and the ends of its interval."""
         path = _Path(self, noise, groups, _DEFAULT_FAILURE)
         path.failure = failure
         for level, seen in enumerate(counts):
@@ -136,7 +136,7 @@ class Search:
 
 
 class _Path:
-    """Where each slot of each group stands, and what has been learned; made of released numbers alone."""
+    """The position of each slot in each group, and what has been learned, from released numbers alone."""
 
     def __init__(self, search: Search, noise: Geometric | DiscreteGaussian, groups: int, failure: float) -> None:
         self.search, self.noise, self.failure = search, noise, failure
@@ -144,28 +144,28 @@ class _Path:
         self.ranks: Floats = np.zeros((groups, search.slots))
         self.low: Integers = np.zeros((groups, len(search.aggregates)), dtype=np.int64)
         self.high: Integers = np.full((groups, len(search.aggregates)), _WIDTH, dtype=np.int64)
-        # Ranks are counted in parts of a row, as many as the share has, so that they are whole numbers.
+        # Ranks are counted in parts of a row, as many as the share's denominator, so that they are integers.
         self.parts: Floats = np.array([float(share.denominator) for share in search.shares])
         # The scouts look where the interval of usual confidence will end.
         reaches = self._reaches(search.levels - 1)
         self.offsets: Floats = np.array([offset for reach in reaches for offset in (0.0, -reach, reach)])
 
     def _reaches(self, level: int) -> Floats:
-        """Return the reach at a level for every quantile: whole numbers are off by whole numbers."""
+        """Return every quantile's reach at a level; integers have integer errors."""
         shares = self.search.shares
         reaches = [self.search.reach(self.noise, level, share, self.failure) for share in shares]
         return np.floor(np.array(reaches) * self.parts)
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
-        """Which slots are the first of their group to stand at their node: only these count, the others look on."""
+        """Which slots are the first of their group at their node: only these count, the others reuse their counts."""
         same = self.nodes[:, :, None] == self.nodes[:, None, :]
         earlier = np.tril(np.ones((self.nodes.shape[1],) * 2, dtype=bool), -1)
         first: NDArray[np.bool_] = ~(same & earlier[None]).any(axis=2)
         return first
 
     def step(self, level: int, counts: Integers) -> None:
-        """Take in the noisy counts of the children, of which only those of first slots count, and go one down."""
+        """Take in the children's noisy counts, of which only first slots count, and go one level down."""
         children, slots = self.search.children(level), self.search.slots
         same = self.nodes[:, :, None] == self.nodes[:, None, :]
         owner = np.argmax(same, axis=2)
@@ -184,7 +184,7 @@ class _Path:
         self.nodes = self.nodes * children + chosen
 
     def _learn(self, level: int, edges: Floats) -> None:
-        """Keep the highest edge that is surely below the quantile, and the lowest that is surely above."""
+        """Keep the highest edge surely below the quantile, and the lowest surely above it."""
         children, shift = self.search.children(level), self.search.shift(level)
         inner = edges[:, :, :-1]
         places = (self.nodes[:, :, None] * children + np.arange(1, children)) << shift
@@ -196,20 +196,20 @@ class _Path:
 
 
 def share_of(aggregate: Aggregate) -> Fraction:
-    """Return which quantile an aggregate is."""
+    """Return an aggregate's quantile."""
     known = {"minimum": Fraction(0), "maximum": Fraction(1)}
     return known.get(aggregate.function, aggregate.share if aggregate.share is not None else Fraction(1, 2))
 
 
 def _first_not(passed: NDArray[np.bool_]) -> Integers:
-    """Return the first child that is not passed, or one beyond the last."""
+    """Return the first child that is not passed, or one past the last."""
     children = passed.shape[2]
     first: Integers = np.where(passed.all(axis=2), children, np.argmin(passed, axis=2))
     return first
 
 
 def _cumulants(noise: Geometric | DiscreteGaussian) -> tuple[Floats, Callable[[Floats], Floats]]:
-    """Return rates, and a bound on ln E[e^(rate X)] as a function of rates up to those."""
+    """Return rates, and a bound on ln E[e^(rate X)] for rates up to those."""
     if isinstance(noise, DiscreteGaussian):
         sigma = float(noise.sigma)
         # The sum of e^(-(x - a)^2 / (2 sigma^2)) over whole x is largest at a = 0, by Poisson's formula; so the moment

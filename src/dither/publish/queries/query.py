@@ -1,4 +1,4 @@
-"""A query: what an analyst asks of a data set, as a public record. SQL and the Python builder both make it.
+"""A query: an analyst's request to a data set, as a public record. SQL and the Python builder both make it.
 
 ``relation`` says which private rows count, ``keys`` how they are grouped, ``aggregates`` what is measured privately;
 ``outputs``, ``having``, ``order`` and ``limit`` only touch what has been released, and cost nothing.
@@ -30,7 +30,7 @@ _TOO_LARGE: Final = 2**1000
 AGGREGATES: Final = {
     "count": 0,  # rows
     "count_of": 1,  # rows where the argument is not NULL (for true or false: where it is true)
-    "persons": 0,  # different persons
+    "persons": 0,  # different people
     "sum": 1,
     "mean": 1,
     "variance": 1,  # divided by the number of values
@@ -50,7 +50,7 @@ AGGREGATES: Final = {
 @dataclass(frozen=True)
 @typed
 class Key:
-    """One thing rows are grouped by.
+    """One grouping key.
 
     Args:
         name: how outputs call it.
@@ -67,7 +67,7 @@ class Key:
 @dataclass(frozen=True)
 @typed
 class Aggregate:
-    """One thing to measure in every group.
+    """One measure of every group.
 
     Args:
         name: how outputs call it.
@@ -91,18 +91,18 @@ class Aggregate:
     granularity: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no aggregate."""
+        """Reject anything that is not an aggregate."""
         if AGGREGATES.get(self.function) != len(self.arguments):
             raise InvalidParameter("aggregate", self.function, f"one of {', '.join(AGGREGATES)}, with its arguments")
         if self.many is not None and self.many < 1:
             raise InvalidParameter(f"many of {self.name}", self.many, "at least 1")
-        # A whole number or a fraction may stand where a float is expected, and be none.
+        # An integer or a fraction may stand where a float is expected, and be none.
         numbers: list[Any] = [*(end for ends in self.bounds for end in ends), self.granularity]
         if any(isinstance(number, int | Fraction) and not -_TOO_LARGE < number < _TOO_LARGE for number in numbers):
             raise InvalidParameter(f"bounds and granularity of {self.name}", "a larger number", "below 2^1000")
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
-        """Return what the aggregate gives: an integer for counts, a value for the commonest, else a real."""
+        """Return the aggregate's kind: an integer for counts, a value for the most common, else a real."""
         if self.function in ("count", "count_of", "persons"):
             return Kind.INTEGER
         if self.function in ("mode", "top"):
@@ -113,7 +113,7 @@ class Aggregate:
 @dataclass(frozen=True)
 @typed
 class Query:
-    """What is asked: private rows, groups, aggregates, and what is then shown of them.
+    """A request: private rows, groups, aggregates, and which of them are shown.
 
     Args:
         dataset: the schema, which has the unit and the tables.
@@ -142,7 +142,7 @@ class Query:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse names that occur twice and expressions that do not fit."""
+        """Reject duplicate names and expressions that do not fit."""
         names = [key.name for key in self.keys] + [aggregate.name for aggregate in self.aggregates]
         if len(set(names)) != len(names):
             raise InvalidParameter("names", names, "different")
@@ -167,7 +167,7 @@ class Query:
 
     @property
     def released(self) -> Mapping[str, Kind]:
-        """What outputs, ``having`` and ``order`` are about: keys and aggregates by name, and what they hold."""
+        """What outputs, ``having`` and ``order`` refer to: keys and aggregates by name, and their kinds."""
         below = self.relation.columns
         kinds = {key.name: kind_of(key.value, below) for key in self.keys}
         for aggregate in self.aggregates:
@@ -176,12 +176,12 @@ class Query:
 
     @property
     def is_discovered(self) -> bool:
-        """Whether the groups are not known beforehand: then a threshold decides, and delta is paid."""
+        """Whether the groups are not known in advance: then a threshold decides, and delta is paid."""
         return self.key_values is None and any(key.values is None for key in self.keys)
 
 
 def _kind_of_shown(parameter: str, expression: Expression, columns: Mapping[str, Kind]) -> Kind:
-    """Return what an expression over released columns gives; refuse columns that are not released."""
+    """Return the kind of an expression over released columns; reject columns that are not released."""
     unknown = sorted(names_in(expression) - columns.keys())
     if unknown:
         some = ", ".join(list(columns)[:8]) + (", ..." if len(columns) > 8 else "")
@@ -190,7 +190,7 @@ def _kind_of_shown(parameter: str, expression: Expression, columns: Mapping[str,
 
 
 def _check_candidates(aggregate: Aggregate, kind: Kind | None) -> None:
-    """Refuse candidates that are no values of the argument, or of which two are one value to an engine."""
+    """Reject candidates that are not values of the argument, and two that an engine takes for the same value."""
     different = set(aggregate.values or ())
     meant = {None if kind is None else canonical((value,), (kind,)) for value in different}
     if None in meant or (None,) in meant or len(meant) != len(different):

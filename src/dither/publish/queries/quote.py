@@ -1,4 +1,4 @@
-"""Quotes: what an answer will cost and how good it will be, with the data absent.
+"""Quotes: the cost and the quality of an answer, without the data.
 
 Everything in a quote is a function of the query, the schema and the loss: unit, limits, the mechanism of each column,
 its share of the loss, the scale of its noise, the error to expect, what a person risks, and what would sharpen it.
@@ -39,7 +39,7 @@ _MOST_COUNTED: Final = 1024
 
 @dataclass(frozen=True)
 class QuotedColumn:
-    """What is known beforehand of one aggregate.
+    """What is known in advance about one aggregate.
 
     Args:
         name: as the query calls it.
@@ -69,16 +69,16 @@ class Quote:
 
     Args:
         dataset: whose budget pays.
-        unit: whom it protects, in words.
+        unit: what is protected, in words.
         limits: how much of one person counts, in words.
         loss: what it costs.
         columns: what is known of every aggregate.
         keys: how groups come to be shown, in words.
         rows: how many rows the answer has; None if that is not known.
-        risk: how often whoever knows all else guesses a coin's toss right.
+        risk: the greatest probability of guessing a fifty-fifty question about one unit right, knowing all else.
         numerics: how the guarantee is known.
         is_simultaneous: whether all intervals hold at once.
-        threshold: how many persons a discovered group needs, noise included; None where groups are public.
+        threshold: how many people a discovered group needs, noise included; None if groups are public.
         threshold_share: how much of the loss decides which groups are shown.
         advice: what would sharpen it.
         left: what the analyst may still spend, where a session quotes.
@@ -103,7 +103,7 @@ class Quote:
     affordable: int | None = None
 
     def column(self, name: str) -> QuotedColumn:
-        """Return what is quoted for one aggregate."""
+        """Return the quote for one aggregate."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -162,7 +162,7 @@ class Quote:
         ).captioned(" ".join(said))
 
     def to_json(self) -> str:
-        """Return the quote as a JSON text."""
+        """Return the quote as JSON text."""
         return json.dumps(self.to_dict(), sort_keys=True)
 
     def __repr__(self) -> str:
@@ -227,14 +227,14 @@ def quote(
     shares: Mapping[str, Number] | None = None,
     threshold_share: Number | None = None,
 ) -> Quote:
-    """Return what a query costs and how good its answer will be; the data is not needed."""
+    """Return a query's cost and the quality of its answer; the data is not needed."""
     with planning():
         answer = plan_query(query, loss, noise=noise, shares=shares, threshold_share=threshold_share)
         return quote_of(answer)
 
 
 def quote_of(answer: Answer) -> Quote:
-    """Return the quote of a planned answer, with advice unless it took long to price."""
+    """Return the quote of a planned answer, with advice unless pricing took long."""
     with planning() as work:
         found = _quote_of(answer)
         is_short = work.steps <= _MOST_STEPS_ADVISED
@@ -287,7 +287,7 @@ def loss_for_error(
     concentrated: bool = False,
     shares: Mapping[str, Number] | None = None,
 ) -> Loss:
-    """Return the least loss, to one part in a thousand, at which a column is off by at most an absolute error.
+    """Return the least loss, to one part in a thousand, at which a column's absolute error stays within a bound.
 
     Args:
         query: what is asked.
@@ -342,14 +342,14 @@ def loss_for_error(
 
 
 def _each_failure(answer: Answer) -> float:
-    """Return what one number may fail with: all together, where rows are chosen by what they show."""
+    """Return one number's failure probability: shared by all if rows are chosen by their values."""
     groups = len(answer.design.groups or ()) or 1
     numbers = sum(aggregate.function not in ("mode", "top") for aggregate in answer.query.aggregates) or 1
     return _FAILURE / (groups * numbers) if is_selected(answer) else _FAILURE
 
 
 def _error(design: Design, aggregate: Aggregate, relative: float) -> tuple[float, str]:
-    """Return how far a column is off, and in which unit."""
+    """Return a column's error bound, and its unit."""
     statistic = design.statistics.get(aggregate.name)
     units = "persons" if design.has_persons else "rows"
     if statistic is None:

@@ -1,6 +1,6 @@
-"""The answer to a query, rehearsed before anything is charged: whether it can be shown, and how long it may get.
+"""Rehearse a query's answer before anything is charged: can it be shown, and how long may it get.
 
-What is shown is made of released numbers, after the charge and after the draw. So it is tried beforehand, on one group
+What is shown is made of released numbers, after the charge and after the draw. So it is tried in advance, on one group
 that holds nothing, and the length of the whole is bounded from query and schema: the groups are public, and so is how
 long each cell may be. Where groups are discovered their number is not known; as many rows are shown as fit.
 """
@@ -34,7 +34,7 @@ _ESCAPED: Final = 12
 
 
 def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter: str = "query") -> None:
-    """Refuse an answer that could not be shown, or that may be too long to be stored, whatever is drawn.
+    """Reject an answer that could not be shown, or could be too long to store, for any draw.
 
     Args:
         answer: the mechanism.
@@ -57,7 +57,7 @@ def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter
 
 
 def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str) -> None:
-    """Refuse as many rows as may be too long, each cell as long as it may be."""
+    """Reject answers whose rows could be too long, with every cell at its longest."""
     query, groups = answer.query, answer.design.groups or ()
     rows = len(groups) if query.limit is None else min(len(groups), query.limit)
     widths = _key_widths(query.keys, groups)
@@ -70,7 +70,7 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
 
 
 def _nothing(answer: Answer) -> Answered:
-    """Return what would be released of one group without rows and without noise."""
+    """Return what would be released for one group without rows and without noise."""
     design = answer.design
     group: Group = tuple(None for _ in answer.query.keys) if design.groups is None else design.groups[0]
     return Answered(
@@ -88,7 +88,7 @@ def _nothing(answer: Answer) -> Answered:
 
 
 def _key_widths(keys: Sequence[Any], groups: Sequence[Group]) -> dict[str, tuple[int, int]]:
-    """Return for every key the longest of its values: in characters, and as JSON."""
+    """Return the longest value of every key, in characters and as JSON."""
     found = {}
     for place, key in enumerate(keys):
         values = {group[place] for group in groups}
@@ -98,7 +98,7 @@ def _key_widths(keys: Sequence[Any], groups: Sequence[Group]) -> dict[str, tuple
 
 
 def _cell(expression: Expression, kind: str, answer: Answer, keys: Mapping[str, tuple[int, int]]) -> int:
-    """Return how long a cell of an output may be as JSON."""
+    """Return the greatest length of an output's cell as JSON."""
     picked: dict[str, Aggregate] = {name: pick.aggregate for name, pick in answer.design.picked.items()}
     if isinstance(expression, Name) and expression.name in keys:
         return keys[expression.name][1]

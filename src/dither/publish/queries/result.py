@@ -1,4 +1,4 @@
-"""The answer to a query as a table: a value and an interval for every number, and what the interval is about.
+"""The answer to a query as a table: a value and an interval for every number, and what the interval covers.
 
 A ``QueryResult`` is made of released numbers and public facts alone, so everything here is free: expressions over
 aggregates, HAVING, ORDER BY and LIMIT, other confidences. Its JSON is what a ledger stores and a retry returns.
@@ -60,13 +60,13 @@ class QueryResult:
 
     Args:
         columns: what the columns are.
-        rows: the values, in the order asked for.
-        low: the lower ends, of the same shape; None for keys and for what is no number.
+        rows: the values, in the requested order.
+        low: the lower ends, of the same shape; None for keys and for values that are not numbers.
         high: the upper ends.
         confidence: of the intervals.
         is_simultaneous: whether it holds for all at once.
         loss: what the answer cost.
-        unit: whom it protects, in words.
+        unit: what is protected, in words.
         notes: what else must be known to read it.
         receipt: where the charge is written down: ledger, entry and its hash.
         raw: the values of the numbers as they were drawn, of the same shape as ``rows``. ``rows`` has the nearest ones
@@ -88,7 +88,7 @@ class QueryResult:
     raw: tuple[tuple[Cell, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        """Take the rows for the values as drawn, where nothing else is said of these."""
+        """Take the rows as the values as drawn, if none are given."""
         if not self.raw:
             object.__setattr__(self, "raw", self.rows)
 
@@ -98,12 +98,12 @@ class QueryResult:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str, *, raw: bool = False) -> tuple[Cell, ...]:
-        """Return the values of a column, or its values as they were drawn."""
+        """Return a column's values, or its values as drawn."""
         place = self._place(name)
         return tuple(row[place] for row in (self.raw if raw else self.rows))
 
     def interval(self, name: str) -> tuple[tuple[End, End], ...]:
-        """Return the intervals of a column, one a row."""
+        """Return a column's intervals, one per row."""
         place = self._place(name)
         return tuple((low[place], high[place]) for low, high in zip(self.low, self.high, strict=True))
 
@@ -140,7 +140,7 @@ class QueryResult:
         return _extra("pyarrow", "Arrow tables").table(self._columns(intervals, raw))
 
     def number_named(self, column: str | None = None) -> str:
-        """Return the name of a column of numbers, by default of the first; others are refused."""
+        """Return the name of a numeric column, by default the first; reject other columns."""
         numbers = [found for found in self.columns if self.has_interval(found)]
         if not numbers:
             raise InvalidParameter("column", column, "a number: this result has none")
@@ -150,7 +150,7 @@ class QueryResult:
         return chosen
 
     def groups(self, otherwise: str = "") -> list[str]:
-        """Return what each row is about, in words: its keys, or ``otherwise`` where there are none."""
+        """Return each row's keys in words, or ``otherwise`` if there are none."""
         keys = [place for place, found in enumerate(self.columns) if found.is_key]
         return [", ".join(shown(row[place]) for place in keys) or otherwise for row in self.rows]
 
@@ -212,7 +212,7 @@ class QueryResult:
         return json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def within(self, most: int) -> QueryResult:
-        """Return the first rows, as many as have at most ``most`` bytes as JSON: for results of unknown length."""
+        """Return the first rows that fit into ``most`` bytes of JSON: for results of unknown length."""
         if len(self.to_json()) <= most:
             return self
         note = "the answer is longer than can be stored: only the first rows are shown"
@@ -233,7 +233,7 @@ class QueryResult:
 
     @staticmethod
     def stored(text: bytes | str, receipt: str) -> QueryResult:
-        """Return a stored result, with the place in the ledger where its charge is written down."""
+        """Return a stored result, with the ledger entry of its charge."""
         return replace(QueryResult.from_json(text.decode() if isinstance(text, bytes) else text), receipt=receipt)
 
     @staticmethod
@@ -289,7 +289,7 @@ class QueryResult:
         return "\n".join([*self._table(most=40), *self._remarks()])
 
     def _remarks(self) -> list[str]:
-        """Return what must be known to read the table."""
+        """Return what a reader must know to read the table."""
         share = f"{float(self.confidence) * 100:g} %"
         together = ", all at once" if self.is_simultaneous else ""
         rows = f"{len(self.rows)} {'row' if len(self.rows) == 1 else 'rows'}"
@@ -359,7 +359,7 @@ def _finite(value: Any) -> float | None:
 
 
 def shown(value: Any) -> str:
-    """Return a cell as people read it."""
+    """Return a cell as shown to people."""
     if value is None:
         return "NULL"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""What a request says that cannot be so under what is declared: refused before it is charged, with what may be meant.
+"""Contradictions between a request and the declarations: rejected before the charge, with suggestions.
 
 Three things are certain from the schema alone, and would be paid for in vain:
 
@@ -60,7 +60,7 @@ _MOST_COMPARED, _MOST_LISTED = 2000, 8
 
 
 def check_sense(relation: Relation, keys: Sequence[Key], aggregates: Sequence[Aggregate]) -> None:
-    """Refuse what cannot be so under what is declared."""
+    """Reject requests that contradict the declarations."""
     with planning():
         for below, expression in _expressions(relation):
             _check_constants(expression, below)
@@ -76,7 +76,7 @@ def check_sense(relation: Relation, keys: Sequence[Key], aggregates: Sequence[Ag
 
 
 def check_can_hold(condition: Expression, relation: Relation) -> None:
-    """Refuse a condition that no row of a relation meets."""
+    """Reject a condition that no row of a relation meets."""
     if not can_be(condition, relation, True):
         why = "; ".join(_facts(condition, relation))
         raise Unanswerable(
@@ -86,7 +86,7 @@ def check_can_hold(condition: Expression, relation: Relation) -> None:
 
 
 def always_true(relation: Relation) -> Iterator[str]:
-    """Yield the conditions on rows that every row meets as far as is declared, in words."""
+    """Yield, in words, the conditions that every row meets according to the declarations."""
     for below, condition in _conditions(relation):
         for part in _conjuncts(condition):
             if names_in(part) and not can_be(part, below, False):
@@ -94,7 +94,7 @@ def always_true(relation: Relation) -> Iterator[str]:
 
 
 def can_be(condition: Expression, relation: Relation, wanted: bool) -> bool:
-    """Return whether a condition may be true (or false) in some row that is as declared; if in doubt, it may."""
+    """Return whether a condition may be true (or false) in some row that fits the declarations; if in doubt, yes."""
     step()
     if isinstance(condition, Literal):
         return condition.value is wanted
@@ -117,7 +117,7 @@ def can_be(condition: Expression, relation: Relation, wanted: bool) -> bool:
 
 
 def said(condition: Expression) -> str:
-    """Return a condition for people."""
+    """Return a condition as text for people."""
     if isinstance(condition, Call) and condition.function in _SIGNS:
         return f"{said(condition.arguments[0])} {_SIGNS[condition.function]} {said(condition.arguments[1])}"
     if isinstance(condition, Call) and condition.function in ("and", "or"):
@@ -134,7 +134,7 @@ def said(condition: Expression) -> str:
 
 
 def check_values(name: str, column: Column, values: Iterable[Value]) -> None:
-    """Refuse values that a column cannot have: not among its categories, or beyond its bounds."""
+    """Reject values that a column cannot have: not among its categories, or out of bounds."""
     known = None if column.categories is None else {as_stored(value, column.kind) for value in column.categories}
     for value in values:
         step()
@@ -251,7 +251,7 @@ def _may_compare(function: str, left: Expression, right: Expression, relation: R
 
 
 def _contradicts(condition: Call, relation: Relation) -> bool:
-    """Return whether parts of a conjunction leave no value to something that they are all about."""
+    """Return whether parts of a conjunction leave no possible value for an expression they all constrain."""
     found: dict[Expression, Interval] = {}
     for part in condition.arguments:
         for expression, (low, high) in intervals_when_true(part).items():
@@ -265,7 +265,7 @@ def _contradicts(condition: Call, relation: Relation) -> bool:
 
 
 def _facts(condition: Expression, relation: Relation) -> Iterator[str]:
-    """Yield what is known of the columns of a condition, in words."""
+    """Yield what is known about a condition's columns, in words."""
     for name in sorted(names_in(condition))[:4]:
         column = _declared(name, relation)
         if column is not None and column.lower is not None:
@@ -290,7 +290,7 @@ def _relations(relation: Relation) -> Iterator[Relation]:
 
 
 def _expressions(relation: Relation) -> Iterator[tuple[Relation, Expression]]:
-    """Yield every expression of a relation with the rows it is about."""
+    """Yield every expression of a relation with the rows it refers to."""
     for one in _relations(relation):
         if isinstance(one, Filter):
             yield one.relation, one.condition
@@ -317,7 +317,7 @@ def _conditions(relation: Relation) -> Iterator[tuple[Relation, Expression]]:
 
 
 def _filters(aggregate: Aggregate, relation: Relation) -> Iterator[Expression]:
-    """Yield what rows must meet to count in an aggregate: FILTER, or the only branch of a CASE without ELSE."""
+    """Yield the conditions for rows to count in an aggregate: FILTER, or the only branch of a CASE without ELSE."""
     for argument in aggregate.arguments:
         if aggregate.function == "count_of" and kind_of(argument, relation.columns) is Kind.BOOLEAN:
             yield argument

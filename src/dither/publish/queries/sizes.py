@@ -1,4 +1,4 @@
-"""How much a query may ask for: aggregates, the width of its rows, what one person's rows may cost.
+"""Limits on a query: the number of aggregates, the width of its rows, the cost of one person's rows.
 
 All of it is public, a function of query and schema. It is checked when a query is read and when it is planned, so that
 what is refused is refused before anything is charged, and before it is priced.
@@ -20,14 +20,14 @@ MOST_AGGREGATES: Final = 256
 
 
 def check_number(aggregates: int, parameter: str) -> None:
-    """Refuse too many aggregates, as soon as there are."""
+    """Reject too many aggregates, as soon as there are too many."""
     if aggregates > MOST_AGGREGATES:
         rule = f"of at most {MOST_AGGREGATES} different aggregates; ask for the others in a query of their own"
         raise InvalidParameter(parameter, aggregates, rule)
 
 
 def check_query(query: Query, parameter: str) -> None:
-    """Refuse a query of too many aggregates, of rows that are too wide, or of which one person could cost too much.
+    """Reject a query with too many aggregates, with rows that are too wide, or where one person's rows cost too much.
 
     Args:
         query: what is asked.

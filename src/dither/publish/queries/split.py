@@ -1,4 +1,4 @@
-"""How a loss is divided among what is measured.
+"""How a loss is split among the measured parts.
 
 By default the expected error, as a share of each column's declared range (one row for a count), is the same for all
 columns; or the user says how much of the loss each column gets. Within a column the parts are weighed so that its
@@ -8,7 +8,7 @@ add up, and w is proportional to c Delta. A part that several columns use is mea
 any of them has for it.
 
 Where groups are discovered, part of the loss decides which of them are shown. With the share w of it the threshold is
-about a / w persons, and with what is left the error of the values is about b / (1 - w) rows; their sum is least for
+about a / w people, and with what is left the error of the values is about b / (1 - w) rows; their sum is least for
 w / (1 - w) = sqrt(a / b). For Gaussian noise both fall with the square root of their share, and w / (1 - w) is
 (a / b)^(2/3). So a further column raises the threshold by far less than by what it takes of the loss.
 
@@ -31,7 +31,7 @@ _STEPS = 2**20
 
 @dataclass(frozen=True)
 class Need:
-    """What one column needs: parts by number, and for each how much its noise weighs (weight times sensitivity).
+    """What one column needs: parts by number, and the weight of each one's noise (weight times sensitivity).
 
     ``repeats`` is how many draws a part consists of, such as the levels of a search.
     """
@@ -52,7 +52,7 @@ def check_shares(shares: Mapping[str, Number] | None, columns: Sequence[str]) ->
 
 
 def check_threshold_share(share: Number, name: str = "threshold_share") -> Fraction:
-    """Return the share of the loss that a threshold gets: more than nothing, and less than all of it."""
+    """Return the threshold's share of the loss, strictly between 0 and 1."""
     found = exact(name, share, rule="a number between 0 and 1")
     if not 0 < found < 1:
         raise InvalidParameter(name, share, "a number between 0 and 1, neither of them")
@@ -62,7 +62,7 @@ def check_threshold_share(share: Number, name: str = "threshold_share") -> Fract
 def divide(
     needs: Sequence[Need], parts: int, *, is_gaussian: bool, shares: Mapping[str, Fraction] | None = None
 ) -> tuple[Fraction, ...]:
-    """Return the share of the loss that each part gets; they add up to 1.
+    """Return each part's share of the loss; the shares add up to 1.
 
     >>> divide([Need("count", (0,), (Fraction(1),)), Need("sum", (1,), (Fraction(3),))], 2, is_gaussian=False)
     (Fraction(1, 4), Fraction(3, 4))
@@ -85,7 +85,7 @@ def threshold_share(
     is_gaussian: bool,
     shares: Mapping[str, Fraction] | None = None,
 ) -> Fraction:
-    """Return the share of the loss that decides which groups are shown: threshold and error together are least.
+    """Return the share of the loss for deciding which groups are shown, minimising threshold plus error.
 
     Args:
         threshold: what it would be with the whole loss; for Gaussian noise times the root of 2 rho.
@@ -98,7 +98,7 @@ def threshold_share(
     wanted = _wanted(needs, parts, is_gaussian, shares)
     total = sum(wanted, Fraction(0))
     worst = max(_due(need, is_gaussian) * total / sum(wanted[part] for part in need.parts) for need in needs)
-    # Off by at most this but for 5 %: three scales of Laplace noise, two of Gaussian noise.
+    # The error exceeds this with at most 5 %: three scales of Laplace noise, two of Gaussian noise.
     error = 2 * math.sqrt(worst) if is_gaussian else 3 * float(worst)
     odds = (threshold / error) ** (2 / 3 if is_gaussian else 1 / 2)
     return Fraction(min(_STEPS - 1, max(1, round(odds / (1 + odds) * _STEPS))), _STEPS)
@@ -107,7 +107,7 @@ def threshold_share(
 def _wanted(
     needs: Sequence[Need], parts: int, is_gaussian: bool, shares: Mapping[str, Fraction] | None
 ) -> list[Fraction]:
-    """Return what each part should get, in any unit."""
+    """Return each part's wanted share, in any unit."""
     wanted = [Fraction(0)] * parts
     for need in needs:
         step(len(need.parts))
@@ -120,7 +120,7 @@ def _wanted(
 
 
 def _due(need: Need, is_gaussian: bool) -> Fraction:
-    """Return the error of a column that has the whole loss for itself; for Gaussian noise its square."""
+    """Return the error of a column that gets the whole loss; for Gaussian noise its square."""
     together = sum(_sizes(need, is_gaussian), Fraction(0))
     return together * together * need.repeats
 
@@ -130,7 +130,7 @@ def _sizes(need: Need, is_gaussian: bool) -> list[Fraction]:
 
 
 def _root(number: Fraction) -> Fraction:
-    """Return about the square root, as a rational of moderate length."""
+    """Return an approximate square root, as a rational of moderate length."""
     shift = max(0, 96 - number.numerator.bit_length() + number.denominator.bit_length())
     shift += shift % 2
     return Fraction(math.isqrt((number.numerator << shift) // number.denominator), 1 << (shift // 2))

@@ -1,8 +1,8 @@
-"""What is made of noisy integers: the statistic of every group, and where the true one lies.
+"""From noisy integers to statistics: each group's value, and where the true one lies.
 
 Every statistic is a function of few measured integers. Its interval is the range of that function over all integers
 that the measured ones leave possible (a *box*), so it holds whenever every measured integer lies in its own interval:
-the failure probability is the sum of theirs, however they depend on each other. What is known beforehand, that a mean
+the failure probability is the sum of theirs, however they depend on each other. What is known in advance, that a mean
 lies within the range of its values or that a count is at least 0, only makes it shorter.
 
 Floats are widened outwards after every step that may round; no guarantee of privacy depends on them.
@@ -43,7 +43,7 @@ _OUTWARDS = 1e-12
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """What is computed of the measured integers for one aggregate, in every group at once."""
+    """The computation of one aggregate from the measured integers, in every group at once."""
 
     kind: ClassVar[Kind] = Kind.REAL
     #: Whether the error shrinks with the number of values in the group, which is not public.
@@ -59,7 +59,7 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def weights(self) -> tuple[Fraction, ...]:
-        """How much of the column's range the statistic moves, at most, when each measured integer moves by one.
+        """The most, as a share of the column's range, that the statistic moves when each measured integer moves by one.
 
         For what is divided by the number of values, before that division.
         """
@@ -67,7 +67,7 @@ class Statistic(ABC):
     @property
     @abstractmethod
     def estimand(self) -> str:
-        """What the interval covers, in words, but for the limits of a person."""
+        """What the interval covers, in words, apart from a person's limits."""
 
     @property
     def bias(self) -> str:
@@ -76,7 +76,7 @@ class Statistic(ABC):
 
     @property
     def unit_of_error(self) -> Fraction:
-        """What an error of the whole range is worth."""
+        """The value of an error of the whole range."""
         return Fraction(1)
 
     @abstractmethod
@@ -85,12 +85,12 @@ class Statistic(ABC):
 
     @abstractmethod
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
-        """Return where the true statistic of every group lies, if every integer lies between low and high."""
+        """Return where every group's true statistic lies, if every integer lies between low and high."""
 
 
 @dataclass(frozen=True)
 class Counted(Statistic):
-    """A number of rows, of rows with a value, or of persons."""
+    """A number of rows, of rows with a value, or of people."""
 
     kind: ClassVar[Kind] = Kind.INTEGER
 
@@ -154,11 +154,11 @@ class Summed(Statistic):
 
     @property
     def is_integer(self) -> bool:
-        """Whether sums are whole numbers."""
+        """Whether sums are integers."""
         return self.scaled.is_exact and self.scaled.grid.exponent == 0
 
     def values(self, noisy: Sequence[Integers]) -> NDArray[Any]:
-        """Return steps times what a step is worth."""
+        """Return steps times the value of a step."""
         return self._worth(noisy[0])
 
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
@@ -191,7 +191,7 @@ class Averaged(Statistic):
 
     @property
     def weights(self) -> tuple[Fraction, ...]:
-        """The mean lies at most half the range from the middle: by so much a value too few or too many weighs."""
+        """The mean lies at most half the range from the middle: the weight of one value too few or too many."""
         return self.scaled.step / self.scaled.range, Fraction(1, 2)
 
     @property
@@ -242,7 +242,7 @@ class Spread(Statistic):
 
     @property
     def squares(self) -> tuple[Measured, int]:
-        """The sum of squares, and the bits that were shifted away."""
+        """The sum of squares, and the number of bits shifted away."""
         return product_of(self.scaled, self.scaled)
 
     @property
@@ -280,7 +280,7 @@ class Spread(Statistic):
         return self.scaled.range if self.is_root else self.scaled.range**2
 
     def values(self, noisy: Sequence[Integers]) -> NDArray[Any]:
-        """Return the variance of the noisy sums, between 0 and the largest one possible."""
+        """Return the variance from the noisy sums, between 0 and the largest possible one."""
         square, total, count = (array.astype(np.float64) for array in noisy)
         count = np.maximum(count, 1)
         mean = np.clip(total / count, self.scaled.grid.least, self.scaled.grid.most)
@@ -303,7 +303,7 @@ class Spread(Statistic):
     def _shown(self, variance: Floats, count: Floats) -> Floats:
         bounded = np.clip(variance, 0.0, self._largest)
         if self.is_sample:
-            # Of one value there is no sample variance; two make it twice the other one at most.
+            # One value has no sample variance; with two it is at most twice the population variance.
             bounded = bounded * count / np.maximum(count - 1, count / 2)
         worth = np.ldexp(bounded, -2 * self.scaled.grid.exponent)
         return np.sqrt(worth) if self.is_root else worth
@@ -325,7 +325,7 @@ class Related(Statistic):
 
     @property
     def products(self) -> tuple[tuple[Measured, int], ...]:
-        """The sum of products, and for a correlation those of squares, with the bits shifted away."""
+        """The sum of products, and for a correlation also of squares, with the bits shifted away."""
         pairs = [(self.first, self.second)]
         if self.is_correlation:
             pairs += [(self.first, self.first), (self.second, self.second)]
@@ -363,7 +363,7 @@ class Related(Statistic):
         return Fraction(1) if self.is_correlation else self.first.range * self.second.range
 
     def values(self, noisy: Sequence[Integers]) -> NDArray[Any]:
-        """Return the statistic of the noisy sums, within what is possible."""
+        """Return the statistic of the noisy sums, clipped to the possible range."""
         floats = [array.astype(np.float64) for array in noisy]
         products, (one, other, count) = floats[:-3], floats[-3:]
         count = np.maximum(count, 1)
@@ -381,7 +381,7 @@ class Related(Statistic):
         return correlation
 
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
-        """Return the range over the box: that of the mean of products less the product of the means."""
+        """Return the range over the box: the mean of products minus the product of the means."""
         count = (low[-1], high[-1])
         x = mean_bounds((low[-3], high[-3]), count, self.first)
         y = mean_bounds((low[-2], high[-2]), count, self.second)
@@ -419,11 +419,11 @@ class Related(Statistic):
 
 
 def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_persons: bool) -> Statistic | None:
-    """Return the statistic of an aggregate that is made of sums and counts; None for quantiles and choices."""
+    """Return the statistic of an aggregate made from sums and counts; None for quantiles and choices."""
     makers: dict[str, Callable[[], Statistic]] = {
         "count": lambda: Counted(aggregate, COUNT, "number of rows"),
         "count_of": lambda: Counted(aggregate, count_of(aggregate.arguments[0]), _counted(aggregate, columns)),
-        # Where every row is a unit of its own, it is a person of its own.
+        # Where every row is a separate unit, it counts as a separate person.
         "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different persons"),
         "sum": lambda: Summed(aggregate, on_grid(aggregate, 0, columns, origin="zero")),
         "mean": lambda: Averaged(aggregate, on_grid(aggregate, 0, columns, origin="middle")),
@@ -439,7 +439,7 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
 
 
 def quotient_bounds(dividend: Bounds, count: Bounds, within: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Return the range of dividend / count over a box, for counts of at least 1, cut off at what is possible."""
+    """Return the range of dividend / count over a box, for counts of at least 1, clipped to the possible range."""
     fewest, most = (np.maximum(end, 1).astype(np.float64) for end in count)
     low, high = (end.astype(np.float64) for end in dividend)
     first = np.where(low < 0, low / fewest, low / most)
@@ -453,7 +453,7 @@ def mean_bounds(total: Bounds, count: Bounds, scaled: Scaled) -> tuple[Floats, F
 
 
 def variance_bounds(squares: Bounds, total: Bounds, count: Bounds, largest: float) -> tuple[Floats, Floats]:
-    """Return the range of q / n - (s / n)^2 over a box, between 0 and the largest variance possible.
+    """Return the range of q / n - (s / n)^2 over a box, between 0 and the largest possible variance.
 
     For fixed q and s it rises in n up to 2 s^2 / q and falls beyond. So its largest value is there, or at the end of
     the box nearest to there, for the largest q and the smallest |s|; its smallest value is at an end of the box, for
@@ -473,13 +473,13 @@ def variance_bounds(squares: Bounds, total: Bounds, count: Bounds, largest: floa
 
 
 def outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return the ends of an interval, a little farther out than floats may be off."""
+    """Return the ends of an interval, moved outwards by more than the float error."""
     low, high = low.astype(np.float64), high.astype(np.float64)
     return low - _OUTWARDS * np.abs(low), high + _OUTWARDS * np.abs(high)
 
 
 def describe(expression: Expression) -> str:
-    """Return an expression for people: a name as it is, anything longer in short."""
+    """Return an expression as text for people: names unchanged, anything longer abbreviated."""
     if isinstance(expression, Name):
         return expression.name
     if isinstance(expression, Literal):

@@ -18,11 +18,11 @@ from dither.publish.queries.work import check_size, step
 
 
 class _Null(Literal):
-    """A NULL whose kind follows from what stands beside it."""
+    """A NULL whose kind follows from its neighbours."""
 
 
 class Expr:
-    """An expression over the columns of some rows; Python's operators make larger ones.
+    """An expression over some rows' columns; Python's operators make larger ones.
 
     ``&``, ``|`` and ``~`` stand for AND, OR and NOT, ``/`` for division as reals, ``//`` towards zero.
     """
@@ -36,7 +36,7 @@ class Expr:
         return f"Expr({self.expression!r})"
 
     def __bool__(self) -> bool:
-        """Refuse, because ``a and b`` would silently lose one of them."""
+        """Raise, because ``a and b`` would silently lose one of them."""
         raise InvalidParameter(
             "condition", "and, or, not or a chain of comparisons", "made with &, | and ~ of expressions"
         )
@@ -143,15 +143,15 @@ class Expr:
         return Expr(clamp(self.expression, Literal(ends[0], kind), Literal(ends[1], kind)))
 
     def cast(self, kind: Kind | str) -> Expr:
-        """Return it as another kind, NULL where it is none."""
+        """Return it as another kind, NULL if it cannot be converted."""
         return Expr(Cast(self.expression, kind if isinstance(kind, Kind) else _kind(kind)))
 
     def coalesce(self, *others: Any) -> Expr:
-        """Return the first that is not NULL."""
+        """Return the first value that is not NULL."""
         return self._call("coalesce", *others)
 
     def like(self, pattern: str) -> Expr:
-        """Return whether a text fits SQL's pattern with % and _; a backslash escapes."""
+        """Return whether a text matches SQL's pattern with % and _; a backslash escapes."""
         return self._call("like", pattern)
 
     def lower(self) -> Expr:
@@ -216,18 +216,18 @@ def col(name: str) -> Expr:
 
 
 def lit(value: Value) -> Expr:
-    """Return a public constant; None is a NULL of whatever kind is needed."""
+    """Return a public constant; None is a NULL of any kind."""
     return Expr(literal_of(value))
 
 
 class When:
-    """A CASE under way: ``when(a).then(x).when(b).then(y).otherwise(z)``."""
+    """A CASE in the making: ``when(a).then(x).when(b).then(y).otherwise(z)``."""
 
     def __init__(self, branches: tuple[tuple[Expression, Expression], ...], condition: Expression | None) -> None:
         self._branches, self._condition = branches, condition
 
     def then(self, value: Any) -> When:
-        """Say what it is under the last condition."""
+        """Set the value under the last condition."""
         if self._condition is None:
             raise InvalidParameter("then", "a second value", "said once after each when")
         return When((*self._branches, (self._condition, term_of(value))), None)
@@ -237,13 +237,13 @@ class When:
         return When(self._branches, condition.expression)
 
     def otherwise(self, value: Any) -> Expr:
-        """Say what it is when no condition holds."""
+        """Set the value if no condition holds."""
         if self._condition is not None or not self._branches:
             raise InvalidParameter("otherwise", "a condition without a value", "after then(...)")
         return Expr(Case(self._branches, term_of(value)))
 
     def end(self) -> Expr:
-        """Return NULL when no condition holds."""
+        """Return NULL if no condition holds."""
         return self.otherwise(None)
 
 
@@ -260,7 +260,7 @@ def _kind(name: str) -> Kind:
 
 
 def literal_of(value: Any) -> Literal:
-    """Return a public constant, of the kind that its Python type says."""
+    """Return a public constant, whose kind follows from its Python type."""
     if value is None:
         return _Null(None, Kind.TEXT)
     kinds: tuple[tuple[type, Kind], ...] = (
@@ -289,7 +289,7 @@ def column_of(value: Any) -> Expression:
 
 
 def fitted(expression: Expression, columns: Mapping[str, Kind]) -> Expression:
-    """Return the expression with every loose NULL of the kind that stands beside it."""
+    """Return the expression with every untyped NULL given its neighbours' kind."""
     step()
     check_size(expression)
     if isinstance(expression, Case):
@@ -315,7 +315,7 @@ def _alike(values: Sequence[Expression], columns: Mapping[str, Kind]) -> list[Ex
 
 
 def share_of(share: float | str | Fraction) -> Fraction:
-    """Return the share of a quantile, exactly; a float is its shortest decimal."""
+    """Return the share of a quantile, exactly; a float is read as its shortest decimal."""
     found = exact("share", share, rule="a number from 0 to 1")
     if not 0 <= found <= 1:
         raise InvalidParameter("share", share, "a number from 0 to 1")

@@ -1,4 +1,4 @@
-"""The work of planning: counted in public nodes, remembered, and given up at a public ceiling.
+"""The work of planning: counted in public nodes, cached, and abandoned at a public ceiling.
 
 A request is priced before anything is charged, by anybody and as often as they like. So planning must end soon,
 whatever is asked: every node of a tree that is translated, bounded or evaluated counts as one step, what was found for
@@ -25,7 +25,7 @@ _Found = TypeVar("_Found")
 
 
 class Work:
-    """How many steps the planning of one request has taken, and what it has found of relations."""
+    """The number of steps that one request's planning has taken, and its findings about relations."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -39,7 +39,7 @@ _current: ContextVar[Work | None] = ContextVar("work", default=None)
 
 @contextmanager
 def planning() -> Iterator[Work]:
-    """Count the steps of one request; within another planning they are counted there."""
+    """Count the steps of one request; nested planning counts towards the outer one."""
     outer = _current.get()
     if outer is not None:
         yield outer
@@ -53,7 +53,7 @@ def planning() -> Iterator[Work]:
 
 
 def step(many: int = 1) -> None:
-    """Count steps, and refuse the request that takes too many.
+    """Count steps, and reject a request that takes too many.
 
     >>> with planning() as work:
     ...     step(3)
@@ -72,7 +72,7 @@ def step(many: int = 1) -> None:
 
 
 def check_size(expression: Expression) -> None:
-    """Refuse an expression that is too large to be looked at as a whole."""
+    """Reject an expression that is too large to examine as a whole."""
     if expression.size > LARGEST_EXPRESSION:
         raise Unanswerable(
             f"an expression of the query has more than {LARGEST_EXPRESSION:,} parts, written out",
@@ -81,7 +81,7 @@ def check_size(expression: Expression) -> None:
 
 
 def once(what: str, name: str, about: object, find: Callable[[], _Found]) -> _Found:
-    """Return what is found about a column of a relation, looked for once in a planning."""
+    """Return a finding about a column of a relation, computed once per planning."""
     work = _current.get()
     if work is None:
         return find()

@@ -1,9 +1,9 @@
-"""AIM: marginals are chosen one after the other, where the model is worst and noise would not hide it.
+"""AIM: choose marginals one after another, where the model is worst and noise would not hide it.
 
 For the best quality that a junction tree can hold, when minutes may be spent. In every round the candidate marginal on
 which the model is farthest off, beyond what its own noise would be, is chosen and measured, and the model fitted again.
 Noise starts high; when a round has taught less than the noise, it is halved, so that the budget sets the number of
-rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are whole numbers with an
+rounds itself. Cost: a fit and a look at all candidates in each round. Corrections: scores are integers with an
 exact sensitivity; the size limit is part of choosing, so it shrinks the model and never fails; the survey of single
 attributes has a share of its own, from which rare values are merged.
 """
@@ -78,7 +78,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveIterative(Composed[Any, GraphicalModel]):
-    """Choose and measure marginals until the budget is spent, always where the fitted model is worst.
+    """Choose and measure marginals until the budget is spent, each time where the fitted model is worst.
 
     Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
     privacy makes of it.
@@ -87,7 +87,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         attributes: names and sizes; public.
         workload: the marginals that should come out well; public.
         budget: what is spent, PureDP or ZCDP.
-        rounds: the noise of the first round is such that there could be so many; it falls from there.
+        rounds: the number of rounds that the first round's noise would allow; the noise falls from there.
         survey: the share of the budget for the single attributes at the beginning.
         choice: the share of what a round costs that pays for choosing.
         largest_model: how many cells the model may have; what is spent so far sets the part that may be used.
@@ -134,7 +134,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: the marginals that should come out well; None for all pairs.
-            largest_model: how many cells the model may have.
+            largest_model: the most cells that the model may have.
 
         """
         purse, width = Purse.within(within), len(attributes.names)
@@ -156,7 +156,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
 
     @cached_property
     def candidates(self) -> Candidates:
-        """All parts of the workload; a part counts as often as it has attributes in common with the workload."""
+        """All parts of the workload, each weighted by the number of attributes it shares with the workload."""
         sets = tuple(dict.fromkeys(self.attributes.axes(names) for names in self.workload))
         parts = [part for part in closure(sets) if len(part) > 1] or list(closure(sets))
         common = np.zeros((len(self.attributes.names), len(sets)), dtype=np.int64)
@@ -166,7 +166,7 @@ class AdaptiveIterative(Composed[Any, GraphicalModel]):
         return Candidates(self.attributes, parts, (weights // np.gcd.reduce(weights)).tolist())
 
     def plan(self) -> Plan:
-        """Whatever is chosen, within the budget."""
+        """Any choices and measurements, within the budget."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:

@@ -1,4 +1,4 @@
-"""All pairs: every pair of attributes is measured, on groups of values, and records are made that fit all of them.
+"""All pairs: measure every pair of attributes, on groups of values, and make records that fit all of them.
 
 For tables of up to a few hundred columns, when pairs matter and no pair shall be left out. Single attributes are
 measured first; neighbouring values are put into groups that are large enough to be told from noise; the interactions
@@ -51,10 +51,10 @@ _SHARES: Final = 2**24
 _SINGLES: Final = Fraction(9, 20)
 _SINGLE_POWER: Final = 0.8
 _PAIR_POWER: Final = 2 / 3
-#: Beyond so many values an attribute gets no larger part: they are too many to be told apart, and would take all.
+#: Beyond this many values an attribute's part stops growing: they cannot be told apart, and would take it all.
 _COUNTED_VALUES: Final = 256
-#: A group has so many records per standard deviation of a cell of a pair, but there are that many groups all the same,
-#: and attributes of few values are left as they are.
+#: The records of a group per standard deviation of a pair's cell. There are at least ``_LEAST_GROUPS`` groups all the
+#: same, and attributes of up to ``_FEW_VALUES`` values are left as they are.
 _RECORDS_PER_NOISE: Final = 30
 _LEAST_GROUPS: Final = 8
 _FEW_VALUES: Final = 16
@@ -123,7 +123,7 @@ class AllPairs(Composed[Any, PairModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, attributes: Attributes, most_groups: int = 32) -> Self:
-        """Return the method within ``within`` for records 1 apart.
+        """Return the method whose loss for records 1 apart is within ``within``.
 
         Args:
             within: the loss not to exceed, in rho or with a delta.
@@ -151,7 +151,7 @@ class AllPairs(Composed[Any, PairModel]):
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """By what the counts of each attribute are multiplied: the more values, the more."""
+        """The factor of each attribute's counts: larger for attributes with more values."""
         return rounded_weights([min(size, _COUNTED_VALUES) ** (_SINGLE_POWER / 2) for size in self.attributes.sizes])
 
     @cached_property
@@ -161,22 +161,22 @@ class AllPairs(Composed[Any, PairModel]):
 
     @cached_property
     def pairs(self) -> tuple[Axes, ...]:
-        """The pairs that are measured: all but those with a constant, or with more cells than can be counted."""
+        """The measured pairs: all except those with a constant, or with too many cells to count."""
         return _pairs(self.attributes)
 
     @cached_property
     def cells(self) -> int:
-        """How many measurements of pairs there are, those of groups that are not needed among them."""
+        """The number of measurements of pairs, including those of groups that are not needed."""
         return _measured(self.attributes, self.pairs, self.most_groups)
 
     @cached_property
     def singles_part(self) -> DiscreteGaussian:
-        """The noise of all single attributes."""
+        """The noise for all single attributes."""
         return replace(self.single, shape=(sum(self.attributes.sizes),))
 
     @cached_property
     def pairs_part(self) -> DiscreteGaussian:
-        """The noise of all pairs."""
+        """The noise for all pairs."""
         return replace(self.pair, shape=(self.cells,))
 
     def plan(self) -> Plan:
@@ -197,7 +197,7 @@ class AllPairs(Composed[Any, PairModel]):
         return PairModel(self.attributes, total, singles, tables, merging)
 
     def _singles(self, seen: Seen, run: Runner) -> tuple[float, list[Floats]]:
-        """Return the estimated number of records, and the law of each attribute."""
+        """Return the estimated number of records, and the distribution of each attribute."""
         weighted = [
             np.minimum(seen.count((axis,)), LARGEST_VALUE // weight) * weight
             for axis, weight in enumerate(self.weights)
@@ -214,7 +214,7 @@ class AllPairs(Composed[Any, PairModel]):
         return total, [non_negative_with_total(count, total) / total for count in counts]
 
     def _grouped(self, total: float, laws: list[Floats]) -> Merging:
-        """Return groups of values, the fewer the more noise there is."""
+        """Return groups of values, fewer of them when there is more noise."""
         noise = math.sqrt(variance_of(self.pair) * len(self.pairs)) / REACH
         affordable = max(_LEAST_GROUPS, math.floor(min(total / (_RECORDS_PER_NOISE * noise), self.most_groups)))
         few = min(_FEW_VALUES, self.most_groups)
@@ -227,7 +227,7 @@ class AllPairs(Composed[Any, PairModel]):
         return Merging(tuple(places), tuple(shares))
 
     def _measured(self, seen: Seen, run: Runner) -> dict[Axes, tuple[Floats, float]]:
-        """Return the noisy interaction of each pair of groups, and the standard deviation of the noise of a cell."""
+        """Return the noisy interaction of each pair of groups, and the standard deviation of a cell's noise."""
         sizes = seen.merging.sizes
         weights = pair_weights([(sizes[one], sizes[other]) for one, other in self.pairs])
         exact = np.zeros(self.cells, dtype=np.int64)
@@ -254,7 +254,7 @@ class AllPairs(Composed[Any, PairModel]):
     def _fitted(
         self, total: float, singles: list[Floats], measured: Mapping[Axes, tuple[Floats, float]]
     ) -> dict[Axes, Floats]:
-        """Return the laws of all pairs: non-negative, and agreeing with those of single attributes."""
+        """Return the distributions of all pairs: non-negative, and consistent with those of single attributes."""
         if total < 1:
             return {}
         expected = {axes: np.multiply.outer(singles[axes[0]], singles[axes[1]]) * total for axes in measured}
@@ -274,7 +274,7 @@ _UNIT: Final = DiscreteGaussian(sigma=1)
 
 
 def pair_weights(shapes: list[tuple[int, int]]) -> list[int]:
-    """Return by what the whole interaction of each pair of so many groups is multiplied; 0: not measured.
+    """Return the factor of each pair's integer interaction, given the numbers of groups; 0: not measured.
 
     Post-condition: the sum over all pairs of weight^2 n (n - 1) m (m - 1) is at most 2^48, the square of ``REACH``.
     """
@@ -282,7 +282,7 @@ def pair_weights(shapes: list[tuple[int, int]]) -> list[int]:
     whole = math.fsum(parts)
     weights = []
     for (n, m), part in zip(shapes, parts, strict=True):
-        # Rounded down twice, in whole numbers: shares add up to less than 1, squares to less than their share. The
+        # Rounded down twice, in integers: shares add up to less than 1, squares to less than their share. The
         # factor is for the rounding of the division.
         share = math.floor(part / whole * (1 - 2**-40) * _SHARES) if part else 0
         weights.append(math.isqrt(REACH**2 * share // (_SHARES * n * (n - 1) * m * (m - 1))) if share else 0)

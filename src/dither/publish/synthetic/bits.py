@@ -1,4 +1,4 @@
-"""Attributes written in binary: each value as bits, the most significant first, each bit an attribute of its own.
+"""Attributes in binary: each value as bits, most significant first, each bit a separate attribute.
 
 A method that models few values well then sees many attributes of two values. What it models are laws over bits; a
 number that no value stands for, which only noise can bring up, is read without its leading bit.
@@ -45,15 +45,15 @@ class Bits:
         self._starts = [0, *np.cumsum(self.widths).tolist()]
 
     def of(self, axis: int) -> Axes:
-        """Return the numbers of the bits of an attribute."""
+        """Return the numbers of an attribute's bits."""
         return tuple(range(self._starts[axis], self._starts[axis + 1]))
 
     def owners(self, bits: Axes) -> Axes:
-        """Return the attributes that bits belong to, in increasing order."""
+        """Return the attributes that the bits belong to, in increasing order."""
         return tuple(dict.fromkeys(self._owner[bit] for bit in bits))
 
     def folded(self, table: NDArray[Any], axes: Axes, bits: Axes) -> NDArray[Any]:
-        """Return the marginal on some bits of a table on the attributes that they belong to."""
+        """Return the marginal on some bits, from a table on the attributes they belong to."""
         if not axes:
             return table
         padding = [(0, 2 ** self.widths[axis] - self.original.sizes[axis]) for axis in axes]
@@ -62,7 +62,7 @@ class Bits:
         return np.asarray(wide.sum(axis=tuple(place for place, bit in enumerate(held) if bit not in bits)))
 
     def unfolded(self, table: Floats, axes: Axes) -> Floats:
-        """Return a table on all bits of some attributes as one on the attributes."""
+        """Return a table on all bits of some attributes as a table on the attributes."""
         found = table.reshape([2 ** self.widths[axis] for axis in axes])
         for place, axis in enumerate(axes):
             size, half = self.original.sizes[axis], 2 ** (self.widths[axis] - 1)
@@ -86,7 +86,7 @@ class Bits:
 
 
 class BitRecords:
-    """Private records as records of bits; a marginal on bits is made of the one on the attributes they belong to."""
+    """Private records as records of bits; a marginal on bits is computed from that on their attributes."""
 
     def __init__(self, bits: Bits, records: Records) -> None:
         self._bits, self._records = bits, records
@@ -97,13 +97,13 @@ class BitRecords:
         return self._bits.attributes
 
     def count(self, axes: Axes) -> NDArray[np.int64]:
-        """Return a marginal; every record lies in one cell of it."""
+        """Return a marginal; every record lies in one of its cells."""
         owners = self._bits.owners(axes)
         return np.asarray(self._bits.folded(counts_of(self._records, owners), owners, axes), dtype=np.int64)
 
 
 class BinaryModel(Model):
-    """A model of bits as a model of the attributes that they stand for.
+    """A model of bits as a model of the attributes they encode.
 
     Args:
         attributes: names and sizes.
@@ -133,7 +133,7 @@ class BinaryModel(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         inner = Model.from_dict(record.get("inner"))
         if isinstance(inner, BinaryModel) or inner.total != total:
             raise InvalidParameter("inner", "a record", "a model of bits, of the same number of records")

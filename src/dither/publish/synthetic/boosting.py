@@ -1,4 +1,4 @@
-"""Boosting for queries: weak tables, each good for a sample of the queries, whose median is good for all of them.
+"""Boosting for queries: weak tables, each good for a sample of the queries, whose median is good for all.
 
 A reference for tiny universes. In each round queries are sampled, those that were answered badly so far more often; the
 sampled ones are measured and a table is fitted to them. Weights of queries move smoothly with the error of a table: up
@@ -76,7 +76,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class BoostedQueries(Composed[Any, FullTable]):
-    """Fit a table to few sampled queries in every round, badly answered ones more often, and combine by medians.
+    """Fit a table to a few sampled queries per round, badly answered ones more often, and combine by medians.
 
     Guarantee: records ``d_in`` apart lose what ``total`` loses at ``d_in``, what ``single`` loses at ``d_in`` for each
     of ``rounds * samples`` answers, and epsilon = ``4 (t - 1) d_in / scale`` (rho = epsilon^2 / 8) for each of
@@ -85,13 +85,13 @@ class BoostedQueries(Composed[Any, FullTable]):
     Args:
         attributes: names and sizes, with at most 2^14 cells; public.
         workload: marginals, whose cells are the queries; public.
-        total: the noise of the number of records.
+        total: the noise for the number of records.
         single: the noise of an answer.
         scale: the scale of the choice of a query; a table moves the score of a query by ``ramp`` up or down.
-        tolerance: errors of so many records count as good.
-        ramp: errors of so many records more count as bad.
-        rounds: how many tables are fitted.
-        samples: how many queries each is fitted to.
+        tolerance: errors up to this many records count as good.
+        ramp: errors this many records larger count as bad.
+        rounds: the number of tables that are fitted.
+        samples: the number of queries that each is fitted to.
         passes: over the answers of one fit; free.
 
     >>> from dither.privacy import PureDP
@@ -133,7 +133,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         rounds: int = 5,
         samples: int = 10,
     ) -> Self:
-        """Return the method within ``within`` for records 1 apart.
+        """Return the method whose loss for records 1 apart is within ``within``.
 
         A twentieth pays for the number of records and at most two fifths for sampling. Errors within the noise of an
         answer count as good, errors beyond three times that as bad.
@@ -142,8 +142,8 @@ class BoostedQueries(Composed[Any, FullTable]):
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
-            rounds: how many tables are fitted.
-            samples: how many queries each is fitted to.
+            rounds: the number of tables that are fitted.
+            samples: the number of queries that each is fitted to.
 
         """
         purse = Purse.within(within)
@@ -188,14 +188,14 @@ class BoostedQueries(Composed[Any, FullTable]):
         return Exponential(candidates=self.queries.size, scale=self.scale)
 
     def plan(self) -> Plan:
-        """Measure the number of records; in every round sample queries and measure them. The first round is free."""
+        """Measure the number of records; in every round sample queries and measure them. The first sampling is free."""
         rounds: list[Plan] = [Use(self.total), Repeat(Use(self.single), self.samples)]
         for done in range(1, self.rounds):
             rounds += [Repeat(Use(self.sampler, 2 * done), self.samples), Repeat(Use(self.single), self.samples)]
         return sequence(rounds)
 
     def release(self, data: Any, run: Runner) -> FullTable:
-        """Return a table that is fitted to the medians of the answers of all tables."""
+        """Return a table fitted to the medians of all tables' answers."""
         seen, queries = Seen(records_of(self.attributes, data)), self.queries
         noisy = int(run(self.total, int(seen.count(()))))
         total, exact = float(rounded_total(noisy)), queries.counts(seen)
@@ -216,7 +216,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         )
 
     def moved(self, exact: NDArray[np.int64], answers: Floats) -> NDArray[np.int64]:
-        """Return by how much a table moves the score of every query: from -``ramp`` to ``ramp``.
+        """Return by how much a table moves each query's score: from -``ramp`` to ``ramp``.
 
         Private; a record moves each by 2 at most.
 
@@ -230,7 +230,7 @@ class BoostedQueries(Composed[Any, FullTable]):
         return moved
 
     def _fitted(self, chosen: Sequence[int], measured: Sequence[float], total: float) -> Floats:
-        """Return a table of all cells that is fitted to noisy answers; repeated ones are averaged."""
+        """Return a table of all cells fitted to noisy answers; repeated answers are averaged."""
         sums = np.bincount(chosen, measured, minlength=self.queries.size)
         times = np.bincount(chosen, minlength=self.queries.size)
         known = np.where(times > 0, sums / np.maximum(times, 1), np.nan)

@@ -1,4 +1,4 @@
-"""Cells of marginals as counting queries, for methods that hold the table of all cells.
+"""Cells of marginals as counting queries, for methods that store the table of all cells.
 
 Every cell of every marginal of a workload is a query that counts the records in it. A record lies in one cell of each
 marginal, so it moves one query of each marginal by 1 and all others by nothing; and the negation of a query, which
@@ -29,7 +29,7 @@ MOST_COUNT: Final = 2**50
 
 
 class CellQueries:
-    """All cells of some marginals, numbered one marginal after the other.
+    """All cells of some marginals, numbered one marginal after another.
 
     Args:
         attributes: names and sizes; public.
@@ -49,31 +49,31 @@ class CellQueries:
         self.size = int(self._ends[-1])
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return in which marginal a query lies, and which cell of it the query is."""
+        """Return the marginal in which a query lies, and the query's cell in it."""
         which = int(np.searchsorted(self._ends, number, side="right"))
         return which, number - (int(self._ends[which - 1]) if which else 0)
 
     def counts(self, seen: Seen) -> NDArray[np.int64]:
-        """Return the answers. Private; a record moves one of each marginal by 1 at most."""
+        """Return the answers. Private; a record moves at most one answer of each marginal, by 1."""
         counted = zip(self.sets, self.sizes, strict=True)
         return np.concatenate([np.minimum(seen.count(axes).ravel(), MOST_COUNT // size) for axes, size in counted])
 
     def answers(self, table: Floats) -> Floats:
-        """Return the answers of a table of all cells."""
+        """Return the answers on a table of all cells."""
         return np.concatenate([summed(table, axes).ravel() for axes in self.sets])
 
     def others(self, answers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for every query what the other cells of its marginal hold together: the answer to its negation."""
+        """Return, for every query, the sum of the other cells of its marginal: the answer to its negation."""
         return np.concatenate([piece.sum() - piece for piece in np.split(answers, self._ends[:-1])])
 
     def tables(self, answers: Floats) -> list[tuple[Axes, Floats]]:
-        """Return answers as a table for each marginal."""
+        """Return answers as one table per marginal."""
         pieces = np.split(answers, self._ends[:-1])
         shapes = [self.attributes.shape_of(axes) for axes in self.sets]
         return [(axes, piece.reshape(shape)) for axes, piece, shape in zip(self.sets, pieces, shapes, strict=True)]
 
     def of_cells(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a row for each cell of the table of all attributes: 1 for the queries that count it, 0 for others."""
+        """Return a row for each cell of the full table: 1 for the queries that count it, 0 for others."""
         return self.of_records(np.stack(np.unravel_index(cells, self.attributes.sizes), axis=1))
 
     def of_records(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -90,7 +90,7 @@ class CellQueries:
 
 
 def check_table(attributes: Attributes, sets: Sequence[Axes], most: int = LARGEST_TABLE) -> None:
-    """Refuse attributes whose table is not held as a whole, and workloads of too many queries."""
+    """Reject attributes whose full table is too large to store, and workloads of too many queries."""
     if attributes.cells > most or len(attributes.sizes) > _MOST_AXES:
         rule = f"at most {_MOST_AXES} attributes with at most {most} cells; other methods need no table of all cells"
         raise InvalidParameter("attributes", f"{len(attributes.sizes)} with {attributes.cells} cells", rule)
@@ -100,10 +100,10 @@ def check_table(attributes: Attributes, sets: Sequence[Axes], most: int = LARGES
 
 
 def named_sets(attributes: Attributes, workload: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return the marginals of a workload with their names in the order of the attributes, or refuse unknown names."""
+    """Return the marginals of a workload, names in the order of the attributes, or reject unknown names."""
     return tuple(attributes.named(attributes.axes(names)) for names in workload)
 
 
 def rounded_total(noisy: int) -> int:
-    """Return a released number of records as one that a table can have: at least 1, and not beyond ``MOST_COUNT``."""
+    """Return a released number of records as one that a table can have: at least 1, at most ``MOST_COUNT``."""
     return min(max(int(noisy), 1), MOST_COUNT)

@@ -1,4 +1,4 @@
-"""Columns: from declared columns to codes that a model can learn, and from drawn codes back to values.
+"""Columns: encode declared columns as codes that a model can learn, and decode drawn codes.
 
 A ``Coding`` numbers what a column may hold, by public facts alone: its declared categories, the cells of its declared
 bounds, NULL if it is nullable, and one number for every other value if the request declares one. An engine turns rows
@@ -35,7 +35,7 @@ _MOST_CODES: Final = 2**16
 
 @dataclass(frozen=True)
 class Coding:
-    """How one column is numbered.
+    """How one column is encoded.
 
     Args:
         column: its name.
@@ -43,7 +43,7 @@ class Coding:
         labels: the values of single codes, in order, where cells are single values; None stands for NULL.
         edges: the ends of the cells, where they are ranges; the last cell holds both of its ends.
         nullable: for ranges, whether one more code stands for NULL.
-        has_other: whether the last label stands for every value that is no category.
+        has_other: whether the last label stands for every value that is not a category.
 
     """
 
@@ -56,13 +56,13 @@ class Coding:
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         if self.labels is not None:
             return len(self.labels)
         return len(self.edges or ()) - 1 + int(self.nullable)
 
     def values(self, codes: NDArray[np.int64], generator: Generator) -> NDArray[Any]:
-        """Return a value for every code: its label, or one spread evenly over its cell."""
+        """Return a value for every code: its label, or one drawn evenly from its cell."""
         if self.labels is not None:
             return objects_of(self.labels)[codes]
         edges = self.edges or ()
@@ -75,7 +75,7 @@ class Coding:
             drawn = np.clip(ends[cells] * (1 - shares) + ends[cells + 1] * shares, ends[cells], ends[cells + 1])
             found: NDArray[Any] = drawn.astype(object)
         else:
-            # A cell holds its lower end and not its upper one, but for the last.
+            # A cell includes its lower end but not its upper one, except for the last.
             numbers = np.array([_number(edge) for edge in edges], dtype=np.int64)
             numbers[-1] += 1
             drawn = generator.integers(numbers[cells], numbers[cells + 1])
@@ -95,15 +95,15 @@ def codings_of(
     bins: Mapping[str, Any] | None = None,
     other: Mapping[str, Value] | None = None,
 ) -> tuple[Cells, tuple[Coding, ...]]:
-    """Return the rows of a table as codes, and what the codes mean.
+    """Return the rows of a table as codes, and the meaning of the codes.
 
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         bins: for numeric columns a number of cells or their edges; otherwise each value is a code where there are
             few, and there are 32 cells of equal width where there are many.
-        other: for columns with categories, the label of rows whose value is no category. Without one such rows do not
+        other: for columns with categories, the label of rows with another value. Without one such rows do not
             count, as in any other request.
 
     """
@@ -128,7 +128,7 @@ def codings_of(
 
 
 def cells_for(dataset: DataSet, table: str | Relation, codings: Sequence[Coding]) -> Cells:
-    """Return rows as the codes of codings that exist already."""
+    """Return rows as codes of existing codings."""
     bins: dict[str, Any] = {}
     for coding in codings:
         if coding.edges is not None:
@@ -146,7 +146,7 @@ def cells_for(dataset: DataSet, table: str | Relation, codings: Sequence[Coding]
 
 
 def attributes_of(codings: Sequence[Coding]) -> Attributes:
-    """Return names and numbers of codes: what a method is told."""
+    """Return attribute names and numbers of codes, as a method takes them."""
     return Attributes(tuple(coding.column for coding in codings), tuple(coding.size for coding in codings))
 
 
@@ -164,7 +164,7 @@ def _names(relation: Relation, dataset: DataSet, columns: Sequence[str] | None) 
 
 
 def _coded(column: Column, bins: Any, relation: Relation, other: Mapping[str, Value]) -> tuple[Coding, Expression]:
-    """Return the coding of a column, and the code of a row as an expression; NULL where the row does not count."""
+    """Return a column's coding, and a row's code as an expression; NULL if the row does not count."""
     is_listed = column.kind in (Kind.TEXT, Kind.BOOLEAN) or (bins is None and column.categories is not None)
     if is_listed:
         return _listed(column, bins, relation, other)
@@ -197,7 +197,7 @@ def _listed(column: Column, bins: Any, relation: Relation, other: Mapping[str, V
 
 
 def _usual(column: Column) -> int | None:
-    """Return how many cells a numeric column has where nothing is said; None for one for each value."""
+    """Return the default number of cells of a numeric column; None for one cell per value."""
     if column.kind is Kind.REAL:
         return USUAL_BINS
     values = column.public_values
@@ -213,7 +213,7 @@ def objects_of(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _number(value: Value) -> int:
-    """Return a whole number, the number of a day, or of a microsecond."""
+    """Return an integer, the number of a day, or the number of a microsecond."""
     if isinstance(value, datetime.datetime):
         return (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
     if isinstance(value, datetime.date):

@@ -1,6 +1,6 @@
-"""Public constraints: what cannot be, and what one column says about another, kept in every drawn row.
+"""Public constraints: impossible combinations and columns that determine others, respected by every drawn row.
 
-Constraints are facts about the world, not about the data: nobody may read them off private rows. They are applied to
+Constraints are facts about the world, not about the data: they must not be read off private rows. They are applied to
 drawn records, so they cost nothing and hold exactly whatever the noise did.
 """
 
@@ -32,7 +32,7 @@ _MOST_COMBINATIONS: Final = 2**20
 
 @dataclass(frozen=True)
 class Impossible:
-    """Combinations of values of some columns that no row has.
+    """Combinations of values that do not occur in some columns.
 
     Args:
         columns: names of columns with listed values.
@@ -47,7 +47,7 @@ class Impossible:
     values: tuple[tuple[Value, ...], ...]
 
     def __post_init__(self) -> None:
-        """Refuse combinations of another width."""
+        """Reject combinations of another width."""
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise InvalidParameter("columns", self.columns, "different names of columns, at least one")
         if not self.values or any(len(row) != len(self.columns) for row in self.values):
@@ -56,7 +56,7 @@ class Impossible:
 
 @dataclass(frozen=True)
 class Determined:
-    """A column whose value follows from that of another one.
+    """A column whose value is determined by another column.
 
     The column is not measured at all, so the others have its share of the budget.
 
@@ -72,7 +72,7 @@ class Determined:
     values: tuple[tuple[Value, Value], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a column that follows from itself, and two values for one."""
+        """Reject a column that determines itself, and two values for one."""
         if self.column == self.by:
             raise InvalidParameter("by", self.by, "another column")
         if len({first for first, _ in self.values}) != len(self.values):
@@ -83,7 +83,7 @@ Constraint = Impossible | Determined
 
 
 def check_constraints(constraints: Sequence[Constraint], codings: Mapping[str, Coding]) -> None:
-    """Refuse constraints on unknown columns or values, and those that leave no row possible."""
+    """Reject constraints on unknown columns or values, and those that leave no possible row."""
     following: set[str] = set()
     for constraint in constraints:
         if isinstance(constraint, Determined):
@@ -114,7 +114,7 @@ def check_constraints(constraints: Sequence[Constraint], codings: Mapping[str, C
 
 
 def possible_row(forbidden: Sequence[Impossible], codings: Mapping[str, Coding]) -> dict[str, int] | None:
-    """Return codes of the constrained columns that no constraint forbids, or None if there are none."""
+    """Return codes of the constrained columns that no constraint forbids, or None if every combination is forbidden."""
     columns = list(dict.fromkeys(name for constraint in forbidden for name in constraint.columns))
     sizes = [codings[name].size for name in columns]
     if math.prod(sizes) > _MOST_COMBINATIONS:
@@ -137,7 +137,7 @@ def draw_possible(
     codings: Mapping[str, Coding],
     generator: Generator,
 ) -> Codes:
-    """Return records of a model, given that they are possible: impossible ones are drawn again.
+    """Return records of a model, conditioned on being possible: impossible ones are drawn again.
 
     What remains impossible after some rounds has its constrained columns set to a combination that is possible.
     """
@@ -166,7 +166,7 @@ def draw_possible(
 def _violated(
     constraint: Impossible, codings: Mapping[str, Coding], codes: Codes, places: Mapping[str, int]
 ) -> NDArray[np.bool_]:
-    """Return which records have a combination that cannot be."""
+    """Return which records have an impossible combination."""
     sizes = [codings[name].size for name in constraint.columns]
     labels = [codings[name].labels or () for name in constraint.columns]
     bad = {

@@ -41,7 +41,7 @@ from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.synthetic.measuring import Seen, Survey, survey_noise
 from dither.publish.synthetic.models import MOST_RECORDS, Model
 
-#: Scores are whole numbers from minus this to this.
+#: Scores are integers from minus this to this.
 GRID: Final = 64
 _MOST_ATTRIBUTES: Final = 256
 _DRAWN: Final = 2**18
@@ -49,7 +49,7 @@ _NEAR: Final = 1e-6
 
 
 class CopulaModel(Model):
-    """Margins, and the correlations of normal variables of which values are cut.
+    """Margins, and the correlations of the normal variables that are cut into values.
 
     Args:
         attributes: names and sizes, the values of each in their order.
@@ -85,7 +85,7 @@ class CopulaModel(Model):
 
     @cached_property
     def _drawn(self) -> NDArray[np.int64]:
-        """Records, a row for each attribute, from which marginals on three and more attributes are taken."""
+        """Records, a row for each attribute, from which marginals on three or more attributes are taken."""
         return self.draw(_DRAWN, public_generator()).T
 
     def table(self, axes: Axes) -> Floats:
@@ -105,7 +105,7 @@ class CopulaModel(Model):
         return np.asarray(self.attributes.count(self._drawn, axes) * (self.total / _DRAWN))
 
     def draw(self, rows: int, generator: Generator) -> NDArray[np.int64]:
-        """Return records whose margins are the model's but for rounding: values go by the ranks of normal draws."""
+        """Return records whose margins equal the model's up to rounding: values follow the ranks of normal draws."""
         root = np.linalg.cholesky(self.correlations)
         normal = generator.standard_normal((rows, len(self.laws))) @ root.T
         drawn = np.empty((rows, len(self.laws)), dtype=np.int64)
@@ -120,7 +120,7 @@ class CopulaModel(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         laws, rows, rule = record.get("laws"), record.get("correlations"), "a list of numbers for each attribute"
         for lists, lengths in ((laws, attributes.sizes), (rows, (len(attributes.sizes),) * len(attributes.sizes))):
             if not isinstance(lists, list) or len(lists) != len(attributes.sizes):
@@ -174,8 +174,8 @@ class GaussianCopula(Composed[Any, CopulaModel]):
 
     Args:
         attributes: names and sizes, the values of each in their order; public.
-        single: the noise of a count of one attribute.
-        product: the noise of a sum of products of scores, which are whole numbers from -64 to 64.
+        single: the noise for a count of one attribute.
+        product: the noise of a sum of products of scores, which are integers from -64 to 64.
 
     >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"age": 100, "income": 50, "height": 30})
@@ -201,7 +201,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, attributes: Attributes) -> Self:
-        """Return the method within ``within`` for records 1 apart; half of it pays for margins, half for correlations.
+        """Return the method whose loss for records 1 apart is within ``within``: half margins, half correlations.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
@@ -234,7 +234,7 @@ class GaussianCopula(Composed[Any, CopulaModel]):
 
     @property
     def products(self) -> CountNoise:
-        """The noise of all sums of products."""
+        """The noise for all sums of products."""
         return _shaped(self.product, len(self.pairs))
 
     @property
@@ -280,21 +280,21 @@ def rank_scores(law: Floats) -> NDArray[np.int64]:
 
 
 def product_sum(seen: Seen, axes: Axes, scores: Sequence[NDArray[np.int64]]) -> int:
-    """Return the sum over all records of the products of two scores. Private; a record moves it by 64^2 at most."""
+    """Return the sum over all records of the products of two scores. Private; a record moves it by at most 64^2."""
     counts = seen.count(axes)
     limit = LARGEST_VALUE // (GRID**2 * counts.size)
     return int(scores[axes[0]] @ np.minimum(counts, limit) @ scores[axes[1]])
 
 
 def _law(noisy: Floats) -> Floats:
-    """Return probabilities from noisy counts: those of the nearest counts without negative ones."""
+    """Return probabilities from noisy counts: those of the nearest non-negative counts."""
     kept = non_negative_with_total(noisy)
     total = float(kept.sum())
     return kept / total if total > 0 else np.full(noisy.size, 1 / noisy.size)
 
 
 def _total(noisy: Sequence[Floats]) -> float:
-    """Return the number of records from all margins; the noise of a sum grows with the number of its cells."""
+    """Return the number of records from all margins; a sum's noise grows with its number of cells."""
     shares = np.array([1 / values.size for values in noisy])
     sums = np.array([float(values.sum()) for values in noisy])
     return float(max((shares * sums).sum() / shares.sum(), 0.0))
@@ -306,7 +306,7 @@ def _moved(pairs: int) -> tuple[Fraction, Fraction]:
 
 
 def _shaped(node: CountNoise, entries: int) -> CountNoise:
-    """Return the same noise for so many numbers."""
+    """Return the same noise for ``entries`` numbers."""
     if isinstance(node, Geometric):
         return Geometric(scale=node.scale, shape=(entries,))
     return DiscreteGaussian(sigma=node.sigma, shape=(entries,))

@@ -1,7 +1,7 @@
-"""Counted families: parents and their children stay in their engine, which counts what two synthetic methods ask for.
+"""Counted families: parents and children stay in their engine, which counts what two synthetic methods need.
 
 For a data set of two private tables with one privacy id, one of which has a row for each parent (a household, a
-customer) and the other several for each (persons, orders). Of each parent one row counts and at most ``most`` children.
+customer) and the other several for each (people, orders). Of each parent one row counts and at most ``most`` children.
 Cost: a statement for each block of marginals of either, so linear in the rows. Guarantee: what the method of parents
 loses at one record for each unit, and that of children at ``most`` records; twice as many where units are replaced.
 """
@@ -81,10 +81,10 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class CountedFamilies(OverData[FamilyModel]):
-    """Release a model of the parents of a data set with the number of their children, and one of children with parents.
+    """Release a model of a data set's parents with their numbers of children, and one of children with their parents.
 
     Guarantee: data sets one person apart lose what ``of_parents`` loses at 1 and what ``of_children`` loses at
-    ``most``; at 2 and at twice ``most`` where persons are replaced.
+    ``most``; at 2 and at twice ``most`` where people are replaced.
 
     Args:
         parents: the rows of parents, of which one counts for each privacy id, and the codes of their columns; public.
@@ -119,7 +119,7 @@ class CountedFamilies(OverData[FamilyModel]):
     of_children: Of[Any] = Of(Mechanism, rule="a synthetic method, whose distance is counted in records")
 
     def __post_init__(self) -> None:
-        """Refuse rows that are no families, and methods for other columns."""
+        """Reject rows that are not families, and methods for other columns."""
         check_families(self.parents, self.children)
         if self.most > self.children.contribution.total:
             raise InvalidParameter(
@@ -139,7 +139,7 @@ class CountedFamilies(OverData[FamilyModel]):
 
     @cached_property
     def above(self) -> Cells:
-        """Parents with the number of their children."""
+        """Parents with their numbers of children."""
         return parents_of(self.parents, self.children, self.most)
 
     @cached_property
@@ -148,7 +148,7 @@ class CountedFamilies(OverData[FamilyModel]):
         return children_of(self.parents, self.children, self.most)
 
     def aggregations(self) -> tuple[Aggregation, ...]:
-        """Return what the engine is asked for first."""
+        """Return the engine's first aggregations."""
         return tuple(asked for cells in (self.above, self.below) for asked in Margins.of_pairs(cells).aggregations())
 
     @property
@@ -156,7 +156,7 @@ class CountedFamilies(OverData[FamilyModel]):
         return self.parents.contribution.touched
 
     def plan(self) -> Plan:
-        """One model of parents, and one of children, of whom a parent has at most ``most``."""
+        """One model of parents, and one of children, of which a parent has at most ``most``."""
         return InOrder.of(Use(self.of_parents, self._touched), Use(self.of_children, self._touched * self.most))
 
     def release(self, data: Engine, run: Runner) -> FamilyModel:
@@ -169,13 +169,13 @@ class CountedFamilies(OverData[FamilyModel]):
 def families_within(
     within: Loss, parents: Cells, children: Cells, *, most: int | None = None, build: Build | None = None
 ) -> CountedFamilies:
-    """Return the release within ``within``; half of it pays for parents, half for children.
+    """Return the release whose loss is within ``within``: half for parents, half for children.
 
     Args:
         within: what one person may lose.
         parents: the rows of parents and the codes of their columns.
         children: those of children.
-        most: how many children of a parent count; as many as the limits leave where None.
+        most: how many children of a parent count; None for the data set's limits.
         build: makes the method of either, from its loss for records 1 apart and the attributes; a maximum spanning tree
             if nothing else is said.
 
@@ -203,7 +203,7 @@ def families_within(
 
 
 def check_families(parents: Cells, children: Cells) -> None:
-    """Refuse rows that do not say whose children are whose."""
+    """Reject rows that do not say which children belong to which parent."""
     if parents.dataset != children.dataset or not parents.dataset.protects_persons:
         rule = "two tables of a data set whose unit is a person: the privacy id says whose children are whose"
         raise InvalidParameter("tables", parents.dataset.name, rule)
@@ -214,7 +214,7 @@ def check_families(parents: Cells, children: Cells) -> None:
 
 
 def parents_of(parents: Cells, children: Cells, most: int) -> Cells:
-    """Return parents, one for each privacy id, with the number of their children."""
+    """Return parents, one for each privacy id, with their numbers of children."""
     counted = PerPerson(_rows_of(children, _CHILD, most), (), ((_MANY, CountRows()),))
     joined = JoinPersons(_rows_of(parents, _PARENT, 1), counted, None, keep_unmatched=True, prefix="")
     many = Call("coalesce", (Name(_MANY), _NONE))
@@ -223,14 +223,14 @@ def parents_of(parents: Cells, children: Cells, most: int) -> Cells:
 
 
 def children_of(parents: Cells, children: Cells, most: int) -> Cells:
-    """Return children, at most so many for each privacy id, with their parents; those without one are left out."""
+    """Return children, at most ``most`` for each privacy id, with their parents; those without one are left out."""
     below, above = _rows_of(children, _CHILD, most), _rows_of(parents, _PARENT, 1)
     joined = JoinPersons(below, above, None, keep_unmatched=False, prefix="")
     return Cells(parents.dataset, joined, (*_axes(parents, _PARENT), *_axes(children, _CHILD)))
 
 
 def _rows_of(cells: Cells, prefix: str, most: int) -> Relation:
-    """Return rows as codes that count at all, at most so many of each person."""
+    """Return the rows that count as codes, at most ``most`` of each person."""
     coded = Margins(cells, ((0,),)).rows
     names = tuple(f"{prefix}{place}" for place in range(len(cells.axes)))
     renamed = Project(coded, tuple((name, Name(code)) for name, code in zip(names, coded.columns, strict=True)))
@@ -238,7 +238,7 @@ def _rows_of(cells: Cells, prefix: str, most: int) -> Relation:
 
 
 def _named(cells: Cells) -> tuple[str, ...]:
-    """Return the names of columns with that of their table, so that two tables may have columns of one name."""
+    """Return column names prefixed by their table's name, so that two tables may use the same column name."""
     below: Any = cells.relation
     while not hasattr(below, "table"):
         below = below.relation

@@ -1,4 +1,4 @@
-"""Drawing values for records in groups: in each group as many of each value as its law says, rounded down or up.
+"""Drawing values for records in groups: each value as often as the group's distribution says, rounded down or up.
 
 What remains after rounding down is sampled systematically, with starting points spread evenly over the groups, so that
 sums over many small groups come out right as well. Independent draws would add noise of their own to every marginal.
@@ -27,9 +27,9 @@ def dealt(
     shares: Floats,
     generator: Generator,
 ) -> NDArray[np.int64]:
-    """Return a value for every record whose merged value is known, spread evenly over its members, group by group.
+    """Return a value for every record with a known merged value, spread evenly over its members, group by group.
 
-    For so many values that a law for each merged one could not be written out: points that are spread as evenly as can
+    For too many values to write out a distribution for each merged one: points that are spread as evenly as can
     be are dealt to the records in the order of their groups, and each chooses the member that it falls on.
 
     Args:
@@ -62,7 +62,7 @@ def dealt(
 
 
 def assigned(groups: NDArray[np.int64], law: Floats, generator: Generator) -> NDArray[np.int64]:
-    """Return a value for every record: in each group, as many of each value as its law says, rounded down or up.
+    """Return a value for every record: in each group, each value as often as its distribution says, rounded.
 
     Args:
         groups: the group of each record.

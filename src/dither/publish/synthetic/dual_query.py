@@ -1,4 +1,4 @@
-"""DualQuery: queries are sampled by how badly they are answered; records that answer the sampled ones are collected.
+"""DualQuery: sample queries by how badly they are answered, and collect records that answer the sampled ones.
 
 For workloads over more attributes than a table of all cells has room for: what is private is a law over queries, and
 what is hard, finding a record that many sampled queries count, is a public problem that any solver may attack. Cost: a
@@ -63,7 +63,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DualQuery(Composed[Any, WeightedRecords]):
-    """Sample queries by how far the records found so far fall short of them, and add a record that they count.
+    """Sample queries by how far the records found so far fall short of them, and add a record they count.
 
     Guarantee: records ``d_in`` apart lose what ``total`` loses at ``d_in`` and, for each of ``samples`` choices of
     round t = 2, ..., ``rounds``, epsilon = ``(t - 1) d_in / scale`` and rho = epsilon^2 / 8; all together
@@ -72,10 +72,10 @@ class DualQuery(Composed[Any, WeightedRecords]):
     Args:
         attributes: names and sizes; public.
         workload: marginals, whose cells and their negations are the queries; public.
-        total: the noise of the number of records.
+        total: the noise for the number of records.
         scale: how many records a query must fall short of more to be e times as likely.
-        rounds: how many records are found.
-        samples: how many queries a record is found by.
+        rounds: the number of records that are found.
+        samples: the number of queries by which a record is found.
 
     >>> from dither.privacy import PureDP
     >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
@@ -114,14 +114,14 @@ class DualQuery(Composed[Any, WeightedRecords]):
         rounds: int = 20,
         samples: int = 16,
     ) -> Self:
-        """Return the method within ``within`` for records 1 apart; a twentieth of it pays for the number of records.
+        """Return the method whose loss for records 1 apart is within ``within``; a twentieth counts the records.
 
         Args:
             within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
-            rounds: how many records are found.
-            samples: how many queries a record is found by.
+            rounds: the number of records that are found.
+            samples: the number of queries by which a record is found.
 
         """
         purse = Purse.within(within)
@@ -152,11 +152,11 @@ class DualQuery(Composed[Any, WeightedRecords]):
 
     @property
     def sampler(self) -> Exponential:
-        """The choice of one query or negation; its scores are twice the records that a query falls short of."""
+        """The choice of one query or negation; its scores are twice the number of records a query falls short by."""
         return Exponential(candidates=2 * self.queries.size, scale=2 * self.scale)
 
     def plan(self) -> Plan:
-        """Measure the number of records, then sample in each round but the first, by scores that move ever farther."""
+        """Measure the number of records, then sample in all rounds but the first, by scores that move ever more."""
         rounds = (Repeat(Use(self.sampler, found), self.samples) for found in range(1, self.rounds))
         return sequence((Use(self.total), *rounds))
 

@@ -34,7 +34,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class FamilyTable:
-    """One of the two tables, as it is drawn.
+    """One of the two tables, as drawn.
 
     Args:
         name: of the table.
@@ -50,7 +50,7 @@ class FamilyTable:
     codings: tuple[Coding, ...]
 
     def rows(self, codes: NDArray[np.int64], owners: NDArray[np.int64]) -> Rows:
-        """Return rows of values from rows of codes, and the number of the family of each."""
+        """Return rows of values from rows of codes, and each row's family number."""
         generator, kinds = public_generator(), dict(self.columns)
         found = {coding.column: coding.values(codes[:, place], generator) for place, coding in enumerate(self.codings)}
         numbers = (owners + 1).tolist()
@@ -65,7 +65,7 @@ class FamilyTable:
 
     @classmethod
     def from_dict(cls, record: Any) -> FamilyTable:
-        """Return the table that plain values stand for."""
+        """Return the table that plain values describe."""
         columns = tuple((str(name), Kind(kind)) for name, kind in record["columns"])
         codings = tuple(decode(coding) for coding in record["codings"])
         if not all(isinstance(coding, Coding) for coding in codings):
@@ -83,8 +83,8 @@ class SyntheticFamilies:
         model: what was released.
         method: by which both models were made.
         loss: what it cost.
-        unit: whom it protects, in words.
-        receipt: where the charge is written down.
+        unit: what is protected, in words.
+        receipt: where the charge is recorded.
 
     """
 
@@ -97,7 +97,7 @@ class SyntheticFamilies:
     receipt: str = "unledgered"
 
     def sample(self, parents: int | None = None) -> dict[str, Rows]:
-        """Return both tables by their names, with as many parents as are estimated unless told otherwise."""
+        """Return both tables by name, by default with the estimated number of parents."""
         drawn = self.model.sample(parents)
         return {
             self.parents.name: self.parents.rows(drawn.parents, np.arange(len(drawn.parents), dtype=np.int64)),
@@ -105,7 +105,7 @@ class SyntheticFamilies:
         }
 
     def views(self) -> tuple[SyntheticTable, SyntheticTable]:
-        """Return either model as a table, for reports: parents with how many children, children with theirs."""
+        """Return both models as tables, for reports: parents with numbers of children, children with parents."""
         above, below = self.model.parents, self.model.children
         many = above.attributes.sizes[-1]
         number = Coding(NUMBER, Kind.INTEGER, tuple(range(many)), None, nullable=False)
@@ -137,7 +137,7 @@ class SyntheticFamilies:
 
     @classmethod
     def from_json(cls, text: str) -> SyntheticFamilies:
-        """Return the families that a text stands for, or refuse it."""
+        """Return the families that a text describes, or reject it."""
         try:
             record = json.loads(text)
         except ValueError:
@@ -170,7 +170,7 @@ class SyntheticFamilies:
 
 @dataclass(frozen=True)
 class PlannedFamilies:
-    """A release that is priced and not yet made."""
+    """A release that is priced but not yet made."""
 
     mechanism: CountedFamilies
     parents: FamilyTable
@@ -196,7 +196,7 @@ def plan_families(
     other: Mapping[str, Value] | None = None,
     children: int | None = None,
 ) -> PlannedFamilies:
-    """Return the release of a model of two tables within ``loss``.
+    """Return the release of a model of two tables whose loss is within ``loss``.
 
     Columns are named by themselves, or as ``table.column`` where both tables have one of that name.
 
@@ -205,11 +205,11 @@ def plan_families(
         parent: the table with one row for each privacy id; of several one counts.
         child: the table with several.
         loss: what one person may lose.
-        columns: which columns; all but the privacy ids where None.
+        columns: which columns; None for all except the privacy ids.
         method: one of ``METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
-        children: how many children of a parent count; as many as the limits of the data set leave where None.
+        other: for columns with categories, the label of rows whose value is not a category.
+        children: how many children of a parent count; None for the data set's limits.
 
     """
     tables = [dataset.table(name) for name in (parent, child)]
@@ -245,7 +245,7 @@ def _described(table: Table, codings: Sequence[Coding]) -> FamilyTable:
 
 
 def _divided(parameter: str, given: Mapping[str, Any], tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Return what is said of the columns of either table, whose names may have that of the table before them."""
+    """Return the settings of either table's columns, whose names may be prefixed by the table's name."""
     found: list[dict[str, Any]] = [{} for _ in tables]
     for said, value in given.items():
         named, has_table, column = said.rpartition(".")

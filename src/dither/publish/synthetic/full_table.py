@@ -1,4 +1,4 @@
-"""A table of all cells as a model: for few attributes, where every cell can be held."""
+"""A full table as a model: for few attributes, where every cell can be stored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FullTable(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         law, rule = record.get("law"), f"a probability for each of {attributes.cells} cells, which add up to 1"
         if not isinstance(law, list) or len(law) != attributes.cells:
             raise InvalidParameter("law", "a record", rule)

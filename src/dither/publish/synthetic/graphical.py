@@ -1,4 +1,4 @@
-"""Graphical models as synthetic tables: any marginal of them, and records that keep the marginals.
+"""Graphical models as synthetic tables: any of their marginals, and records that keep the marginals.
 
 Records are drawn attribute by attribute along the junction tree. All records that agree on what an attribute depends on
 form a group, and the law of the attribute in the group is turned into whole numbers of records that are rounded down or
@@ -37,7 +37,7 @@ _MOST_MEMBERS: Final = 2**22
 
 
 class GraphicalModel(Model):
-    """A law with one potential for each measured set of attributes.
+    """A distribution with one potential for each measured set of attributes.
 
     Args:
         attributes: names and sizes.
@@ -86,12 +86,12 @@ class GraphicalModel(Model):
 
     @cached_property
     def law(self) -> Calibrated:
-        """The law on merged values, with the marginal of every clique."""
+        """The distribution on merged values, with the marginal of every clique."""
         return Calibrated(junction_tree(self.merging.sizes, self.potentials), self.potentials)
 
     @property
     def cliques(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the attributes of each clique of the junction tree."""
+        """The attribute names of each clique of the junction tree."""
         return tuple(self.attributes.named(clique) for clique in self.law.tree.cliques)
 
     def table(self, axes: Axes) -> Floats:
@@ -103,7 +103,7 @@ class GraphicalModel(Model):
         return self.law.marginal(axes) * self.total
 
     def draw(self, rows: int, generator: Generator) -> NDArray[np.int64]:
-        """Return records whose marginals on cliques differ from the model's by rounding."""
+        """Return records whose clique marginals differ from the model's only by rounding."""
         tree = self.law.tree
         drawn = np.zeros((len(self.attributes.sizes), rows), dtype=np.int64)
         for place, clique in enumerate(tree.cliques):
@@ -130,14 +130,14 @@ class GraphicalModel(Model):
         return np.ascontiguousarray(values.T)
 
     def _groups(self, drawn: NDArray[np.int64], given: Sequence[int], rows: int) -> NDArray[np.int64]:
-        """Return the number of the group of each record: its cell in the table of attributes drawn already."""
+        """Return each record's group number: its cell in the table of attributes drawn so far."""
         groups = np.zeros(rows, dtype=np.int64)
         for axis in given:
             groups = groups * self.merging.sizes[axis] + drawn[axis]
         return groups
 
     def _members(self, axis: int) -> Floats:
-        """Return for each merged value of an attribute the law of its values."""
+        """Return, for each merged value of an attribute, the distribution of its members."""
         places, shares = self.merging.places[axis], self.merging.shares[axis]
         law = np.zeros((self.merging.sizes[axis], places.size))
         law[places, np.arange(places.size)] = shares
@@ -150,7 +150,7 @@ class GraphicalModel(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         rule = "pairs of increasing numbers of attributes and a finite number for each cell"
         merging = Merging.read(attributes, record.get("merging"))
         potentials: dict[Axes, Floats] = {}

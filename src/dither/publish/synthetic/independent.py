@@ -1,4 +1,4 @@
-"""Independent marginals: every attribute by itself.
+"""Independent marginals: every attribute separately.
 
 The baseline that every other method has to beat, and the best choice where the budget is too small for anything more.
 Cost: one pass over the rows for each attribute. Nothing of how attributes hang together is kept.
@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class IndependentMarginals(Composed[Any, GraphicalModel]):
-    """Measure every attribute by itself, and draw records whose attributes are independent.
+    """Measure every attribute separately, and draw records whose attributes are independent.
 
     Guarantee: records ``d_in`` apart lose what ``single`` loses at ``d_in`` times the number of attributes (geometric
     noise) or its root (Gaussian noise).
@@ -69,7 +69,7 @@ class IndependentMarginals(Composed[Any, GraphicalModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, attributes: Attributes) -> Self:
-        """Return the least noise within ``within`` for records 1 apart.
+        """Return the least noise whose loss for records 1 apart is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.

@@ -1,11 +1,12 @@
-"""JTree: the pairs of attributes that depend on each other are found first, all clusters are measured at once.
+"""JTree: find the pairs of dependent attributes first, then measure all clusters at once.
 
 For few looks at the data: one at the single attributes, one at all pairs, one at the clusters of a junction tree.
 Correction: the printed method filters pairs by a threshold that is tested on noisy samples of pairs, with no limit on
 how many pass; that filter is not private for any epsilon (Lyu, Su and Li 2017, section 3). Here the pairs are chosen
 by the exponential mechanism peeled ``chosen`` times, or by a sparse vector with noise for each pair that grows with
-``positives`` and that stops after so many; both are priced as drawn. Mutual information, whose sensitivity grows
-with the logarithm of the number of records, gives way to the L1 distance from independence, which a record moves by 1.
+``positives`` and that stops after ``positives`` pairs; both are priced as drawn. Mutual information, whose sensitivity
+grows with the logarithm of the number of records, gives way to the L1 distance from independence, which a record moves
+by 1.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ Selector = TopK | AboveThreshold
 
 
 class _Selection(Of[Selector]):
-    """The best pairs, or those above a threshold, by whole scores that move either way."""
+    """The best pairs, or those above a threshold, by integer scores that move either way."""
 
     def __init__(self) -> None:
         rule = "TopK or AboveThreshold by whole scores, not one-way"
         super().__init__(TopK, AboveThreshold, where=_is_either_way, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return choices that are one-way or by fractions, and what is not a selector."""
+        """Return choices that are one-way or use fractions, and anything that is not a selector."""
         yield TopK(candidates=3, chosen=1, scale=1, one_way=True)
         yield TopK(candidates=3, chosen=1, scale=1, grid=1)
         yield AboveThreshold(threshold=0, threshold_scale=1, query_scale=1, positives=1, one_way=True)
@@ -104,11 +105,11 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
 
     Args:
         attributes: names and sizes; public.
-        single: the noise of a count of one attribute.
+        single: the noise for a count of one attribute.
         selector: how pairs are selected by their distance from independence, in steps of 1/64 of a record: TopK takes
             the best, AboveThreshold the first whose distance is above the threshold and the noise they would have.
         clusters: what is spent on the clusters, PureDP or ZCDP.
-        useful: pairs are joined only into clusters whose mean count is at least so many times the mean noise.
+        useful: the least ratio of mean count to mean noise of a cluster into which pairs are joined.
         largest_model: how many cells the model may have; pairs that would go beyond are left out.
 
     >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
@@ -149,14 +150,14 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         sparse: bool = False,
         largest_model: int = USUAL_MODEL,
     ) -> Self:
-        """Return the method within ``within`` for records 1 apart; a third of it pays for each of the three stages.
+        """Return the method whose loss for records 1 apart is within ``within``, a third for each of the three stages.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes; at least two.
             chosen: how many pairs are selected at most; None for three times the number of attributes.
             sparse: whether by a sparse vector; otherwise the best ones.
-            largest_model: how many cells the model may have.
+            largest_model: the most cells that the model may have.
 
         """
         third, width = Purse.within(within) / 3, len(attributes.names)
@@ -168,7 +169,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         if sparse:
             selector = AboveThreshold.calibrated(third.loss, threshold=0, sensitivity=STEPS, positives=count)
         else:
-            # The last candidate left is no choice.
+            # Taking the last candidate left is not a choice.
             paid = third / max(1, min(count, candidates - 1))
             selector = TopK(candidates=candidates, chosen=count, scale=paid.choice(STEPS))
         return cls(
@@ -195,7 +196,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         return tuple(combinations(range(len(self.attributes.names)), 2))
 
     def plan(self) -> Plan:
-        """Measure single attributes, select pairs, and measure whatever clusters they make."""
+        """Measure single attributes, select pairs, and measure the clusters they form."""
         singles = Use(self.survey.part, self.survey.stability)
         clusters = Within(self.clusters, (Geometric, DiscreteGaussian))
         return InOrder.of(singles, Use(self.selector, STEPS), clusters)
@@ -213,11 +214,11 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         return _refitted(self.attributes, noisy, model)
 
     def _noise(self, clusters: int) -> CountNoise:
-        """Return the noise of a cell when the budget is shared by so many clusters."""
+        """Return the noise for a cell when ``clusters`` clusters share the budget."""
         return (Purse.of(self.clusters) / clusters).noise()
 
     def _selected(self, seen: Seen, model: GraphicalModel, run: Runner) -> list[Axes]:
-        """Return the pairs that are selected, the best first or in their order."""
+        """Return the selected pairs, best first or in their order."""
         # About as many clusters as attributes: what a pair would be measured with, and must stand out from.
         spread = spread_of(self._noise(len(self.attributes.names)))
         every = Candidates(self.attributes, self.pairs, (1,) * len(self.pairs))
@@ -234,7 +235,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
         return found
 
     def _clusters(self, model: GraphicalModel, selected: list[Axes]) -> list[Axes]:
-        """Return the clusters of the junction tree of as many selected pairs as stay useful and small; public."""
+        """Return the junction tree's clusters for as many selected pairs as stay useful and small; public."""
         sizes = model.merging.sizes
         spread = spread_of(self._noise(len(self.attributes.names)))
         most = max(model.total, 0.0) / (float(self.useful) * spread)

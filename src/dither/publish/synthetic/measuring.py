@@ -1,4 +1,4 @@
-"""Select and measure: what synthetic methods share that look at records.
+"""Select and measure: shared by synthetic methods that read records.
 
 - **Measuring.** A record lies in one cell of a marginal, so a marginal of records d apart moves by d in L1 and in L2,
   also after values have been merged. All marginals on one attribute are drawn together (``Survey``).
@@ -51,7 +51,7 @@ def spread_of(node: CountNoise) -> float:
 
 
 class Seen:
-    """Private records as a method sees them: marginals, counted once and remembered, with values merged.
+    """Private records as a method sees them: marginals with merged values, counted once and cached.
 
     Nothing of it is released; whatever leaves is drawn through a runner.
     """
@@ -68,7 +68,7 @@ class Seen:
         return self._records.attributes
 
     def merge(self, merging: Merging) -> None:
-        """From here on count values together; public."""
+        """Count these values together from now on; public."""
         self.merging, self._remembered, self._cells = merging, {}, 0
 
     def count(self, axes: Axes) -> NDArray[np.int64]:
@@ -92,7 +92,7 @@ class Seen:
         return NoisyMarginal(axes, np.asarray(noisy, dtype=np.float64).reshape(counts.shape), variance_of(node))
 
     def distance(self, axes: Axes, expected: Floats, weight: int = 1) -> int:
-        """Return the L1 distance between a marginal and a public table, in steps, times a whole weight.
+        """Return the L1 distance between a marginal and a public table, in steps, times an integer weight.
 
         Private. A record moves it by at most ``STEPS * weight``.
         """
@@ -129,30 +129,30 @@ class Survey:
 
 
 def survey_noise(purse: Purse, attributes: Attributes) -> CountNoise:
-    """Return the noise of one cell of a survey that costs all of a purse."""
+    """Return the noise for one cell of a survey that costs the whole purse."""
     return purse.noise(*_moved(attributes))
 
 
 def _moved(attributes: Attributes) -> tuple[Fraction, Fraction]:
-    """Return how far a record moves all marginals on one attribute, in L1 and L2: it lies in one cell of each."""
+    """Return how far a record moves all single-attribute marginals, in L1 and L2: it lies in one cell of each."""
     width = Fraction(len(attributes.sizes))
     return width, sqrt_up(width)
 
 
 def merged_survey(seen: Seen, singles: Mapping[Axes, NoisyMarginal]) -> list[NoisyMarginal]:
-    """Merge what the survey shows to be rare, from here on, and return the survey on merged values."""
+    """Merge the values that the survey shows to be rare, from now on, and return the survey on merged values."""
     merging = Merging.of(seen.attributes, singles)
     seen.merge(merging)
     return [merging.merged_noisy(one) for one in singles.values()]
 
 
 class Candidates:
-    """Marginals that may be measured next: which of them a model may still take, and how far it is from each.
+    """Marginals that may be measured next: those a model can still take, and the model's distance from each.
 
     Args:
         attributes: names and sizes; public.
         sets: the candidates.
-        weights: whole numbers by which distances count.
+        weights: integers by which distances count.
 
     """
 
@@ -164,7 +164,7 @@ class Candidates:
         self.countable = np.array([attributes.cells_of(axes) <= MOST_CELLS for axes in self.sets], dtype=bool)
 
     def allowed(self, model: GraphicalModel, limit: float) -> NDArray[np.bool_]:
-        """Return which candidates leave a model within so many cells; public.
+        """Return which candidates keep the model within ``limit`` cells; public.
 
         In wide tables pairs are judged by an upper bound that is quick to find; ``fits`` has the last word.
         """
@@ -184,14 +184,14 @@ class Candidates:
         return np.array(found, dtype=bool)
 
     def fits(self, model: GraphicalModel, axes: Axes, limit: float) -> bool:
-        """Whether the model of one more measurement has at most so many cells; public."""
+        """Whether the model with one more measurement has at most ``limit`` cells; public."""
         tree = model.law.tree
         if tree.holding(axes) is not None:
             return tree.cells <= limit
         return model_cells(model.merging.sizes, [*model.potentials, axes]) <= limit
 
     def scores(self, seen: Seen, model: GraphicalModel, allowed: NDArray[np.bool_], spread: float) -> NDArray[np.int64]:
-        """Return how far the model is from each marginal, beyond what noise of this mean size would be. Private."""
+        """Return the model's distance from each marginal, beyond what noise of this mean size explains. Private."""
         found = np.full(len(self.sets), EXCLUDED, dtype=np.int64)
         pairs: dict[int, dict[int, Floats]] = {}
         for number in np.flatnonzero(allowed).tolist():
@@ -208,14 +208,14 @@ class Candidates:
 
 
 def picked(run: Runner, chooser: Exponential, scores: NDArray[np.int64], stability: int) -> int:
-    """Return the number of a candidate that is chosen by its score, never one that is excluded."""
+    """Return the number of a candidate chosen by its score, never an excluded one."""
     number = int(run(chooser, scores, stability=stability))
     # Next to impossible, and then as good as any other: which ones are excluded is public.
     return number if scores[number] > EXCLUDED else int(np.flatnonzero(scores > EXCLUDED)[0])
 
 
 def closure(sets: Sequence[Axes]) -> tuple[Axes, ...]:
-    """Return all parts of these sets, but for the empty one.
+    """Return all non-empty parts of these sets.
 
     >>> closure([(0, 1), (1, 2)])
     ((0,), (1,), (2,), (0, 1), (1, 2))

@@ -1,4 +1,4 @@
-"""Merging: values too rare to be told from noise are counted together, and told apart again at the end.
+"""Merging: values too rare to distinguish from noise are counted together, and separated again at the end.
 
 A table on two attributes of a hundred values has ten thousand cells, most of them empty, and noise on each of them.
 Which values are rare is read off released counts, so merging costs nothing; a merged table moves by no more than the
@@ -22,13 +22,13 @@ from dither.estimate.projections import non_negative_with_total
 from dither.lift.attributes import Attributes, Axes
 
 Floats = NDArray[np.float64]
-#: Values whose noisy count is below so many standard deviations are merged.
+#: Values whose noisy count is below this many standard deviations are merged.
 RARE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Merging:
-    """For each attribute, which merged value each of its values belongs to, and its share of it.
+    """For each attribute, the merged value of each of its values, and the value's share of it.
 
     Args:
         places: for each attribute an array with the number of the merged value of each value.
@@ -41,7 +41,7 @@ class Merging:
 
     @classmethod
     def none(cls, attributes: Attributes) -> Self:
-        """Return what merges nothing."""
+        """Return a merging that merges nothing."""
         places = tuple(np.arange(size, dtype=np.int64) for size in attributes.sizes)
         return cls(places, tuple(np.ones(size) for size in attributes.sizes))
 
@@ -66,12 +66,12 @@ class Merging:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """How many merged values each attribute has."""
+        """The number of merged values of each attribute."""
         return tuple(int(places.max()) + 1 for places in self.places)
 
     @cached_property
     def _orders(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]] | None, ...]:
-        """For each attribute the order that brings merged values together, and where each begins; None: as it is."""
+        """For each attribute the order that brings merged values together, and where each begins; None: unchanged."""
         found: list[tuple[NDArray[np.int64], NDArray[np.int64]] | None] = []
         for places in self.places:
             if np.array_equal(places, np.arange(places.size)):
@@ -83,7 +83,7 @@ class Merging:
 
     @property
     def merged_axes(self) -> tuple[int, ...]:
-        """The attributes of which values are merged."""
+        """The attributes with merged values."""
         return tuple(axis for axis, order in enumerate(self._orders) if order is not None)
 
     def shape_of(self, axes: Axes) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ class Merging:
 
     @classmethod
     def read(cls, attributes: Attributes, written: Any) -> Self:
-        """Return what ``write`` wrote, or refuse it."""
+        """Return what ``write`` wrote, or reject it."""
         rule = "attributes with a merged value and a share for each of their values"
         none = cls.none(attributes)
         places, shares = list(none.places), list(none.shares)
@@ -145,7 +145,7 @@ class Merging:
 
 
 def _shares(counts: Floats) -> Floats:
-    """Return the shares of rare values in their sum: noisy counts without negative ones; equal if nothing is left."""
+    """Return the shares of rare values in their sum: non-negative noisy counts; equal shares if all are 0."""
     total = float(counts.sum())
     if total <= 0:
         return np.full(counts.size, 1 / counts.size)
@@ -153,7 +153,7 @@ def _shares(counts: Floats) -> Floats:
 
 
 def _numbers(given: Any, size: int, kind: type, rule: str) -> NDArray[Any]:
-    """Return a list of so many finite numbers as an array, or refuse it."""
+    """Return a list of ``size`` finite numbers as an array, or reject it."""
     kinds = (int,) if kind is int else (int, float)
     if not isinstance(given, Sequence) or len(given) != size or not all(type(entry) in kinds for entry in given):
         raise InvalidParameter("merging", "a record", rule)

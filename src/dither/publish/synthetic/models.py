@@ -1,4 +1,4 @@
-"""Models: what synthetic methods release, and what records are drawn from.
+"""Models: what synthetic methods release, and from which records are drawn.
 
 A model is public: it was made of noisy measurements alone, so asking it anything, or drawing any number of records from
 it, costs nothing. It is written as JSON and read again without running any code of the file.
@@ -25,7 +25,7 @@ MOST_RECORDS: Final = 2**31
 
 
 class Model(ABC):
-    """A law of records over public attributes, and how many records there are.
+    """A distribution of records over public attributes, and the number of records.
 
     Args:
         attributes: names and sizes.
@@ -51,23 +51,23 @@ class Model(ABC):
 
     @abstractmethod
     def draw(self, rows: int, generator: Generator) -> NDArray[np.int64]:
-        """Return so many records, a row for each, whose marginals are as close to the model's as whole numbers are."""
+        """Return ``count`` records, a row for each, whose marginals are as close to the model's as integers can be."""
 
     @abstractmethod
     def write(self) -> dict[str, Any]:
-        """Return everything but kind, attributes and total as plain JSON values."""
+        """Return everything except kind, attributes and total as plain JSON values."""
 
     @classmethod
     @abstractmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record with InvalidParameter."""
+        """Return the model that ``write`` wrote, or reject a damaged record with InvalidParameter."""
 
     def marginal(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return the estimated marginal on these attributes, in the order of the attributes."""
         return self.table(self.attributes.axes(names))
 
     def sample(self, rows: int | None = None) -> NDArray[np.int64]:
-        """Return records, as many as the model estimates there are unless told otherwise."""
+        """Return records, by default as many as the model estimates."""
         wanted = round(self.total) if rows is None else rows
         return self.draw(whole("rows", wanted, least=0, most=MOST_RECORDS), public_generator())
 
@@ -78,7 +78,7 @@ class Model(ABC):
 
     @staticmethod
     def from_dict(record: Any) -> Model:
-        """Return the model that plain JSON values stand for, or refuse them."""
+        """Return the model that plain JSON values describe, or reject them."""
         if (
             not isinstance(record, Mapping)
             or record.get("version") != VERSION

@@ -3,8 +3,8 @@
 For tables of up to a hundred columns, when a model is wanted quickly and pairs matter most. All single attributes are
 measured first; pairs are scored by how far they are from independence given those; the tree is grown pair by pair; its
 pairs are measured and a tree-shaped model is fitted. Cost: one pass over the rows for each pair, and a fit of a second
-or two. Corrections: scores are whole numbers whose sensitivity is exact, so the exponential mechanism is too; and a
-pair that would make the model too large is no candidate, so the method can give a forest but never fails.
+or two. Corrections: scores are integers whose sensitivity is exact, so the exponential mechanism is too; and a
+pair that would make the model too large is not a candidate, so the method can give a forest but never fails.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class MaximumSpanningTree(Composed[Any, GraphicalModel]):
-    """Measure single attributes, choose a spanning tree of dependent pairs, measure them, and fit a model.
+    """Measure single attributes, choose a spanning tree of dependent pairs, measure the pairs, and fit a model.
 
     Guarantee: records ``d_in`` apart lose what ``single`` loses at ``d_in`` times the number of attributes (geometric
     noise) or its root (Gaussian noise), for each pair of the tree epsilon = ``2 * 64 d_in / choice``, and what ``pair``
@@ -75,7 +75,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
 
     Args:
         attributes: names and sizes; public.
-        single: the noise of a count of one attribute.
+        single: the noise for a count of one attribute.
         choice: the scale of the exponential mechanism that chooses a pair, in steps of 1/64 of a record.
         pair: the noise of a count of a chosen pair.
         largest_model: how many cells the model may have; pairs that would go beyond are not chosen.
@@ -106,12 +106,12 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, attributes: Attributes, largest_model: int = USUAL_MODEL) -> Self:
-        """Return the method within ``within`` for records 1 apart; a third of it pays for each of the three stages.
+        """Return the method whose loss for records 1 apart is within ``within``, a third for each of the three stages.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
-            largest_model: how many cells the model may have.
+            largest_model: the most cells that the model may have.
 
         """
         third = Purse.within(within) / 3
@@ -145,7 +145,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
         return Exponential(candidates=max(len(self.pairs), 1), scale=self.choice)
 
     def plan(self) -> Plan:
-        """Measure single attributes, choose pairs one after the other, measure those."""
+        """Measure single attributes, choose pairs one after another, and measure those."""
         singles = Use(self.survey.part, self.survey.stability)
         edges = len(self.attributes.names) - 1
         if not edges:
@@ -164,7 +164,7 @@ class MaximumSpanningTree(Composed[Any, GraphicalModel]):
         return GraphicalModel.fitted(self.attributes, noisy, seen.merging)
 
     def _tree(self, seen: Seen, singles: list[NoisyMarginal], run: Runner) -> list[Axes]:
-        """Return pairs that are chosen one by one, each joining two parts of the forest so far."""
+        """Return pairs chosen one by one, each joining two parts of the forest so far."""
         independent = GraphicalModel.fitted(self.attributes, singles, seen.merging)
         every = Candidates(self.attributes, self.pairs, (1,) * len(self.pairs))
         scores = every.scores(seen, independent, every.countable, 0.0)

@@ -1,4 +1,4 @@
-"""MWEM: round by round the worst answered query is chosen, measured, and learned from by multiplicative weights.
+"""MWEM: round by round, choose and measure the worst answered query, and learn from it by multiplicative weights.
 
 For few attributes, whose table of all cells can be held: its queries are the cells of marginals of a workload. Cost: a
 pass over the table for every marginal of the workload in each round. Corrections: the number of records is private
@@ -57,7 +57,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class Mwem(Composed[Any, FullTable]):
-    """In every round choose the worst answered cell of a workload, measure its marginal, and update a full table.
+    """In every round, choose the worst answered cell of a workload, measure its marginal, and update a full table.
 
     Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
     privacy makes of it.
@@ -129,7 +129,7 @@ class Mwem(Composed[Any, FullTable]):
         return CellQueries(self.attributes, [self.attributes.axes(names) for names in self.workload])
 
     def plan(self) -> Plan:
-        """Measure the number of records, then choose and measure in each round; which marginals come up is open."""
+        """Measure the number of records, then choose and measure in each round; which marginals is left open."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> FullTable:

@@ -1,8 +1,8 @@
-"""MWEM with a graphical model: round by round the worst answered marginal is chosen, measured and learned from.
+"""MWEM with a graphical model: round by round, choose, measure and learn from the worst answered marginal.
 
 The classical loop of multiplicative weights and the exponential mechanism (Hardt, Ligett and McSherry 2012), with
 marginals in place of single queries and a model of few potentials in place of a table of all cells, so that the number
-of attributes is no limit. All measurements are fitted together after each round; the classical update looks at one of
+of attributes is unlimited. All measurements are fitted together after each round; the classical update looks at one of
 them at a time. Cost: a fit and a look at all marginals of the workload in each round.
 """
 
@@ -63,7 +63,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GraphicalMwem(Composed[Any, GraphicalModel]):
-    """In every round choose the worst answered marginal of a workload, measure it, and fit a model to all.
+    """In every round, choose the worst answered marginal of a workload, measure it, and fit a model to all of them.
 
     Guarantee: records 1 apart lose ``budget``, whatever is chosen on the way; records ``d_in`` apart what group
     privacy makes of it.
@@ -73,7 +73,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
         workload: the marginals that should come out well, from which is chosen; public.
         budget: what is spent, PureDP or ZCDP, in equal parts on the number of records, each choice and each marginal.
         rounds: how many marginals are measured.
-        largest_model: how many cells the model may have.
+        largest_model: the most cells that the model may have.
 
     >>> people = Attributes.of({"sex": 2, "age": 10, "region": 16})
     >>> mwem = GraphicalMwem.calibrated(PureDP(1), attributes=people)
@@ -115,7 +115,7 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
             attributes: names and sizes.
             workload: the marginals that should come out well; None for all pairs.
             rounds: how many are measured; None for one for each attribute.
-            largest_model: how many cells the model may have.
+            largest_model: the most cells that the model may have.
 
         """
         width = len(attributes.names)
@@ -134,12 +134,12 @@ class GraphicalMwem(Composed[Any, GraphicalModel]):
 
     @cached_property
     def candidates(self) -> Candidates:
-        """The workload, every marginal counting alike."""
+        """The workload, with equal weight for every marginal."""
         sets = tuple(dict.fromkeys(self.attributes.axes(names) for names in self.workload))
         return Candidates(self.attributes, sets, (1,) * len(sets))
 
     def plan(self) -> Plan:
-        """Measure the number of records, then choose and measure in each round; which shapes come up is open."""
+        """Measure the number of records, then choose and measure in each round; which shapes is left open."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> GraphicalModel:

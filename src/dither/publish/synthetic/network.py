@@ -1,4 +1,4 @@
-"""Bayesian networks as models: every attribute given a few that come before it.
+"""Bayesian networks as models: every attribute conditioned on a few that come before it.
 
 Records are drawn attribute by attribute in that order. All records that agree on the parents of an attribute form a
 group, and the law of the attribute in the group becomes whole numbers of records, rounded down or up.
@@ -34,7 +34,7 @@ _LEAST: Final = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """The law of one attribute given some others.
+    """The conditional distribution of one attribute given some others.
 
     Args:
         axis: the number of the attribute.
@@ -54,7 +54,7 @@ class Conditional:
 
 
 class NetworkModel(Model):
-    """A law that is the product of conditional laws.
+    """A distribution that is the product of conditional distributions.
 
     Args:
         attributes: names and sizes.
@@ -92,7 +92,7 @@ class NetworkModel(Model):
 
     @cached_property
     def _law(self) -> Calibrated | None:
-        """The law on a junction tree; None where that would be too large."""
+        """The distribution on a junction tree; None if that would be too large."""
         sets = {each.axes: each for each in self.conditionals}
         tree = junction_tree(self.attributes.sizes, sets)
         if tree.cells > EXACT_CELLS:
@@ -101,7 +101,7 @@ class NetworkModel(Model):
 
     @cached_property
     def _drawn(self) -> NDArray[np.int64]:
-        """Records, a row for each attribute, from which marginals are taken that cannot be computed exactly."""
+        """Records, a row for each attribute, for marginals that cannot be computed exactly."""
         return self.draw(_DRAWN, public_generator()).T
 
     def table(self, axes: Axes) -> Floats:
@@ -116,7 +116,7 @@ class NetworkModel(Model):
         return np.asarray(self.attributes.count(self._drawn, axes) * (self.total / _DRAWN))
 
     def draw(self, rows: int, generator: Generator) -> NDArray[np.int64]:
-        """Return records in which every conditional law is kept but for rounding."""
+        """Return records that keep every conditional distribution up to rounding."""
         drawn = np.zeros((len(self.attributes.sizes), rows), dtype=np.int64)
         for each in self.conditionals:
             groups = np.zeros(rows, dtype=np.int64)
@@ -126,14 +126,14 @@ class NetworkModel(Model):
         return np.ascontiguousarray(drawn.T)
 
     def write(self) -> dict[str, Any]:
-        """Return the conditional laws as plain JSON values."""
+        """Return the conditional distributions as plain JSON values."""
         return {
             "conditionals": [[each.axis, list(each.parents), each.law.ravel().tolist()] for each in self.conditionals]
         }
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         entries, rule = record.get("conditionals"), "an attribute, its parents and probabilities, for every attribute"
         if not isinstance(entries, list) or not all(isinstance(entry, list) and len(entry) == 3 for entry in entries):
             raise InvalidParameter("conditionals", "a record", rule)
@@ -167,13 +167,13 @@ class NetworkModel(Model):
 
 
 def _logarithms(each: Conditional) -> Floats:
-    """Return the logarithms of a conditional law, attributes in increasing order."""
+    """Return the logarithms of a conditional distribution, attributes in increasing order."""
     order = (*each.parents, each.axis)
     return np.log(np.maximum(each.law, _LEAST)).transpose([order.index(axis) for axis in each.axes])
 
 
 def conditional_of(axis: int, parents: Axes, axes: Axes, noisy: Floats) -> Conditional:
-    """Return the law of an attribute given its parents from a noisy table that holds them.
+    """Return an attribute's distribution given its parents, from a noisy table that contains them.
 
     The table is replaced by the nearest one without negative numbers: taking these for 0 would leave the noise of all
     empty cells that came out above 0.

@@ -1,4 +1,4 @@
-"""A model of all pairs of attributes: a law for each pair, on groups of values, and records that fit all of them.
+"""A model of all pairs of attributes: a distribution for each pair, on groups of values, and records that fit all.
 
 No junction tree holds all pairs of a wide table, so this model has no formula for all attributes together. Single
 attributes and pairs are asked of it directly. For three and more it gives the law of largest entropy that agrees with
@@ -30,7 +30,7 @@ _MOST_FITTED: Final = 2**17
 _LEAST_FITTED: Final = 2**12
 #: Steps of one round of the fit: records times attributes times values.
 _STEPS: Final = 2**31
-#: Up to so many values of all attributes together records are touched up value by value, not only by groups.
+#: Up to this many values of all attributes together, records are improved value by value, not only by groups.
 _MOST_TOUCHED: Final = 1280
 #: How far rare cells count for more when single values are touched up.
 _POWER: Final = 0.8
@@ -42,7 +42,7 @@ _AGREED: Final = 1e-3
 
 
 class PairModel(Model):
-    """Laws of pairs of attributes.
+    """Distributions of pairs of attributes.
 
     Args:
         attributes: names and sizes.
@@ -86,7 +86,7 @@ class PairModel(Model):
         return self.merging.spread(self._law(axes), axes) * self.total
 
     def _law(self, axes: Axes) -> Floats:
-        """Return the law of groups on these attributes."""
+        """Return the distribution of groups on these attributes."""
         if not axes:
             return np.ones(())
         if len(axes) == 1:
@@ -152,7 +152,7 @@ class PairModel(Model):
         return found
 
     def write(self) -> dict[str, Any]:
-        """Return laws and groups as plain JSON values."""
+        """Return distributions and groups as plain JSON values."""
         return {
             "singles": [law.tolist() for law in self.singles],
             "pairs": [[list(axes), law.ravel().tolist()] for axes, law in self.pairs.items()],
@@ -161,7 +161,7 @@ class PairModel(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         merging = Merging.read(attributes, record.get("merging"))
         singles, pairs = record.get("singles"), record.get("pairs")
         wide = len(attributes.sizes)
@@ -194,7 +194,7 @@ class PairModel(Model):
 
 
 def _law(numbers: Any, shape: tuple[int, ...]) -> Floats:
-    """Return a written law, or refuse it."""
+    """Return a written distribution, or reject it."""
     rule = "a number of at least 0 for each cell, which add up to 1"
     if not isinstance(numbers, list) or len(numbers) != math.prod(shape):
         raise InvalidParameter("pairs", "a record", rule)

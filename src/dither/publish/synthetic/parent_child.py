@@ -1,6 +1,6 @@
-"""Parents and their children: two tables, one record of the first with a bounded number of records of the second.
+"""Parents and their children: two tables, with a bounded number of records of the second for each of the first.
 
-For households and persons, customers and orders: whom to protect is a parent with all its children. Two models are
+For households and people, customers and orders: the unit is a parent with all its children. Two models are
 learned by any method on records: one of parents with the number of their children, one of children with the attributes
 of their parents. A parent is one record of the first and at most ``most`` of the second, so the second is paid for at
 that distance. Drawn children go to drawn parents of the same kind. Guarantee: what the two methods lose, at 1 and at
@@ -52,8 +52,8 @@ class Families:
     Children that belong to no parent are left out.
 
     Args:
-        parents: whole numbers, a row for each parent, a column for each attribute.
-        children: whole numbers, a row for each child, a column for each attribute.
+        parents: integers, a row for each parent, a column for each attribute.
+        children: integers, a row for each child, a column for each attribute.
         owners: for each child the number of its parent, from 0.
 
     >>> house = Families([[0], [2]], [[1, 1], [0, 3], [1, 0]], [1, 1, 0])
@@ -74,11 +74,11 @@ class Families:
 
     @property
     def numbers(self) -> Codes:
-        """How many children each parent has."""
+        """The number of children of each parent."""
         return np.bincount(self.owners, minlength=len(self.parents)).astype(np.int64)
 
     def first(self, most: int) -> Families:
-        """Return the families with at most so many children each, the first ones in the order of the rows."""
+        """Return the families with at most ``most`` children each, the first ones in the order of the rows."""
         order = np.argsort(self.owners, kind="stable")
         starts = np.cumsum(self.numbers) - self.numbers
         rank = np.empty(len(order), dtype=np.int64)
@@ -95,7 +95,7 @@ class Families:
 
 
 class _InFamilies(Metric):
-    """How many families are in one collection and not in the other, with their multiplicities."""
+    """The number of families in one collection and not in the other, with their multiplicities."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         if not isinstance(first, Families) or not isinstance(second, Families):
@@ -108,7 +108,7 @@ FAMILIES: Final = _InFamilies("FAMILIES", "the number of parents, each with all 
 
 
 class FamilyModel:
-    """A released model of parents and one of children: what families are drawn from.
+    """A released model of parents and one of children, from which families are drawn.
 
     Args:
         parents: a model of parents; its last attribute is the number of children.
@@ -121,12 +121,12 @@ class FamilyModel:
         self.parents, self.children, self._shared = parents, children, shared
 
     def sample(self, parents: int | None = None) -> Families:
-        """Return families, as many as the model estimates there are unless told otherwise."""
+        """Return families, by default as many as the model estimates."""
         wanted = round(self.parents.total) if parents is None else parents
         return self.draw(whole("parents", wanted, least=0, most=MOST_RECORDS), public_generator())
 
     def draw(self, parents: int, generator: Generator) -> Families:
-        """Return families: parents, and children that were drawn with parents as much like theirs as there are."""
+        """Return families: parents, and children drawn with parents as similar to theirs as possible."""
         drawn = self.parents.draw(parents, generator)
         owners = np.repeat(np.arange(parents), drawn[:, -1])
         pool = self.children.draw(len(owners), generator)
@@ -140,7 +140,7 @@ class FamilyModel:
 
     @staticmethod
     def from_dict(record: Any) -> FamilyModel:
-        """Return the model that plain JSON values stand for, or refuse them."""
+        """Return the model that plain JSON values describe, or reject them."""
         if not isinstance(record, Mapping) or record.get("families") != VERSION:
             raise InvalidParameter("record", "another record", f"a model of families of version {VERSION}")
         return FamilyModel(Model.from_dict(record.get("parents")), Model.from_dict(record.get("children")))
@@ -158,13 +158,13 @@ keep_record("families", FamilyModel)
 
 
 def matched(wanted: Codes, pool: Codes, generator: Generator) -> Codes:
-    """Return for each wanted row the place of a row of the pool, each of which is used once.
+    """Return, for each wanted row, the place of a row of the pool; each pool row is used once.
 
     Rows that agree in all columns are paired first; what is left is paired by all columns but the last, and so on.
 
     Args:
-        wanted: whole numbers, a row for each.
-        pool: as many rows of as many columns.
+        wanted: integers, a row for each.
+        pool: rows of the same shape.
         generator: public randomness.
 
     """
@@ -190,7 +190,7 @@ def matched(wanted: Codes, pool: Codes, generator: Generator) -> Codes:
 
 
 def _turns(keys: Codes) -> Codes:
-    """Return for each entry how many equal ones came before it."""
+    """Return, for each entry, how many equal entries come before it."""
     order = np.argsort(keys, kind="stable")
     counts = np.bincount(keys) if len(keys) else np.zeros(0, dtype=np.int64)
     starts = np.cumsum(counts) - counts
@@ -207,7 +207,7 @@ class _Method(Of[Any]):
         super().__init__(Mechanism, where=_is_on_records, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return mechanisms on other data, and what is not a mechanism."""
+        """Return mechanisms on other data, and anything that is not a mechanism."""
         yield from (Geometric(scale=1), MaximumSpanningTree)
         yield from super().offenders()
 
@@ -241,7 +241,7 @@ def _tree(loss: Loss, attributes: Attributes) -> Any:
 )
 @dataclass(frozen=True, kw_only=True)
 class ParentChild(Composed[Families, FamilyModel]):
-    """Learn a model of parents with the number of their children, and one of children with their parents.
+    """Learn a model of parents with their numbers of children, and one of children with their parents.
 
     Guarantee: families ``d_in`` apart lose what ``parents`` loses at ``d_in`` and what ``children`` loses at
     ``most * d_in``.
@@ -280,7 +280,7 @@ class ParentChild(Composed[Families, FamilyModel]):
     def calibrated(
         cls, within: Loss, *, parents: Attributes, children: Attributes, most: int, build: Build = _tree
     ) -> Self:
-        """Return the method within ``within`` for families 1 apart; half of it pays for parents, half for children.
+        """Return the method whose loss for families 1 apart is within ``within``: half for parents, half for children.
 
         Args:
             within: the loss not to exceed.
@@ -305,7 +305,7 @@ class ParentChild(Composed[Families, FamilyModel]):
         return FAMILIES
 
     def plan(self) -> Plan:
-        """One model of parents, and one of children, of whom a parent has at most ``most``."""
+        """One model of parents, and one of children, of which a parent has at most ``most``."""
         return InOrder.of(Use(self.parents), Use(self.children, self.most))
 
     def release(self, data: Families, run: Runner) -> FamilyModel:
@@ -320,14 +320,14 @@ class ParentChild(Composed[Families, FamilyModel]):
         return FamilyModel(run(self.parents, above), run(self.children, below, stability=self.most))
 
     def _coded(self, table: NDArray[Any], start: int) -> Codes:
-        """Return values within range, as those of the attributes from this one on: one out of range is the nearest."""
+        """Return values clamped to the ranges of the attributes from this one on."""
         chosen = slice(start, start + table.shape[1])
         attributes = self.children.attributes
         return np.ascontiguousarray(Attributes(attributes.names[chosen], attributes.sizes[chosen]).codes(table).T)
 
 
 def _shared(parents: Attributes, children: Attributes) -> int:
-    """Return how many attributes parents have, or refuse attributes of children that do not begin with those."""
+    """Return how many attributes parents have; reject children's attributes that do not begin with those."""
     shared = len(parents.names) - 1
     if not shared or parents.names[-1] != NUMBER:
         raise InvalidParameter("parents", parents.names, f"attributes of parents, and {NUMBER!r} as the last")

@@ -1,4 +1,4 @@
-"""PrivBayes: a Bayesian network, chosen parent set by parent set, and noisy tables for its conditional laws.
+"""PrivBayes: a Bayesian network, chosen one parent set at a time, with noisy tables for its conditionals.
 
 For tables of mixed sizes when records should follow from few dependences of several attributes at once. Attributes are
 taken up one by one; which is next, and which of the earlier ones it depends on, is chosen by how far its joint counts
@@ -86,7 +86,7 @@ class PrivBayes(Composed[Any, Model]):
         attributes: names and sizes; public.
         budget: what is spent, PureDP or ZCDP: a fiftieth on the number of records, three tenths on the network, the
             rest on its tables.
-        parents: how many attributes one may depend on.
+        parents: the most attributes that one may depend on.
         usefulness: how many times the mean noise of a cell a cell must hold on average; larger tables are not chosen.
         encoding: "general", or "binary" for a network of bits.
         largest_table: how many cells a table may have at most.
@@ -122,7 +122,7 @@ class PrivBayes(Composed[Any, Model]):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             attributes: names and sizes.
-            parents: how many attributes one may depend on.
+            parents: the most attributes that one may depend on.
             encoding: "general", or "binary" for a network of bits.
 
         """
@@ -140,11 +140,11 @@ class PrivBayes(Composed[Any, Model]):
 
     @property
     def modelled(self) -> Attributes:
-        """The attributes of the network: those given, or their bits."""
+        """The attributes of the network: the given ones, or their bits."""
         return self.attributes if self.bits is None else self.bits.attributes
 
     def plan(self) -> Plan:
-        """Measure the number of records, choose parent sets, measure their tables; which ones come up is open."""
+        """Measure the number of records, choose parent sets, measure their tables; which sets is left open."""
         return Within(self.budget, (Exponential, DiscreteGaussian, Geometric))
 
     def release(self, data: Any, run: Runner) -> Model:
@@ -174,7 +174,7 @@ class PrivBayes(Composed[Any, Model]):
         return model if self.bits is None else BinaryModel(self.attributes, model)
 
     def candidates(self, known: list[int], limit: int) -> list[Candidate]:
-        """Return what may come next: attributes that are not known, with largest sets of known ones as parents.
+        """Return what may come next: attributes not yet in the network, with maximal sets of known ones as parents.
 
         A set is as large as ``parents`` and ``limit``, the number of cells of its table, allow. Public.
         """
@@ -234,20 +234,20 @@ def half_distance(counts: NDArray[np.int64], steps: int) -> int:
 
 
 def _largest_sets(network: list[Candidate]) -> list[Axes]:
-    """Return the sets of attributes of a network that lie in no other one: from their tables follow all others."""
+    """Return the maximal attribute sets of a network: all other tables follow from theirs."""
     sets = {tuple(sorted((*parents, axis))) for axis, parents in network}
     return sorted(axes for axes in sets if not any(set(axes) < set(other) for other in sets))
 
 
 def _law(one: Candidate, noisy: dict[Axes, Floats]) -> Conditional:
-    """Return the conditional law of an attribute from the first table that holds it and its parents."""
+    """Return an attribute's conditional distribution from the first table that contains it and its parents."""
     axis, parents = one
     axes = next(axes for axes in noisy if {axis, *parents} <= set(axes))
     return conditional_of(axis, parents, axes, noisy[axes])
 
 
 def _choices(known: int, size: int) -> int:
-    """Return how many sets of so many known attributes there are."""
+    """Return how many sets of ``size`` known attributes there are."""
     found = 1
     for number in range(size):
         found = found * (known - number) // (number + 1)

@@ -1,4 +1,4 @@
-"""How good a synthetic table is: figures from the released model alone, and figures against real records.
+"""The quality of a synthetic table: figures from the released model alone, and figures against real records.
 
 The first kind is public: it says how well drawn rows follow the model and what the model cost. The second kind looks at
 real records without any noise. **It is not private**: whoever is shown such a figure learns something about the records
@@ -25,7 +25,7 @@ from dither.publish.synthetic.result import SyntheticTable
 
 Codes = NDArray[np.int64]
 
-#: Sets of columns that are compared: all of them up to so many, else so many drawn at random.
+#: The most sets of columns that are compared: all of them, or this many drawn at random.
 _MOST_SETS: Final = 500
 #: Cells up to which a marginal is compared by a table of counts.
 _MOST_CELLS: Final = 2**24
@@ -36,7 +36,7 @@ _QUERIES: Final = 500
 
 @dataclass(frozen=True)
 class Figure:
-    """One number, and what it says.
+    """One number, and its meaning.
 
     Args:
         name: what was measured.
@@ -54,7 +54,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Quality:
-    """All figures about one synthetic table, and what pictures are made of."""
+    """All figures about one synthetic table, and the data for pictures."""
 
     figures: tuple[Figure, ...]
     compares_real: bool
@@ -77,7 +77,7 @@ class Quality:
 
 
 def quality_of(table: SyntheticTable, rows: int | None = None) -> Quality:
-    """Return what can be said from the release alone: post-processing, which costs nothing."""
+    """Return figures from the release alone: post-processing, which costs nothing."""
     drawn, attributes = table.codes(rows), table.model.attributes
     figures = [
         Figure("rows", float(len(drawn)), "drawn rows", True),
@@ -101,12 +101,12 @@ def compare_with_real(
     target: str | None = None,
     refit: Callable[[Codes], Model] | None = None,
 ) -> Quality:
-    """Return all figures, those against real records included. NOT PRIVATE: for the curator's eyes only.
+    """Return all figures, including those against real records. NOT PRIVATE: for the curator's eyes only.
 
     Args:
         table: what was released.
         real: real records as codes, in the order of the codings of the table.
-        target: the column that a classifier is trained to predict; the last one of few values where None.
+        target: the column that a classifier is trained to predict; None for the last with few values.
         refit: makes a model of other records in the same way; with it, guessing who was in the table is tried on a
             model of half of the real records, against the other half.
 
@@ -189,7 +189,7 @@ def _workload(real: Codes, drawn: Codes, attributes: Attributes, generator: Gene
 def _learning(
     real: Codes, drawn: Codes, attributes: Attributes, target: str | None
 ) -> list[tuple[str, float | None, str]]:
-    """Return how well a classifier does on real rows when it was trained on synthetic ones, and on other real ones."""
+    """Return how well classifiers do on real rows, trained on synthetic rows and on other real rows."""
     few = [axis for axis, size in enumerate(attributes.sizes) if 2 <= size <= 20]
     label = attributes.axes([target])[0] if target is not None else (few[-1] if few else None)
     name = "train on synthetic, test on real"
@@ -218,7 +218,7 @@ def _learning(
 
 
 def _closeness(real: Codes, drawn: Codes, generator: Generator) -> list[tuple[str, float | None, str]]:
-    """Return how near synthetic rows come to real ones."""
+    """Return how close synthetic rows come to real ones."""
     shown, some = _some(drawn, generator), _some(real, generator)
     near = _nearest(shown, some)
     return [
@@ -247,7 +247,7 @@ def _some(rows: Codes, generator: Generator) -> Codes:
 
 
 def _nearest(rows: Codes, others: Codes) -> NDArray[np.int64]:
-    """Return for each row in how many columns the closest of the others differs."""
+    """Return, for each row, in how many columns the closest of the others differs."""
     best = np.full(len(rows), rows.shape[1], dtype=np.int64)
     for start in range(0, len(others), 64):
         block = others[start : start + 64]

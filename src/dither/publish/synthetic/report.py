@@ -39,7 +39,7 @@ def write_report(path: Path | str, table: SyntheticTable, quality: Quality) -> P
 
 
 def facts(table: SyntheticTable) -> dict[str, Any]:
-    """Return what a data-protection officer asks first."""
+    """Return the facts that a data-protection officer asks for first."""
     return {
         "table": table.table,
         "method": table.method,
@@ -82,27 +82,27 @@ def _page(table: SyntheticTable, quality: Quality) -> str:
 
 
 class Promised(Protocol):
-    """What was released, at what charge, to the protection of whom."""
+    """A release with its charge and its unit of protection."""
 
     @property
     def loss(self) -> Loss:
-        """What it cost."""
+        """The loss that was charged."""
 
     @property
     def unit(self) -> str:
-        """Whom it protects."""
+        """The unit of protection."""
 
     @property
     def method(self) -> str:
-        """By which it was made."""
+        """The method that made it."""
 
     @property
     def receipt(self) -> str:
-        """Where the charge is written down."""
+        """Where the charge is recorded."""
 
 
 def promise(table: Promised, constraints: Sequence[Constraint] = ()) -> Markup:
-    """Return what is promised, to whom and at what charge, for a page."""
+    """Return the guarantee, for whom it holds and what was charged, for a page."""
     loss = table.loss
     delta = loss.delta or 1e-9
     epsilon = float(loss.pure) if loss.pure is not None else float(loss.to_approx(delta).epsilon)
@@ -133,7 +133,7 @@ def promise(table: Promised, constraints: Sequence[Constraint] = ()) -> Markup:
 
 
 def _firsts(coding: Coding) -> list[int]:
-    """Return the codes at which bars begin: of many codes equally many neighbours make a bar, and NULL has its own."""
+    """Return the codes at which bars begin: neighbouring codes share a bar if there are many, and NULL has its own."""
     ranges = coding.size - int(coding.nullable and coding.edges is not None)
     return [*range(0, ranges, -(-ranges // _MOST_BARS)), *range(ranges, coding.size)]
 
@@ -145,7 +145,7 @@ def _shares(codes: NDArray[np.int64], place: int, coding: Coding) -> list[float]
 
 
 def _name(coding: Coding, code: int) -> str:
-    """Return what a code stands for; of a range, where it begins."""
+    """Return a code's meaning; for a range, where it begins."""
     if coding.labels is not None:
         return "NULL" if coding.labels[code] is None else str(coding.labels[code])
     edges = coding.edges or ()

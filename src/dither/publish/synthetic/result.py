@@ -42,7 +42,7 @@ class Rows:
         return len(next(iter(self.columns.values())))
 
     def to_arrow(self) -> Any:
-        """Return a table of Arrow."""
+        """Return an Arrow table."""
         arrow = _module("pyarrow", "Arrow tables", "frames")
         types = {
             Kind.BOOLEAN: arrow.bool_(),
@@ -57,12 +57,12 @@ class Rows:
         )
 
     def to_pandas(self) -> Any:
-        """Return a data frame of pandas."""
+        """Return a pandas data frame."""
         _module("pandas", "data frames", "frames")
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Return a data frame of Polars."""
+        """Return a Polars data frame."""
         return _module("polars", "Polars frames", "frames").from_arrow(self.to_arrow())
 
     def write(self, path: Path | str) -> Path:
@@ -97,8 +97,8 @@ class SyntheticTable:
         constraints: public facts that every row keeps.
         method: by which the model was made.
         loss: what it cost.
-        unit: whom it protects, in words.
-        receipt: where the charge is written down.
+        unit: what is protected, in words.
+        receipt: where the charge is recorded.
 
     """
 
@@ -129,7 +129,7 @@ class SyntheticTable:
 
     @property
     def estimated_rows(self) -> int:
-        """How many rows there are, as far as the model knows."""
+        """The model's estimate of the number of rows."""
         return round(self.model.total)
 
     def codes(self, rows: int | None = None) -> NDArray[np.int64]:
@@ -139,7 +139,7 @@ class SyntheticTable:
         return draw_possible(self.model, wanted, forbidden, self._codings, public_generator())
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return drawn rows, as many as are estimated unless told otherwise."""
+        """Return drawn rows, by default the estimated number of them."""
         drawn, generator = self.codes(rows), public_generator()
         found: dict[str, NDArray[Any]] = {}
         for place, coding in enumerate(self.codings):
@@ -170,7 +170,7 @@ class SyntheticTable:
 
     @classmethod
     def from_json(cls, text: str) -> SyntheticTable:
-        """Return the table that a text stands for, or refuse it."""
+        """Return the table that a text describes, or reject it."""
         try:
             record = json.loads(text)
         except ValueError:

@@ -45,7 +45,7 @@ _FOR_TOTAL: Final = Fraction(1, 10)
 
 
 def tables_of(cells: int, size: int) -> int:
-    """Return how many tables of ``size`` records there are over so many cells.
+    """Return how many tables of ``size`` records over ``cells`` cells there are.
 
     >>> tables_of(4, 3)
     20
@@ -79,8 +79,8 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
     Args:
         attributes: names and sizes of a tiny universe; public.
         workload: marginals, whose cells are the queries; public.
-        size: how many records the small table has.
-        total: the noise of the number of records.
+        size: the number of records of the small table.
+        total: the noise for the number of records.
         choice: the scale of the exponential mechanism, in parts of 1/``size`` of a record.
 
     >>> from dither.privacy import PureDP
@@ -114,13 +114,13 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
     def calibrated(
         cls, within: Loss, *, attributes: Attributes, workload: Sequence[Sequence[str]] | None = None, size: int = 4
     ) -> Self:
-        """Return the method within ``within`` for records 1 apart; a tenth of it pays for the number of records.
+        """Return the method whose loss for records 1 apart is within ``within``; a tenth counts the records.
 
         Args:
             within: the loss not to exceed.
             attributes: names and sizes.
             workload: marginals, whose cells are the queries; None for all pairs.
-            size: how many records the small table has.
+            size: the number of records of the small table.
 
         """
         purse, records = Purse.within(within), whole("size", size, least=1, most=_MOST_SIZE)
@@ -139,7 +139,7 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
 
     @property
     def tables(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return tables_of(self.attributes.cells, self.size)
 
     @cached_property
@@ -149,7 +149,7 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
 
     @cached_property
     def candidates(self) -> NDArray[np.int64]:
-        """The tables: a row of numbers of cells, in increasing order, for each."""
+        """The tables: for each, a row of cell numbers in increasing order."""
         every = combinations_with_replacement(range(self.attributes.cells), self.size)
         flat = np.fromiter((cell for table in every for cell in table), dtype=np.int64, count=self.tables * self.size)
         return flat.reshape(self.tables, self.size)
@@ -173,7 +173,7 @@ class SmallDatabase(Composed[Any, WeightedRecords]):
         return WeightedRecords(self.attributes, float(noisy), codes.astype(np.int64))
 
     def scores(self, counts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-        """Return minus the worst answer of every table, times ``size``. Private; a record moves each by ``size``.
+        """Return minus the worst error of every table, times ``size``. Private; a record moves each by ``size``.
 
         Args:
             counts: the exact answers.

@@ -42,7 +42,7 @@ from dither.publish.synthetic.small_database import SmallDatabase
 AUTO: Final = "auto"
 _TABLE: Final = "rows"
 
-#: Every method that can be asked for by name; the last two are references for tiny universes.
+#: Every method by name; the last two are references for tiny universes.
 METHODS: Final[Mapping[str, Any]] = {
     method.name: method
     for method in (
@@ -63,7 +63,7 @@ METHODS: Final[Mapping[str, Any]] = {
 
 
 def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
-    """Return the name of the method that is used: for ``auto`` by public facts alone.
+    """Return the name of the method to use; ``auto`` decides by public facts alone.
 
     One column has nothing to go with it. All pairs are best where noise may be Gaussian; without a delta noise on so
     many cells is too large, and a tree of pairs is better.
@@ -79,7 +79,7 @@ def chosen(method: str, loss: Loss, attributes: Attributes) -> str:
 
 @dataclass(frozen=True)
 class PlannedSynthesis:
-    """A release that is priced and not yet made."""
+    """A release that is priced but not yet made."""
 
     mechanism: Lifted
     codings: tuple[Coding, ...]
@@ -116,16 +116,16 @@ def plan_synthesis(
     constraints: Sequence[Constraint] = (),
     name: str | None = None,
 ) -> PlannedSynthesis:
-    """Return the release of a model of a table within ``loss``.
+    """Return the release of a model of a table whose loss is within ``loss``.
 
     Args:
         dataset: the schema.
         table: the name of a private table, or its rows, filtered.
         loss: what one unit of the data set may lose.
-        columns: which columns; all but the privacy id where None.
+        columns: which columns; None for all except the privacy id.
         method: one of ``METHODS``, or "auto".
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
+        other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps.
         name: of the table, where its rows are given.
 
@@ -152,7 +152,7 @@ def plan_synthesis(
 
 
 class Synthesizer:
-    """Learns a model of a data frame under differential privacy, and draws rows like its rows.
+    """Learns a model of a data frame under differential privacy, and draws similar rows.
 
     Guarantee: what ``fit`` learns loses at most the stated loss for one row added or removed (or another unit).
 
@@ -160,11 +160,11 @@ class Synthesizer:
         columns: what is public about each column: kind, bounds or categories, nullable.
         method: one of ``METHODS``, or "auto".
         epsilon: what the model may lose, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise makes errors smaller.
         rho: a loss in zero-concentrated differential privacy.
         loss: what the model may lose as a record, in place of these three.
         bins: for numeric columns a number of cells, or their edges.
-        other: for columns with categories, the label of rows whose value is no category.
+        other: for columns with categories, the label of rows whose value is not a category.
         constraints: public facts that every row keeps: ``Impossible``, ``Determined``.
         unit: ROW or ROW_REPLACED, or "row", "row_replaced".
 
@@ -202,12 +202,12 @@ class Synthesizer:
 
     @property
     def loss(self) -> Loss:
-        """What ``fit`` costs, each time."""
+        """The cost of each call of ``fit``."""
         return self.planned.mechanism.loss(1)
 
     @property
     def table(self) -> SyntheticTable:
-        """What was released."""
+        """The released table."""
         if self._fitted is None:
             raise NotFitted("fit")
         return self._fitted
@@ -240,11 +240,11 @@ class Synthesizer:
         return connect(self._dataset, frames={_TABLE: data})
 
     def sample(self, rows: int | None = None) -> Rows:
-        """Return drawn rows; as many as are estimated to be there, unless told otherwise."""
+        """Return drawn rows, by default the estimated number of them."""
         return self.table.sample(rows)
 
     def save(self, path: Path | str) -> Path:
-        """Write what was learned to a file; ``SyntheticTable.load`` reads it."""
+        """Write the learned model to a file; ``SyntheticTable.load`` reads it."""
         return self.table.save(path)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Records with weights: a model for methods that release a bag of records.
+"""Weighted records: a model for methods that release a bag of records.
 
 What such a method gives is a list of records, each standing for a share of all of them. Every marginal is exact: a sum
 of weights. Drawing rounds the weights of all records together, down or up, so no marginal is left to chance.
@@ -26,12 +26,12 @@ _NEAR: Final = 1e-6
 
 
 class WeightedRecords(Model):
-    """A bag of records, and how much each counts.
+    """A bag of records, and the weight of each.
 
     Args:
         attributes: names and sizes.
         total: the estimated number of records that they stand for.
-        records: a row for each record, a column of whole numbers for each attribute.
+        records: a row for each record, a column of integers for each attribute.
         weights: a number of at least 0 for each record, of which only the ratios matter; None for equal ones. Records
             that are the same count together; where no record has any weight, all count alike.
 
@@ -84,7 +84,7 @@ class WeightedRecords(Model):
 
     @classmethod
     def read(cls, attributes: Attributes, total: float, record: Mapping[str, Any]) -> Self:
-        """Return the model that ``write`` wrote, or refuse a damaged record."""
+        """Return the model that ``write`` wrote, or reject a damaged record."""
         records, weights = record.get("records"), record.get("weights")
         rule = "records of as many whole numbers as there are attributes, and a weight for each"
         if not isinstance(records, list) or not isinstance(weights, list) or len(records) != len(weights):

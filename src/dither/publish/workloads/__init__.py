@@ -1,4 +1,4 @@
-"""Batches of linear queries on tables of counts: what is asked, what is measured instead, and how it is answered.
+"""Batches of linear queries on tables of counts: the workload, the strategy measured in its place, and the answers.
 
 Belongs here: workloads, strategies, searches for strategies, and mechanisms that measure a strategy and answer from it.
 Does not belong here: histograms chosen by data (``histograms``), synthetic rows (``synthetic``). A workload, a strategy

@@ -42,18 +42,18 @@ def orthogonal_design(workload: Workload, metric: Metric, *, iterations: int = 2
 def low_rank_design(
     workload: Workload, metric: Metric, *, rank: int | None = None, rounds: int = 60, bits: int = BITS
 ) -> Strategy:
-    """Return L of a decomposition W = B L that makes the sum of squares of B small, columns of L in the unit ball.
+    """Return L of a decomposition W = B L with a small sum of squares of B and the columns of L in the unit ball.
 
     Augmented Lagrangian: B in closed form, L by accelerated gradient steps that are projected column by column, the
     multipliers of W = B L, and a penalty that doubles. What is returned is the best L of all rounds by its own exact
     error, the starts among them: weighted singular vectors, rows of the workload, single cells.
 
     Args:
-        workload: what is asked, on at most 4,096 cells.
+        workload: the queries, on at most 4,096 cells.
         metric: L1 for geometric noise, L2 for Gaussian noise.
         rank: how many rows L has; 1.2 times the rank of the workload, as in the source, unless given.
         rounds: of the outer loop.
-        bits: how fine the grid is.
+        bits: the fineness of the grid.
 
     """
     values, basis = _spectrum(workload)
@@ -86,14 +86,14 @@ def low_rank_design(
 
 
 def _spectrum(workload: Workload) -> tuple[Floats, Floats]:
-    """Return the eigenvalues of the Gram matrix above 0, and their eigenvectors as rows."""
+    """Return the positive eigenvalues of the Gram matrix, and their eigenvectors as rows."""
     values, vectors = np.linalg.eigh(workload.matrix.gram())
     kept = values > values.max() * 1e-10
     return values[kept], np.ascontiguousarray(vectors[:, kept].T)
 
 
 def _steps(measured: Floats, combined: Floats, pull: Floats, penalty: float, metric: Metric) -> Floats:
-    """Return L after accelerated projected gradient steps on the squared distance, B standing still."""
+    """Return L after accelerated projected gradient steps on the squared distance, with B fixed."""
     square, linear = combined.T @ combined * penalty, combined.T @ pull
     length = 1 / max(float(np.linalg.norm(square, 2)), 1e-300)
     here, ahead, speed = measured, measured, 1.0
@@ -123,7 +123,7 @@ def _reach(measured: Floats, metric: Metric) -> float:
 
 
 def _error(target: Floats, measured: Floats, metric: Metric) -> float:
-    """Return the total squared error of measuring these rows, infinite where they do not determine the workload."""
+    """Return the total squared error of measuring these rows, infinite if they do not determine the workload."""
     inverse = np.linalg.pinv(measured, rcond=1e-9)
     combined = target @ inverse
     if np.abs(combined @ measured - target).max() > 1e-6 * np.abs(target).max():

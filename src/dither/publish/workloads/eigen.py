@@ -1,4 +1,4 @@
-"""The matrix mechanism with eigen-design: eigenvectors of the workload, weighted, and columns filled up.
+"""The matrix mechanism with eigen-design: weighted eigenvectors of the workload, with columns filled up.
 
 For any workload on up to 4,096 cells under Gaussian noise, within a few percent of the best strategy. Cost: one
 eigenvalue decomposition and a convex search over as many weights as there are cells, without data.
@@ -59,7 +59,7 @@ class EigenDesign(Measured):
         Args:
             within: the loss not to exceed; zCDP or (epsilon, delta), because the weights are those for Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked, on at most 4,096 cells.
+            workload: the queries, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """

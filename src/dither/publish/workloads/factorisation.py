@@ -1,4 +1,4 @@
-"""Strategies for Gaussian noise, where the best one is the solution of a convex problem.
+"""Strategies for Gaussian noise: the best one solves a convex problem.
 
 With X the Gram matrix of a strategy whose columns have L2 norm 1, the error is tr(G X^-1), G being the workload's. At
 the optimum X = V^-1/2 (V^1/2 G V^1/2)^1/2 V^-1/2 for a diagonal V, and V is the fixed point of taking the diagonal of
@@ -19,7 +19,7 @@ from dither.publish.workloads.workload import Strategy, Workload
 
 
 class Factorisation(NamedTuple):
-    """A strategy for Gaussian noise, and the least root mean square error that any strategy has."""
+    """A strategy for Gaussian noise, and a lower bound on the root mean square error of any strategy."""
 
     strategy: Strategy
     lower_bound: float
@@ -66,7 +66,7 @@ def _root(matrix: Floats) -> Floats:
 
 
 def prefix_root(cells: int, bits: int = BITS) -> Strategy:
-    """Return the square root of the matrix of all prefixes: near the best for them, without any search.
+    """Return the square root of the matrix of all prefixes: nearly optimal for them, without a search.
 
     The root is lower triangular with the coefficients binomial(2k, k) / 4^k of 1 / sqrt(1 - z) on its diagonals
     (Fichtenberger, Henzinger and Upadhyay 2023): its square has those of 1 / (1 - z), all 1.

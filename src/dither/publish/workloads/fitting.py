@@ -1,4 +1,4 @@
-"""Fits of counts to noisy measurements that least squares in closed form does not give: counts of at least 0."""
+"""Fits of non-negative counts to noisy measurements, for which least squares has no closed form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dither.publish.workloads.workload import Strategy
 
 
 def non_negative_fit(strategy: Strategy, measured: NDArray[Any]) -> Floats:
-    """Return the counts of at least 0 whose measurements are nearest to the noisy ones, in squares.
+    """Return the non-negative counts whose measurements are nearest to the noisy ones in squared error.
 
     Starts at the unconstrained estimate without its negative counts, and ends where no count wants to move.
     """

@@ -1,4 +1,4 @@
-"""The optimal factorisation mechanism: the best strategy for Gaussian noise, and a proof of how near the best it is.
+"""The optimal factorisation mechanism: the best strategy for Gaussian noise, with a proof of how near the best it is.
 
 For any workload on up to some hundred cells under Gaussian noise: no strategy has less total error, up to the grid and
 the accuracy of the search. Cost: up to 200 eigenvalue decompositions, without data.
@@ -60,7 +60,7 @@ class GaussianFactorisation(Measured):
         Args:
             within: the loss not to exceed; zCDP or (epsilon, delta), because the strategy is that for Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked, on at most 4,096 cells.
+            workload: the queries, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """

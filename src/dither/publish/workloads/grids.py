@@ -1,7 +1,7 @@
-"""From the floats of an optimiser to a public strategy of whole numbers, by a dyadic grid.
+"""From an optimiser's floats to a public integer strategy, by a dyadic grid.
 
 Least squares does not care in which unit a strategy is measured, so a matrix of multiples of 2^-k is as good as the
-matrix of whole numbers that it is 2^k times. Rounding moves the strategy a little; what is released, its sensitivity
+matrix of integers that it is 2^k times. Rounding moves the strategy a little; what is released, its sensitivity
 and its error are those of the rounded one, exactly. Where the workload does not determine all counts, rounding entry by
 entry would leave its row space: there the coefficients over a basis of the workload's own rows are rounded instead.
 """
@@ -22,7 +22,7 @@ BITS = 16
 
 
 def on_grid(matrix: Floats, bits: int = BITS) -> Strategy:
-    """Return the matrix with its entries rounded to 2^-bits of its largest entry, as whole numbers.
+    """Return the matrix with its entries rounded to 2^-bits of its largest entry, as integers.
 
     >>> on_grid(np.array([[1.0, 0.3]]), bits=4).matrix.entries.values.tolist()
     [[16, 5]]
@@ -32,7 +32,7 @@ def on_grid(matrix: Floats, bits: int = BITS) -> Strategy:
 
 
 def p_identity(theta: Floats, bits: int = BITS) -> Strategy:
-    """Return the strategy of p rows ``theta`` below the identity, its columns brought to one sum, on the grid."""
+    """Return the strategy of p rows ``theta`` below the identity, with equal column sums, on the grid."""
     rows = np.maximum(_finite(theta), 0.0)
     scale = 2.0 ** whole("bits", bits, least=1, most=24) / (1 + rows.sum(axis=0))
     diagonal = np.maximum(np.rint(scale), 1).astype(np.int64)
@@ -43,12 +43,12 @@ def p_identity(theta: Floats, bits: int = BITS) -> Strategy:
 
 
 def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy:
-    """Return the matrix on the grid, its rows staying combinations of the workload's rows.
+    """Return the matrix on the grid, with rows that remain combinations of the workload's rows.
 
     Args:
-        workload: what is asked; of whole numbers.
+        workload: what is asked; of integers.
         matrix: rows in the row space of the workload.
-        bits: how fine the grid is.
+        bits: the fineness of the grid.
 
     """
     values = _finite(matrix)
@@ -63,7 +63,7 @@ def in_rows_of(workload: Workload, matrix: Floats, bits: int = BITS) -> Strategy
 
 
 def row_basis(workload: Workload) -> Floats:
-    """Return independent rows of the workload that span all of them, the best conditioned ones."""
+    """Return independent, well-conditioned rows of the workload that span all of them."""
     from scipy.linalg import qr
 
     rows = workload.matrix.dense()

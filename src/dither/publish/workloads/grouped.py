@@ -1,4 +1,4 @@
-"""Strategies in groups: parts of a workload each answered from measurements of their own, all drawn together."""
+"""Strategies in groups: parts of a workload are answered from separate measurements, all drawn together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dither.publish.workloads.symmetric import Symmetric
 @dataclass(frozen=True)
 @typed
 class Grouped(Union):
-    """A union of strategies, of which each answers some parts of a union of queries.
+    """A union of strategies, each of which answers some parts of a union of queries.
 
     Least squares over products of several axes has no closed form once two products are stacked. Here every part of the
     workload is answered from its own group alone, by the closed form: what the other groups could add is left out, and
@@ -39,7 +39,7 @@ class Grouped(Union):
             raise InvalidParameter("answers", self.answers, "for each strategy the parts it answers, every part once")
 
     def check(self, workload: Matrix) -> Union:
-        """Return the workload as a union with as many parts as are answered, or refuse it."""
+        """Return the workload as a union with as many parts as are answered, or reject it."""
         if not isinstance(workload, Union) or len(workload.parts) != sum(map(len, self.answers)):
             rule = f"a union of {sum(map(len, self.answers))} parts, as the grouped strategy answers"
             raise InvalidParameter("workload", workload.kind, rule)

@@ -42,7 +42,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GroupingAndSmoothing(Composed[Any, Any]):
-    """Release columns of counts by the noisy average of the group that each column is in.
+    """Release columns of counts as the noisy averages of their groups.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in``, and what ``rough`` loses at ``d_in``
     where groups are chosen by noisy counts.
@@ -90,31 +90,31 @@ class GroupingAndSmoothing(Composed[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """L1 on counts: a person who contributes to s columns moves them by s."""
+        """L1 on counts: a person who contributes to s columns moves the counts by s."""
         return L1
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return math.ceil(self.columns / self.width)
 
     @property
     def sums(self) -> CountNoise:
-        """The noise of the sums of all groups."""
+        """The noise for the sums of all groups."""
         return replace(self.noise, shape=(self.groups,))
 
     @property
     def sorting(self) -> CountNoise | None:
-        """The noise of the counts by which columns are sorted."""
+        """The noise for the counts by which columns are sorted."""
         return None if self.rough is None else replace(self.rough, shape=(self.columns,))
 
     def plan(self) -> Plan:
-        """Rough counts, if groups are chosen by them; then one draw for all sums."""
+        """Rough counts, if they determine the groups; then one draw for all sums."""
         chosen = () if self.sorting is None else (Use(self.sorting),)
         return InOrder.of(*chosen, Use(self.sums))
 
     def release(self, data: Any, run: Runner) -> NDArray[np.float64]:
-        """Return for every column the noisy average of its group."""
+        """Return, for every column, the noisy average of its group."""
         limit = LARGEST_VALUE // self.width
         counts = np.clip(IntegerArray((self.columns,)).admit(data), -limit, limit)
         order = np.arange(self.columns)

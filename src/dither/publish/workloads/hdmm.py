@@ -30,9 +30,9 @@ from dither.publish.workloads.optimise import opt_kron, opt_marginals, terms_of
 from dither.publish.workloads.products import Kron, Union, Weighted
 from dither.publish.workloads.workload import Strategy, Workload
 
-#: Up to so many cells the best Gaussian strategy over an axis is found as a convex problem.
+#: Up to this many cells, the best Gaussian strategy over an axis is found as a convex problem.
 _MOST_CONVEX = 512
-#: Groups of a union are weighted by whole numbers up to this one.
+#: Groups of a union are weighted by integers up to this one.
 _FINEST_SHARE = 256
 #: How many workloads are remembered with their strategies: both may be large.
 _MOST_KNOWN = 8
@@ -52,12 +52,12 @@ def _examples() -> Iterator[Example]:
 
 
 def find_strategy(workload: Workload, metric: Metric, *, iterations: int | None = None) -> Found:
-    """Return the best strategy that the searches find for a workload; data plays no part.
+    """Return the best strategy that the searches find for a workload, without data.
 
     Args:
-        workload: what is asked.
+        workload: the queries.
         metric: L1 for geometric noise, L2 for Gaussian noise.
-        iterations: of each descent; as many as each search finds useful, unless given.
+        iterations: the number of steps of each descent; by default each search decides.
 
     >>> from dither.privacy import L1
     >>> find_strategy(Workload.all_ranges(64), L1).root_mean_square < 4  # the identity has 4.69
@@ -71,7 +71,7 @@ def find_strategy(workload: Workload, metric: Metric, *, iterations: int | None 
 
 @lru_cache(maxsize=_MOST_KNOWN)
 def _searched(workload: Workload, metric: Metric, iterations: int | None) -> Found:
-    """Return the best strategy; known for what was asked last, because who asks for the price asks for answers next."""
+    """Return the best strategy; the latest result is cached, because a request for answers follows its quote."""
     found = [
         Found(strategy, workload.root_mean_square(strategy, metric), method)
         for method, strategy in _candidates(workload, metric, iterations)
@@ -140,7 +140,7 @@ def _has_product_of_unions(matrix: Matrix) -> bool:
 )
 @dataclass(frozen=True, kw_only=True)
 class Hdmm(Measured):
-    """Answer a workload from the best strategy that a search over several families finds, by least squares.
+    """Answer a workload from the best strategy found by a search over several families, by least squares.
 
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in`` times the strategy's exact
     sensitivity.
@@ -158,12 +158,12 @@ class Hdmm(Measured):
     def calibrated(
         cls, within: Loss, *, sensitivity: Number, workload: Workload, iterations: int | None = None, **parameters: Any
     ) -> Self:
-        """Search a strategy for the workload, and return the mechanism whose loss is within ``within``.
+        """Search for a strategy for the workload, and return the mechanism whose loss is within ``within``.
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked.
+            workload: the queries.
             iterations: of each descent of the search.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 

@@ -1,4 +1,4 @@
-"""iReduct: answers with small relative error, by taking noise away where answers are small.
+"""iReduct: answers with small relative error, by reducing the noise where answers are small.
 
 For batches of counts of very different size, where what matters is the error as a share of the answer. All queries
 start with much noise; the released answers say where less noise helps most; there the noise is reduced by the coupling
@@ -53,17 +53,17 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class IReduct(Primitive[Any, Any]):
-    """Answer queries with noise that is reduced, step by step, where the released answers are small.
+    """Answer queries with noise that is reduced step by step where the released answers are small.
 
     Guarantee: counts ``d_in`` apart in L1 lose ``epsilon * d_in``, whatever was reduced.
 
     One row of the answers, and one row of the number of the level that each has reached.
 
     Args:
-        workload: queries of whole numbers; public.
+        workload: queries with integer entries; public.
         scales: the levels of noise, coarse to fine, the same for all queries.
         epsilon: no column's sum of |entry| / scale, over the queries at their levels, exceeds this.
-        floor: answers below this count as this when relative errors are compared.
+        floor: smaller answers count as this when relative errors are compared.
 
     >>> workload = Workload.matrix_of([[1, 0], [1, 1]])
     >>> IReduct(workload=workload, scales=(4, 2, 1), epsilon=1, floor=1).loss(1)
@@ -100,13 +100,13 @@ class IReduct(Primitive[Any, Any]):
     def calibrated(
         cls, within: Loss, *, sensitivity: Number, workload: Workload, floor: Number, levels: int = 8
     ) -> Self:
-        """Return levels from twice the noise of even shares down, each with two thirds of the noise before.
+        """Return levels from twice the noise of equal shares downwards, each with two thirds of the previous noise.
 
         Args:
             within: a pure loss not to exceed.
             sensitivity: how far the counts move in L1 per unit of data.
-            workload: queries of whole numbers.
-            floor: answers below this count as this.
+            workload: queries with integer entries.
+            floor: smaller answers count as this.
             levels: how many levels there are.
 
         """
@@ -136,7 +136,7 @@ class IReduct(Primitive[Any, Any]):
         return PureDP(self.epsilon * non_negative("d_in", d_in))
 
     def draw_many(self, value: Any, count: int, noise: Any) -> NDArray[Any]:
-        """Return draws: all levels of noise first, fine to coarse, then reduction by what was shown."""
+        """Return draws: first all levels of noise, fine to coarse, then the reduction driven by the shown answers."""
         limit = max(1, floor(LARGEST_VALUE / self.workload.matrix.row_bound))
         counts = np.clip(self.domain.admit(value), -limit, limit)
         exact = self.workload.matrix.times(counts.reshape(-1, 1))[:, 0]
@@ -149,7 +149,7 @@ class IReduct(Primitive[Any, Any]):
         return np.stack([self._reduce(each) for each in shown])
 
     def _reduce(self, shown: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the answers and levels at which reduction ends; looks at no level that it has not yet reached."""
+        """Return the answers and levels at which the reduction ends; levels not yet reached are not looked at."""
         queries = np.arange(self.workload.queries)
         level = np.zeros(self.workload.queries, dtype=np.int64)
         load, room = self._rates[0] * self._absolute.sum(axis=0), self._room
@@ -172,12 +172,12 @@ class IReduct(Primitive[Any, Any]):
 
     @cached_property
     def _absolute(self) -> NDArray[Any]:
-        """The absolute entries of the workload, as Python integers: what is compared with epsilon is exact."""
+        """The absolute entries of the workload, as Python integers, so that comparisons with epsilon are exact."""
         return np.abs(np.rint(self.workload.matrix.dense()).astype(np.int64)).astype(object)
 
     @cached_property
     def _weight(self) -> NDArray[np.float64]:
-        """How much of the dearest column each query can take."""
+        """The share of the most expensive column that each query can take."""
         return np.asarray(np.maximum(self._absolute.max(axis=1).astype(np.float64), 1e-300))
 
     @cached_property
@@ -186,16 +186,16 @@ class IReduct(Primitive[Any, Any]):
 
     @cached_property
     def _rates(self) -> list[int]:
-        """One over every scale, in whole steps."""
+        """One over every scale, in integer steps."""
         return [int(self._step / scale) for scale in self.scales]
 
     @property
     def _room(self) -> int:
-        """Epsilon in whole steps."""
+        """Epsilon in integer steps."""
         return int(self._step * self.epsilon)
 
 
 def _wide(drawn: NDArray[Any]) -> NDArray[Any]:
-    """Return the noise, as Python integers where a sum of two draws might not fit into 64 bits."""
+    """Return the noise, as Python integers if a sum of two draws might exceed 64 bits."""
     fits = int(drawn.max(initial=0)) <= _LARGEST_DRAW and int(drawn.min(initial=0)) >= -_LARGEST_DRAW
     return drawn if fits else drawn.astype(object)

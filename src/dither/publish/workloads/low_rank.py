@@ -1,8 +1,8 @@
-"""The low-rank mechanism: a workload of low rank is answered from few measurements inside its row space.
+"""The low-rank mechanism: answer a workload of low rank from few measurements inside its row space.
 
 For many queries that are combinations of few. Cost: a search of some seconds on a few hundred cells, without data.
 Correction: the factors of the source are floats whose product only nearly is the workload, so that answers keep a bias;
-here the measured factor is made of whole numbers inside the workload's row space, and the other one is exact least
+here the measured factor is made of integers inside the workload's row space, and the other one is exact least
 squares.
 """
 
@@ -38,7 +38,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LowRank(Measured):
-    """Answer a workload of low rank from few measurements, found by alternating search over factors of it.
+    """Answer a workload of low rank from few measurements, found by alternating search over its factors.
 
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in`` times the strategy's exact
     sensitivity.
@@ -60,7 +60,7 @@ class LowRank(Measured):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked, on at most 4,096 cells.
+            workload: the queries, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """

@@ -1,4 +1,4 @@
-"""Weighted marginals of a table with several axes, and the algebra in which all about them is a sum over subsets.
+"""Weighted marginals of a table with several axes, and the algebra that turns their properties into sums over subsets.
 
 The marginal on a set S of axes sums over all other axes. Counts split into orthogonal parts, one for every set T of
 axes: what varies with the axes of T and averages to 0 along each of them. The marginal on S sees the parts T within S,
@@ -84,7 +84,7 @@ class Marginals(Matrix):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many cells each marginal has."""
+        """The number of cells of each marginal."""
         return tuple(math.prod(self.shape[axis] for axis in axes) for axes in self.sets)
 
     @property
@@ -94,21 +94,21 @@ class Marginals(Matrix):
 
     @property
     def is_integer(self) -> bool:
-        """Whether the weights are whole."""
+        """Whether the weights are integers."""
         return all(weight.denominator == 1 for weight in self.weights)
 
     @property
     def row_bound(self) -> Fraction:
-        """The cells that one marginal adds up, times its weight."""
+        """The number of cells that one marginal cell sums, times its weight."""
         return max(weight * (self.cells // size) for weight, size in zip(self.weights, self.sizes, strict=True))
 
     def column_norms(self, power: int) -> ColumnNorms:
-        """Return the same for all: a cell lies in one cell of each marginal."""
+        """Return the same number for all: a cell lies in one cell of each marginal."""
         total = sum((weight**power for weight in self.weights), start=Fraction(0))
         return ColumnNorms(np.array([total.numerator], dtype=object), Fraction(1, total.denominator))
 
     def times(self, x: Array) -> Array:
-        """Return the marginals, one after the other, each in the order of its axes."""
+        """Return the marginals, one after another, each in the order of its axes."""
         refuse_dense(max(self.cells, self.queries) * x.shape[1], "the product")
         table = x.reshape(*self.shape, x.shape[1])
         parts = []
@@ -119,7 +119,7 @@ class Marginals(Matrix):
         return np.concatenate(parts)
 
     def transposed_times(self, y: Array) -> Array:
-        """Return in every cell the sum over the marginals' cells that hold it."""
+        """Return, for every cell, the sum over the marginal cells that contain it."""
         refuse_dense(self.cells * y.shape[1], "the product")
         columns = y.shape[1]
         whole = _stays_whole(math.lcm(*(weight.denominator for weight in self.weights)), y) and self.is_integer
@@ -130,7 +130,7 @@ class Marginals(Matrix):
         return total.reshape(-1, columns)
 
     def split(self, y: Array) -> list[Array]:
-        """Return the pieces of a vector of all answers that belong to each marginal."""
+        """Return the slices of a vector of all answers that belong to each marginal."""
         return np.split(y, np.cumsum(self.sizes)[:-1])
 
     def rows(self, index: NDArray[np.int64]) -> Floats:
@@ -147,7 +147,7 @@ class Marginals(Matrix):
 
     @cached_property
     def spectrum(self) -> Floats:
-        """The eigenvalue of the Gram matrix for every part of the counts."""
+        """The Gram matrix's eigenvalue for every part of the counts."""
         squares = np.zeros(2 ** len(self.shape))
         for axes, weight in zip(self.sets, self.weights, strict=True):
             squares[subset(axes)] += float(weight) ** 2
@@ -159,7 +159,7 @@ class Marginals(Matrix):
         return self.transposed_times(self.times(np.eye(self.cells)))
 
     def variances(self, covariance: Symmetric) -> Floats:
-        """Return the variance of every cell of every marginal: one number a marginal where all axes are alike."""
+        """Return the variance of every cell of every marginal: one number per marginal if all axes are alike."""
         refuse_dense(self.queries, "the variance of every query")
         if isinstance(covariance, MarginalCovariance) and covariance.algebra.shape == self.shape:
             return np.repeat(self.marginal_variances(covariance), self.sizes)
@@ -193,7 +193,7 @@ class Marginals(Matrix):
         return float(self.variances(covariance).sum())
 
     def covariance(self) -> MarginalCovariance:
-        """Return the inverse on every part that some marginal sees."""
+        """Return the inverse on every part that some marginal measures."""
         seen = self.spectrum > 0
         inverse = np.zeros_like(self.spectrum)
         inverse[seen] = 1 / self.spectrum[seen]
@@ -205,7 +205,7 @@ def _stays_whole(weight: Fraction | int, values: Array) -> bool:
 
 
 def subset(axes: Sequence[int]) -> int:
-    """Return the number of a set of axes: bit a for axis a."""
+    """Return the number of a set of axes: bit a stands for axis a."""
     return sum(1 << axis for axis in axes)
 
 
@@ -217,12 +217,12 @@ class Algebra:
 
     @cached_property
     def dimensions(self) -> Floats:
-        """How many dimensions each part of the counts has: the product of (size - 1) over its axes."""
+        """The dimension of each part of the counts: the product of (size - 1) over its axes."""
         return self._products([(1.0, axis - 1.0) for axis in self.shape])
 
     @cached_property
     def summed(self) -> Floats:
-        """How many cells the marginal on each set adds up."""
+        """The number of cells that the marginal on each set sums."""
         return self._products([(float(axis), 1.0) for axis in self.shape])
 
     def _products(self, factors: list[tuple[float, float]]) -> Floats:
@@ -252,13 +252,13 @@ class Algebra:
         return moved[0], moved[1]
 
     def spectrum(self, squares: Floats) -> Floats:
-        """Return the eigenvalues of the Gram matrix of marginals whose squared weights are given for every set."""
+        """Return the eigenvalues of the Gram matrix of marginals, given the squared weight of every set."""
         return self.above(squares * self.summed)
 
 
 @dataclass(frozen=True, eq=False)
 class MarginalCovariance(Symmetric):
-    """A covariance that is a number on every part of the counts."""
+    """A covariance that is a multiple of the identity on every part of the counts."""
 
     algebra: Algebra
     inverse: Floats
@@ -269,7 +269,7 @@ class MarginalCovariance(Symmetric):
         return math.prod(self.algebra.shape)
 
     def apply(self, x: Floats) -> Floats:
-        """Return every part times its number: axis by axis, means and what is left of them."""
+        """Return every part times its factor: axis by axis, the means and the remainder."""
         refuse_dense(self.size * x.shape[1], "the product")
         return self._apply(x.reshape(*self.algebra.shape, -1), len(self.algebra.shape) - 1, 0).reshape(x.shape)
 
@@ -293,7 +293,7 @@ class MarginalCovariance(Symmetric):
 
 
 def reconstruct(measured: Marginals, y: Floats, asked: Marginals) -> Floats:
-    """Return the least squares answers to ``asked`` from noisy ``measured`` marginals, table by table.
+    """Return the least-squares answers to ``asked`` from noisy ``measured`` marginals, table by table.
 
     Part T of the counts is the average over the measured sets above T of what they say about it, each with its weight:
     no table larger than a measured or an asked marginal is ever made.
@@ -320,7 +320,7 @@ def reconstruct(measured: Marginals, y: Floats, asked: Marginals) -> Floats:
 
 
 def _parts(table: Floats, axes: Axes) -> list[tuple[int, Floats]]:
-    """Return the parts of a table over ``axes``: for every subset what varies with it alone, at one cell's height."""
+    """Return the parts of a table over ``axes``: for every subset what varies with it alone, scaled to one cell."""
     found = [(0, table)]
     for place, axis in enumerate(axes):
         split = []

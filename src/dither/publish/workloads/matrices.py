@@ -1,4 +1,4 @@
-"""Matrices of linear queries, known by how they are made: a row for each query, a column for each cell.
+"""Matrices of linear queries in structured form: a row for each query, a column for each cell.
 
 Workloads (what is asked) and strategies (what is measured) are both such matrices. A matrix is a frozen record of
 public parameters; it is multiplied without being written out, so that a thousand million cells cost nothing until
@@ -6,7 +6,7 @@ somebody asks for their numbers. What is only possible written out is refused ab
 spent.
 
 Guaranteed: ``norm`` is the exact largest column sum of ``|entry|^power`` wherever ``is_exact``, and never less than it
-otherwise; multiplication of whole numbers by matrices of whole numbers is exact.
+otherwise; multiplication of integers by matrices of integers is exact.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from dither.publish.workloads.symmetric import DenseSymmetric, Multiple, Symmetr
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Up to so many cells a square matrix over all cells is written out.
+#: Up to this many cells, a square matrix over all cells is written out.
 MOST_SQUARE = 4096
-#: Up to so many numbers are written out at once.
+#: Up to this many numbers are written out at once.
 MOST_ENTRIES = 2**26
-#: Domains may be as large as this; nobody writes them out.
+#: The largest domain; domains are never written out.
 MOST_CELLS = 2**60
 _FITS = 2**62
 _BLOCK = 2**22
@@ -43,7 +43,7 @@ _MOST_SOLUTIONS = 512
 
 
 class ColumnNorms(NamedTuple):
-    """The norms of columns: ``whole[c] * scale``; one number stands for all columns that have the same norm."""
+    """The norms of columns: ``whole[c] * scale``; a single number stands for columns with equal norms."""
 
     whole: Array
     scale: Fraction
@@ -62,26 +62,26 @@ class Matrix(ABC):
     @property
     @abstractmethod
     def domain(self) -> tuple[int, ...]:
-        """The shape of the counts that it is multiplied with."""
+        """The shape of the counts that it multiplies."""
 
     @property
     @abstractmethod
     def queries(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
 
     @property
     def cells(self) -> int:
-        """How many columns it has."""
+        """The number of columns."""
         return math.prod(self.domain)
 
     @property
     def is_integer(self) -> bool:
-        """Whether all entries are whole numbers."""
+        """Whether all entries are integers."""
         return True
 
     @property
     def is_exact(self) -> bool:
-        """Whether ``norm`` is exact, not only an upper bound."""
+        """Whether ``norm`` is exact rather than an upper bound."""
         return True
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Matrix(ABC):
 
     @abstractmethod
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return the sums of ``|entry|^power`` over columns; None where they differ and there are too many."""
+        """Return the sums of ``|entry|^power`` over columns; None if they differ and there are too many."""
 
     def norm(self, power: int) -> Fraction:
         """Return the largest column sum of ``|entry|^power``, or a bound on it."""
@@ -107,7 +107,7 @@ class Matrix(ABC):
     @property
     @abstractmethod
     def row_bound(self) -> Fraction:
-        """At least the largest sum of ``|entry|`` over a row: how far counts within 1 of 0 take an answer."""
+        """At least the largest sum of ``|entry|`` over a row: the largest answer for counts from -1 to 1."""
 
     def rows(self, index: NDArray[np.int64]) -> Floats:
         """Return these rows, written out."""
@@ -130,13 +130,13 @@ class Matrix(ABC):
         return total
 
     def blocks(self) -> Any:
-        """Yield all rows in order, a block at a time."""
+        """Yield all rows in order, one block at a time."""
         step = max(1, _BLOCK // max(1, self.cells))
         for start in range(0, self.queries, step):
             yield self.rows(np.arange(start, min(start + step, self.queries)))
 
     def variances(self, covariance: Symmetric) -> Floats:
-        """Return the variance of every query when the counts are known with that covariance."""
+        """Return the variance of every query when the counts have that covariance."""
         refuse_dense(self.queries, "the variance of every query")
         if self.queries * self.cells > _MOST_WORK:
             rule = (
@@ -156,21 +156,21 @@ class Matrix(ABC):
         return float(self.variances(covariance).sum())
 
     def covariance(self) -> Symmetric:
-        """Return the covariance of ``solve``'s estimate when this matrix was measured with noise of variance 1."""
+        """Return the covariance of ``solve``'s estimate when this matrix is measured with noise of variance 1."""
         if self.cells > MOST_SQUARE:
             return ImplicitCovariance(self)
-        # Entries are of one size, more or less; what is small beside the rounding of the sum is no information.
+        # Entries are of one size, more or less; what is small beside the rounding of the sum is not information.
         inverse = np.linalg.pinv(self.gram(), rcond=1e-12, hermitian=True)
         return DenseSymmetric(np.asarray(inverse, dtype=np.float64))
 
     def solve(self, y: Floats) -> Floats:
-        """Return the least squares estimate of the counts from noisy products, both as columns."""
+        """Return the least-squares estimate of the counts from noisy products, both as columns."""
         if self.cells > MOST_SQUARE:
             return np.stack([ImplicitCovariance(self).estimate(column) for column in y.T], axis=1)
         return self.covariance().apply(self.transposed_times(y))
 
     def check_square(self) -> None:
-        """Refuse what needs a square matrix over all cells, where there are too many."""
+        """Reject operations that need a square matrix over all cells, if there are too many cells."""
         if self.cells > MOST_SQUARE:
             rule = (
                 f"of at most {MOST_SQUARE} cells where covariances are written out; for more take a product of smaller "
@@ -181,7 +181,7 @@ class Matrix(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ImplicitCovariance(Symmetric):
-    """The covariance of least squares on a matrix that is too large to be written out: solved query by query."""
+    """The covariance of least squares on a matrix too large to write out: solved query by query."""
 
     matrix: Matrix
 
@@ -200,11 +200,11 @@ class ImplicitCovariance(Symmetric):
         )
 
     def estimate(self, measured: Floats) -> Floats:
-        """Return the least squares estimate of the counts."""
+        """Return the least-squares estimate of the counts."""
         return least_squares(*self._products(), measured)
 
     def apply(self, x: Floats) -> Floats:
-        """Return the product, two solutions a column."""
+        """Return the product, two solutions per column."""
         if x.shape[1] > _MOST_SOLUTIONS:
             rule = f"at most {_MOST_SOLUTIONS} where each is solved by itself; take kron, marginals or Haar instead"
             raise InvalidParameter("queries", x.shape[1], rule)
@@ -213,7 +213,7 @@ class ImplicitCovariance(Symmetric):
         return np.stack(columns, axis=1)
 
     def diagonal(self) -> Floats:
-        """Refuse: one solution a cell would be too many."""
+        """Raise: one solution per cell would be too many."""
         return self.apply(np.broadcast_to(np.zeros(1), (self.size, self.size)))
 
 
@@ -225,13 +225,13 @@ def refuse_dense(entries: int, what: str) -> None:
 
 
 def cell_count(name: str, cells: int) -> int:
-    """Return a number of cells, or refuse it by name."""
+    """Return a number of cells, or reject it by name."""
     return whole(name, cells, least=1, most=MOST_CELLS)
 
 
 @dataclass(frozen=True)
 class _OneAxis(Matrix):
-    """A matrix over one axis that is known by its number of cells alone."""
+    """A matrix over one axis that is determined by its number of cells."""
 
     size: int
 
@@ -256,12 +256,12 @@ class Identity(_OneAxis):
 
     @property
     def queries(self) -> int:
-        """One a cell."""
+        """One per cell."""
         return self.size
 
     @property
     def row_bound(self) -> Fraction:
-        """One cell a row."""
+        """One cell per row."""
         return Fraction(1)
 
     def times(self, x: Array) -> Array:
@@ -302,7 +302,7 @@ class Identity(_OneAxis):
 
 @dataclass(frozen=True)
 class Total(_OneAxis):
-    """The sum of all cells, alone."""
+    """The sum of all cells."""
 
     kind: ClassVar[str] = "total"
 
@@ -321,7 +321,7 @@ class Total(_OneAxis):
         return np.asarray(x.sum(axis=0, keepdims=True))
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the number in every cell."""
+        """Return that number in every cell."""
         return np.broadcast_to(y, (self.size, y.shape[1])).copy()
 
     def column_norms(self, power: int) -> ColumnNorms:
@@ -334,7 +334,7 @@ class Total(_OneAxis):
         return np.ones((self.size, self.size))
 
     def covariance(self) -> Symmetric:
-        """Return that of the total spread evenly."""
+        """Return the covariance of the total spread evenly."""
         self.check_square()
         return DenseSymmetric(np.full((self.size, self.size), 1.0 / self.size**2))
 
@@ -346,7 +346,7 @@ class Total(_OneAxis):
 @dataclass(frozen=True)
 @typed
 class Dense(Matrix):
-    """Entries written out: whole numbers or floats, a row for each query."""
+    """Entries written out: integers or floats, a row for each query."""
 
     kind: ClassVar[str] = "dense"
     entries: PublicArray
@@ -381,12 +381,12 @@ class Dense(Matrix):
 
     @property
     def is_integer(self) -> bool:
-        """Whether the entries are whole numbers by type."""
+        """Whether the entries are of an integer type."""
         return self.entries.values.dtype.kind == "i"
 
     @property
     def is_exact(self) -> bool:
-        """Whether the grid of the norms holds every entry."""
+        """Whether the norms' grid represents every entry exactly."""
         return grid_of(self.entries.values)[2]
 
     @property
@@ -396,15 +396,15 @@ class Dense(Matrix):
         return int(_sums(values.T, 1).max()) * scale
 
     def times(self, x: Array) -> Array:
-        """Return the product, of whole numbers exactly."""
+        """Return the product, exact for integers."""
         return np.asarray(self.entries.values @ x)
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the product with the transposed."""
+        """Return the product with the transpose."""
         return np.asarray(self.entries.values.T @ y)
 
     def column_norms(self, power: int) -> ColumnNorms:
-        """Return the sums, each entry rounded away from 0 to a grid that holds it where possible."""
+        """Return the sums, each entry rounded away from 0 to a grid that represents it exactly where possible."""
         values, scale, _ = grid_of(self.entries.values)
         return ColumnNorms(_sums(values, power), scale**power)
 
@@ -424,7 +424,7 @@ class Dense(Matrix):
 
 
 def grid_of(values: Array) -> tuple[Array, Fraction, bool]:
-    """Return absolute values as whole numbers of a dyadic step, never less than they are; and whether they are equal.
+    """Return absolute values as multiples of a dyadic step, rounded up; and whether they are exact.
 
     >>> [part if isinstance(part, bool) else str(part) for part in grid_of(np.array([0.5, -1.75]))]
     ['[2 7]', '1/4', True]
@@ -443,7 +443,7 @@ def grid_of(values: Array) -> tuple[Array, Fraction, bool]:
 
 
 def _sums(absolute: Array, power: int) -> Array:
-    """Return the sums of powers over columns, in Python's integers where they might not fit."""
+    """Return the sums of powers over columns, in Python integers where they might overflow."""
     largest = int(absolute.max(initial=0))
     if largest**power * max(1, absolute.shape[0]) >= _FITS:
         absolute = absolute.astype(object)
@@ -490,12 +490,12 @@ class Sparse(Matrix):
 
     @property
     def is_integer(self) -> bool:
-        """Whether the entries are whole numbers by type."""
+        """Whether the entries are of an integer type."""
         return self.value.values.dtype.kind == "i"
 
     @property
     def is_exact(self) -> bool:
-        """Whether the grid of the norms holds every entry."""
+        """Whether the norms' grid represents every entry exactly."""
         return grid_of(self.value.values)[2]
 
     @property
@@ -511,17 +511,17 @@ class Sparse(Matrix):
         return sparse.csr_array(entries, shape=self.shape)
 
     def times(self, x: Array) -> Array:
-        """Return the product, of whole numbers exactly."""
+        """Return the product, exact for integers."""
         refuse_dense(self.queries * x.shape[1], "the product")
         return np.asarray(self._scipy() @ x)
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the product with the transposed."""
+        """Return the product with the transpose."""
         refuse_dense(self.cells * y.shape[1], "the product")
         return np.asarray(self._scipy().T @ y)
 
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return the sums; of columns without entries 0."""
+        """Return the sums; 0 for columns without entries."""
         if self.cells > MOST_ENTRIES:
             return None
         values, scale, _ = grid_of(self.value.values)

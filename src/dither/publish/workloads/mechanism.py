@@ -1,7 +1,7 @@
 """The matrix mechanism: measure a strategy once, and answer a whole workload from it by least squares.
 
 For batches of linear queries that overlap: noise for each query separately would pay for every cell as often as it is
-asked for. The strategy is a public matrix of whole numbers, so that its products with counts are whole numbers, its
+asked for. The strategy is a public matrix of integers, so that its products with counts are integers, its
 sensitivity is an exact rational and the noise is exact. Cost: one product with the strategy, one least squares
 solution, one product with the workload. What optimisers find in floats is put on a public grid first (``grids``).
 """
@@ -43,7 +43,7 @@ WHOLE_NUMBERS: Final = "a Workload of whole numbers"
 
 
 def is_whole(workload: Workload) -> bool:
-    """Whether all answers are whole numbers."""
+    """Whether all answers are integers."""
     return bool(workload.matrix.is_integer)
 
 
@@ -70,11 +70,11 @@ def _examples() -> Iterator[Example]:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured(Composed[Any, Any]):
-    """What all mechanisms share that measure a strategy once: the draw, least squares, exact variances, intervals.
+    """Shared by mechanisms that measure a strategy once: the draw, least squares, exact variances, intervals.
 
     Args:
         workload: what is asked; public.
-        strategy: what is measured; public, whole numbers.
+        strategy: what is measured; public, integers.
         noise: the noise of one measurement, in units of the strategy's numbers.
         of_cells: whether the estimate of every count is released in place of the workload's answers.
         non_negative: whether the estimate is the nearest one without negative counts.
@@ -115,12 +115,12 @@ class Measured(Composed[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """L1 on counts: a row that comes or goes moves one count by 1, a replaced one two."""
+        """L1 on counts: adding or removing a row moves one count by 1, replacing one moves two."""
         return L1
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all measurements."""
+        """The noise for all measurements."""
         return replace(self.noise, shape=(self.strategy.queries,))
 
     @cached_property
@@ -134,11 +134,11 @@ class Measured(Composed[Any, Any]):
 
     @property
     def largest_count(self) -> int:
-        """Counts beyond this mean this: so that no measurement overflows."""
+        """The cap on counts, such that no measurement overflows."""
         return max(1, math.floor(LARGEST_VALUE / self.strategy.matrix.row_bound))
 
     def measure(self, data: Any, run: Runner) -> NDArray[Any]:
-        """Return the noisy measurements, whole numbers."""
+        """Return the noisy measurements, which are integers."""
         counts = IntegerArray(self.workload.domain).admit(data)
         limit = self.largest_count
         exact = self.strategy.matrix.times(np.clip(counts, -limit, limit).reshape(-1, 1))[:, 0]
@@ -149,7 +149,7 @@ class Measured(Composed[Any, Any]):
         return self.fit(self.measure(data, run))
 
     def fit(self, measured: NDArray[Any]) -> Floats:
-        """Return what is made of noisy measurements: post-processing."""
+        """Return the estimate from noisy measurements: post-processing."""
         if self.non_negative:
             from dither.publish.workloads.fitting import non_negative_fit
 
@@ -164,7 +164,7 @@ class Measured(Composed[Any, Any]):
 
     @cached_property
     def variances(self) -> Floats:
-        """The exact variance of every released number, without ``non_negative``; of its shape."""
+        """The exact variance of every released number, in its shape, without ``non_negative``."""
         return self._factors * variance_of_noise(self.noise)
 
     @cached_property
@@ -186,14 +186,14 @@ class Measured(Composed[Any, Any]):
         return wanted, np.sqrt(self._factors) * reach
 
     def error(self, confidence: Number) -> Bound | None:
-        """Return how far any released number is off."""
+        """Return a bound on the error of every released number."""
         wanted, reaches = self._reaches(confidence)
         if self.non_negative:
             return None
         return Bound(float(reaches.max()), wanted, "the largest absolute error of any answer")
 
     def interval(self, out: Any, confidence: Number) -> Interval | None:
-        """Return intervals for all released numbers at once, each as wide as its own variance asks for."""
+        """Return intervals for all released numbers at once, each as wide as its own variance requires."""
         wanted, reaches = self._reaches(confidence)
         return None if self.non_negative else Interval(out - reaches, out + reaches, wanted)
 
@@ -230,7 +230,7 @@ class MatrixMechanism(Measured):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked.
+            workload: the queries.
             strategy: what is measured.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 

@@ -1,4 +1,4 @@
-"""HDMM: strategies for pure and Gaussian noise found by gradient descent over families whose error has a formula.
+"""HDMM: strategies for pure and Gaussian noise found by gradient descent over families with a closed-form error.
 
 OPT_0 searches the p-identity strategies over one axis, OPT_Kron products of them axis by axis, OPT_Union gives groups
 of products strategies of their own, OPT_M searches weighted marginals. All read the workload alone, never data, so
@@ -26,7 +26,7 @@ from dither.publish.workloads.workload import Strategy
 
 _MOST_PARAMETERS = 2**22
 _MANY_PARAMETERS = 2**14
-#: Products of so many multiplications are made by one thread.
+#: Products of up to this many multiplications use one thread.
 _UNTHREADED = 2**18
 
 
@@ -65,7 +65,7 @@ def opt_0(gram: Floats, *, rows: int, iterations: int | None = None, initial: Fl
 
 
 def _start(rows: int, cells: int) -> Floats:
-    """Return a fixed point between 0 and 1 without symmetry: fractional parts of multiples of the golden ratio."""
+    """Return a fixed starting point in (0, 1) without symmetry: fractional parts of multiples of the golden ratio."""
     return np.asarray(np.mod(np.arange(1, rows * cells + 1) * 0.6180339887498949, 1.0)).reshape(rows, cells)
 
 
@@ -87,7 +87,7 @@ def _p_identity_error(theta: Floats, gram: Floats, unit: float) -> tuple[float, 
 
 
 def default_rows(cells: int) -> int:
-    """Return how many rows beside the identity are searched over: more do not help, and take longer."""
+    """Return how many rows besides the identity are searched over; more take longer and do not help."""
     return max(1, min(cells // 16, 48))
 
 
@@ -101,7 +101,7 @@ class Term:
 
 
 def terms_of(matrix: Matrix) -> list[Term]:
-    """Return the products of which a workload is the union."""
+    """Return the Kronecker products whose union is the workload."""
     if isinstance(matrix, Weighted):
         square = float(matrix.weight) ** 2
         return [Term(term.weight * square, term.grams, term.is_simple) for term in terms_of(matrix.matrix)]
@@ -132,7 +132,7 @@ def terms_of(matrix: Matrix) -> list[Term]:
 
 
 def opt_kron(terms: Sequence[Term], *, rounds: int = 4, iterations: int | None = None, bits: int = BITS) -> Strategy:
-    """Return a product of p-identity strategies, one an axis, improved in turn while the others stand."""
+    """Return a product of p-identity strategies, one per axis, improved in turn with the others fixed."""
     axes = len(terms[0].grams)
     sizes = [len(gram) for gram in terms[0].grams]
     simple = [all(term.is_simple[axis] for term in terms) for axis in range(axes)]
@@ -155,10 +155,10 @@ def opt_kron(terms: Sequence[Term], *, rounds: int = 4, iterations: int | None =
 def opt_marginals(
     workload: Marginals, metric: Metric, *, largest: int | None = None, iterations: int = 500, bits: int = BITS
 ) -> Strategy:
-    """Return weighted marginals for a workload of marginals, by sums over the 2^d sets of axes alone.
+    """Return weighted marginals for a workload of marginals, computed only by sums over the 2^d sets of axes.
 
     Args:
-        workload: the marginals that are asked for.
+        workload: the requested marginals.
         metric: L1 for geometric noise, L2 for Gaussian noise, where the problem is convex.
         largest: marginals with more cells than this are not measured.
         iterations: of L-BFGS.
@@ -223,7 +223,7 @@ def opt_marginals(
 
 
 def product(left: Floats, right: Floats) -> Floats:
-    """Return a product of matrices in pieces so small that the linear algebra library starts no threads for them.
+    """Return a product of matrices, in pieces small enough that the linear algebra library starts no threads.
 
     Where other work keeps the cores busy, waiting for those threads takes a hundred times as long as the product.
     """

@@ -1,4 +1,4 @@
-"""The orthogonal mechanism: a workload is turned into mutually orthogonal queries, weighted for the least error.
+"""The orthogonal mechanism: turn a workload into mutually orthogonal queries, weighted for the least error.
 
 For correlated queries under Gaussian noise, where orthogonal queries lose little against the best ones. Cost: one
 eigenvalue decomposition. The orthogonal queries are the right singular vectors of the workload; their weights are
@@ -37,7 +37,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class OrthogonalMechanism(Measured):
-    """Answer a workload from its singular vectors, mutually orthogonal queries, each as precisely as it matters.
+    """Answer a workload from its singular vectors, mutually orthogonal queries, each as precise as it matters.
 
     Guarantee: tables of counts ``d_in`` apart in L1 lose what ``noise`` loses at ``d_in`` times the strategy's exact
     sensitivity.
@@ -59,7 +59,7 @@ class OrthogonalMechanism(Measured):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how far the table of counts moves in L1 per unit of data.
-            workload: what is asked, on at most 4,096 cells.
+            workload: the queries, on at most 4,096 cells.
             parameters: the other fields: ``of_cells``, ``non_negative``.
 
         """

@@ -1,4 +1,4 @@
-"""The p-identity form: every cell with a weight of its own, and p more rows."""
+"""The p-identity form: every cell with its own weight, and p more rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_ENTRY = 2**26
 @dataclass(frozen=True)
 @typed
 class PIdentity(Matrix):
-    """A diagonal of positive whole numbers above p rows of whole numbers of at least 0.
+    """A diagonal of positive integers above p rows of non-negative integers.
 
     >>> PIdentity(PublicArray([3, 4]), PublicArray([[1, 1]])).dense().astype(int).tolist()
     [[3, 0], [0, 4], [1, 1]]
@@ -49,7 +49,7 @@ class PIdentity(Matrix):
 
     @property
     def queries(self) -> int:
-        """One a cell, and p more."""
+        """One per cell, and p more."""
         return int(self.diagonal.values.size + len(self.more.values))
 
     @property
@@ -62,7 +62,7 @@ class PIdentity(Matrix):
         return np.concatenate([self.diagonal.values[:, None] * x, self.more.values @ x])
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the product with the transposed."""
+        """Return the product with the transpose."""
         cells = self.diagonal.values.size
         return np.asarray(self.diagonal.values[:, None] * y[:cells] + self.more.values.T @ y[cells:])
 

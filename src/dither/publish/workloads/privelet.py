@@ -1,4 +1,4 @@
-"""Privelet: noise on the wavelet coefficients of a table of counts, so that ranges need few of them.
+"""Privelet: noise on the wavelet coefficients of a table of counts, so that ranges need only a few of them.
 
 For large ordered domains and range queries of all lengths, one axis or several; categories have a tree of their own,
 and short axes may stay as they are (Privelet+). Cost: linear in the cells, apart from nominal axes. Corrections: the
@@ -47,7 +47,7 @@ def _examples() -> Iterator[Example]:
 
 @dataclass(frozen=True, eq=False)
 class Cropped(Symmetric):
-    """The first cells of a covariance over more of them."""
+    """The first cells of a larger covariance."""
 
     inner: Symmetric
     cells: int
@@ -58,7 +58,7 @@ class Cropped(Symmetric):
         return self.cells
 
     def apply(self, x: Floats) -> Floats:
-        """Return the product, the other cells being empty."""
+        """Return the product, with the other cells empty."""
         padded = np.concatenate([x, np.zeros((self.inner.size - self.cells, x.shape[1]))])
         return self.inner.apply(padded)[: self.cells]
 
@@ -67,7 +67,7 @@ class Cropped(Symmetric):
         return self.inner.diagonal()[: self.cells]
 
     def range_variances(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Floats | None:
-        """Return those of the inner one: ranges do not reach the other cells."""
+        """Return the inner variances: ranges do not reach the other cells."""
         return self.inner.range_variances(first, last)
 
 
@@ -152,12 +152,12 @@ class Privelet(Composed[Any, Any]):
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all coefficients."""
+        """The noise for all coefficients."""
         return replace(self.noise, shape=(math.prod(axis.queries for axis in self.axes),))
 
     @property
     def stability(self) -> Fraction:
-        """How far all coefficients move when one count moves by 1: norms multiply over axes."""
+        """How far all coefficients move when one count moves by 1; norms multiply over axes."""
         power = 1 if isinstance(self.noise, Geometric) else 2
         norm = math.prod((axis.norm(power) for axis in self.axes), start=Fraction(1))
         return norm if power == 1 else sqrt_up(norm)
@@ -180,7 +180,7 @@ class Privelet(Composed[Any, Any]):
         return along_axes(steps, np.pad(counts, pads).reshape(-1, 1))[:, 0]
 
     def inverse(self, coefficients: NDArray[Any]) -> Floats:
-        """Return the table that coefficients belong to, by least squares where there are more than cells."""
+        """Return the table for these coefficients, by least squares if there are more coefficients than cells."""
         steps = [(axis.queries, axis.cells, axis.solve) for axis in self.axes]
         table = along_axes(steps, coefficients.astype(np.float64).reshape(-1, 1))
         table = table.reshape(tuple(axis.cells for axis in self.axes))
@@ -196,7 +196,7 @@ class Privelet(Composed[Any, Any]):
         return parts[0] if len(parts) == 1 else KronSymmetric(tuple(parts))
 
     def variances(self, workload: Workload | None = None) -> Floats:
-        """Return the exact variance of every released count, or of the answers to a workload read off them."""
+        """Return the exact variance of every released count, or of the answers to a workload computed from them."""
         noise = variance_of_noise(self.noise)
         if workload is None:
             return self.covariance.diagonal().reshape(self.shape) * noise
@@ -208,7 +208,7 @@ class Privelet(Composed[Any, Any]):
         return wanted, np.sqrt(factors) * reach_of_unit(self.noise, share_of_failure(wanted, factors.size))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any count is off."""
+        """Return a bound on the error of every count."""
         wanted, reaches = self._reaches(confidence)
         return Bound(float(reaches.max()), wanted, "the largest absolute error of any count")
 

@@ -1,4 +1,4 @@
-"""Matrices made of matrices: Kronecker products over several axes, unions of rows, and weights."""
+"""Matrices built from matrices: Kronecker products over several axes, unions of rows, and weights."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dither.publish.workloads.symmetric import KronSymmetric, Symmetric, along_a
 @dataclass(frozen=True)
 @typed
 class Kron(Matrix):
-    """All products of a query of each factor: factors are multiplied axis by axis, never written out.
+    """All products of one query from each factor: multiplied axis by axis, never written out.
 
     >>> from dither.publish.workloads.matrices import Identity, Total
     >>> product = Kron((Identity(2), Total(3)))
@@ -55,12 +55,12 @@ class Kron(Matrix):
 
     @property
     def is_integer(self) -> bool:
-        """Whether every factor has whole numbers."""
+        """Whether all factors have integer entries."""
         return all(factor.is_integer for factor in self.factors)
 
     @property
     def is_exact(self) -> bool:
-        """The largest norm of a product is the product of the largest."""
+        """Exact: the largest norm of a product is the product of the largest norms."""
         return all(factor.is_exact for factor in self.factors)
 
     @property
@@ -74,7 +74,7 @@ class Kron(Matrix):
         return along_axes([(factor.cells, factor.queries, factor.times) for factor in self.factors], x)
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the product with the transposed, axis by axis."""
+        """Return the product with the transpose, axis by axis."""
         refuse_dense(max(self.cells, self.queries) * y.shape[1], "the product")
         return along_axes([(factor.queries, factor.cells, factor.transposed_times) for factor in self.factors], y)
 
@@ -96,7 +96,7 @@ class Kron(Matrix):
         return ColumnNorms(kron_of(spread), scale)
 
     def norm(self, power: int) -> Fraction:
-        """Return the product of the largest norms: each is reached whatever the other axes do."""
+        """Return the product of the largest norms; each is attained regardless of the other axes."""
         return math.prod((factor.norm(power) for factor in self.factors), start=Fraction(1))
 
     def rows(self, index: NDArray[np.int64]) -> Floats:
@@ -109,12 +109,12 @@ class Kron(Matrix):
         return result
 
     def gram(self) -> Floats:
-        """Return the product of the factors'."""
+        """Return the product of the factors' Gram matrices."""
         self.check_square()
         return kron_of([factor.gram() for factor in self.factors])
 
     def variances(self, covariance: Symmetric) -> Floats:
-        """Return the products of the factors' variances where the covariance is a product too."""
+        """Return the products of the factors' variances if the covariance is a product too."""
         parts = self._parts_of(covariance)
         if parts is None:
             return super().variances(covariance)
@@ -122,7 +122,7 @@ class Kron(Matrix):
         return kron_of([factor.variances(part) for factor, part in zip(self.factors, parts, strict=True)])
 
     def total_variance(self, covariance: Symmetric) -> float:
-        """Return the product of the factors' totals where the covariance is a product too."""
+        """Return the product of the factors' totals if the covariance is a product too."""
         parts = self._parts_of(covariance)
         if parts is None:
             return super().total_variance(covariance)
@@ -132,7 +132,7 @@ class Kron(Matrix):
         return covariance.as_product(tuple(factor.cells for factor in self.factors))
 
     def covariance(self) -> Symmetric:
-        """Return the product of the factors'."""
+        """Return the product of the factors' Gram matrices."""
         return KronSymmetric(tuple(factor.covariance() for factor in self.factors))
 
     def solve(self, y: Floats) -> Floats:
@@ -143,7 +143,7 @@ class Kron(Matrix):
 @dataclass(frozen=True)
 @typed
 class Union(Matrix):
-    """The rows of several matrices over the same cells, one matrix after the other."""
+    """The rows of several matrices over the same cells, one matrix after another."""
 
     kind: ClassVar[str] = "union"
     parts: tuple[Matrix, ...]
@@ -156,7 +156,7 @@ class Union(Matrix):
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """That of the part with most axes."""
+        """The domain of the part with the most axes."""
         return max((part.domain for part in self.parts), key=len)
 
     @property
@@ -166,7 +166,7 @@ class Union(Matrix):
 
     @property
     def is_integer(self) -> bool:
-        """Whether every part has whole numbers."""
+        """Whether all parts have integer entries."""
         return all(part.is_integer for part in self.parts)
 
     @property
@@ -180,12 +180,12 @@ class Union(Matrix):
         return max(part.row_bound for part in self.parts)
 
     def times(self, x: Array) -> Array:
-        """Return the products, one after the other."""
+        """Return the products, one after another."""
         refuse_dense(self.queries * x.shape[1], "the product")
         return np.concatenate([part.times(x) for part in self.parts])
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the sum of the products with the transposed."""
+        """Return the sum of the products with the transposes."""
         ends = np.cumsum([part.queries for part in self.parts])[:-1]
         pieces = np.split(y, ends)
         return np.asarray(sum(part.transposed_times(piece) for part, piece in zip(self.parts, pieces, strict=True)))
@@ -223,7 +223,7 @@ class Union(Matrix):
         return np.asarray(sum(part.gram() for part in self.parts))
 
     def variances(self, covariance: Symmetric) -> Floats:
-        """Return those of the parts."""
+        """Return the parts' variances."""
         return np.concatenate([part.variances(covariance) for part in self.parts])
 
     def total_variance(self, covariance: Symmetric) -> float:
@@ -248,17 +248,17 @@ class Weighted(Matrix):
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """That of the matrix."""
+        """The matrix's domain."""
         return self.matrix.domain
 
     @property
     def queries(self) -> int:
-        """Those of the matrix."""
+        """The matrix's queries."""
         return self.matrix.queries
 
     @property
     def is_integer(self) -> bool:
-        """Whether both are whole."""
+        """Whether both are integers."""
         return self.matrix.is_integer and self.weight.denominator == 1
 
     @property
@@ -268,11 +268,11 @@ class Weighted(Matrix):
 
     @property
     def row_bound(self) -> Fraction:
-        """Times the weight."""
+        """The matrix's bound times the weight."""
         return abs(self.weight) * self.matrix.row_bound
 
     def _factor(self, values: Array) -> Any:
-        """Return the weight as a number of the kind that whole numbers or floats are multiplied with."""
+        """Return the weight in a type that multiplies integers or floats."""
         is_whole = self.weight.denominator == 1 and values.dtype.kind in "iu"
         return int(self.weight) if is_whole else float(self.weight)
 
@@ -287,7 +287,7 @@ class Weighted(Matrix):
         return np.asarray(product * self._factor(product))
 
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return those of the matrix times the weight's power."""
+        """Return the matrix's norms times the weight's power."""
         norms = self.matrix.column_norms(power)
         return None if norms is None else ColumnNorms(norms.whole, norms.scale * abs(self.weight) ** power)
 
@@ -299,19 +299,19 @@ class Weighted(Matrix):
         return self.matrix.rows(index) * float(self.weight)
 
     def gram(self) -> Floats:
-        """Return that of the matrix times the weight's square."""
+        """Return the matrix's Gram matrix times the squared weight."""
         return self.matrix.gram() * float(self.weight) ** 2
 
     def variances(self, covariance: Symmetric) -> Floats:
-        """Return those of the matrix times the weight's square."""
+        """Return the matrix's variances times the squared weight."""
         return self.matrix.variances(covariance) * float(self.weight) ** 2
 
     def total_variance(self, covariance: Symmetric) -> float:
-        """Return that of the matrix times the weight's square."""
+        """Return the matrix's Gram matrix times the squared weight."""
         return self.matrix.total_variance(covariance) * float(self.weight) ** 2
 
     def covariance(self) -> Symmetric:
-        """Return that of the matrix over the weight's square."""
+        """Return the matrix's covariance over the squared weight."""
         return self.matrix.covariance().scaled(1 / float(self.weight) ** 2)
 
     def solve(self, y: Floats) -> Floats:

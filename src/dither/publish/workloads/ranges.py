@@ -27,7 +27,7 @@ from dither.publish.workloads.symmetric import Symmetric
 
 
 class _Intervals(Matrix):
-    """What all sets of ranges share: prefix sums answer them, and prefix sums of their ends add them up."""
+    """Shared by sets of ranges: prefix sums answer them, and prefix sums of their ends give the transpose."""
 
     def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first cell of every range, and the last."""
@@ -35,7 +35,7 @@ class _Intervals(Matrix):
 
     @property
     def row_bound(self) -> Fraction:
-        """No range has more cells than there are."""
+        """The number of cells: no range holds more."""
         return Fraction(self.cells)
 
     def times(self, x: Array) -> Array:
@@ -46,7 +46,7 @@ class _Intervals(Matrix):
         return np.asarray(sums[last + 1] - sums[first])
 
     def transposed_times(self, y: Array) -> Array:
-        """Return in every cell the sum over the ranges that hold it."""
+        """Return, for every cell, the sum over the ranges that contain it."""
         refuse_dense((self.cells + self.queries) * y.shape[1], "the product")
         first, last = self._ends()
         steps = np.zeros((self.cells + 1, y.shape[1]), dtype=y.dtype)
@@ -78,7 +78,7 @@ class _Intervals(Matrix):
 
 @dataclass(frozen=True)
 class AllRanges(_Intervals, _OneAxis):
-    """All ranges of consecutive cells: N (N + 1) / 2 of them, by first and then by last cell.
+    """All N (N + 1) / 2 ranges of consecutive cells, ordered by first and then by last cell.
 
     >>> AllRanges(4).norm(1), AllRanges(10**9).norm(1)
     (Fraction(6, 1), Fraction(250000000500000000, 1))
@@ -97,7 +97,7 @@ class AllRanges(_Intervals, _OneAxis):
         return first, last
 
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return (c + 1) (N - c): so many ranges hold cell c."""
+        """Return (c + 1) (N - c), the number of ranges that contain cell c."""
         if self.size > MOST_ENTRIES:
             return None
         place = np.arange(self.size, dtype=np.int64)
@@ -108,7 +108,7 @@ class AllRanges(_Intervals, _OneAxis):
         return Fraction((self.size + 1) // 2 * (self.size // 2 + 1))
 
     def gram(self) -> Floats:
-        """Return how many ranges hold both cells."""
+        """Return how many ranges contain both cells."""
         self.check_square()
         place = np.arange(self.size, dtype=np.float64)
         return np.asarray((np.minimum.outer(place, place) + 1) * (self.size - np.maximum.outer(place, place)))
@@ -126,7 +126,7 @@ class Prefixes(_Intervals, _OneAxis):
 
     @property
     def queries(self) -> int:
-        """One a cell."""
+        """One per cell."""
         return self.size
 
     def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -134,7 +134,7 @@ class Prefixes(_Intervals, _OneAxis):
         return np.zeros(self.size, dtype=np.int64), np.arange(self.size)
 
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return N - c: so many prefixes hold cell c."""
+        """Return N - c, the number of prefixes that contain cell c."""
         if self.size > MOST_ENTRIES:
             return None
         return ColumnNorms(np.arange(self.size, 0, -1, dtype=np.int64), Fraction(1))
@@ -144,7 +144,7 @@ class Prefixes(_Intervals, _OneAxis):
         return Fraction(self.size)
 
     def gram(self) -> Floats:
-        """Return how many prefixes hold both cells."""
+        """Return how many prefixes contain both cells."""
         self.check_square()
         place = np.arange(self.size, dtype=np.float64)
         return self.size - np.maximum.outer(place, place)
@@ -190,12 +190,12 @@ class Ranges(_Intervals):
         return self.first.values, self.last.values
 
     def _depths(self) -> Array:
-        """Return how many ranges hold a cell, at every cell where one starts."""
+        """Return how many ranges contain a cell, at every cell where a range starts."""
         starts, ends = np.sort(self.first.values), np.sort(self.last.values)
         return np.searchsorted(starts, starts, side="right") - np.searchsorted(ends, starts, side="left")
 
     def column_norms(self, power: int) -> ColumnNorms | None:
-        """Return how many ranges hold every cell."""
+        """Return how many ranges contain each cell."""
         if self.size > MOST_ENTRIES:
             return None
         steps = np.bincount(self.first.values, minlength=self.size + 1)

@@ -1,4 +1,4 @@
-"""Matrices as plain JSON data and back: the parameters from which they are made, never their entries written out."""
+"""Matrices as plain JSON data and back: the parameters that define them, never their entries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _kinds: dict[str, type[Matrix]] = {}
 
 
 def register_matrix(kind: type[Matrix]) -> type[Matrix]:
-    """Give a kind of matrix a place in requests: a frozen dataclass of numbers, arrays and matrices."""
+    """Let a kind of matrix appear in requests: a frozen dataclass of numbers, arrays and matrices."""
     name = getattr(kind, "kind", None)
     if not isinstance(name, str) or _kinds.get(name, kind) is not kind:
         raise InvalidParameter("kind", name, "a name of its own")
@@ -67,7 +67,7 @@ def to_plain(matrix: Matrix) -> dict[str, Any]:
 
 
 def from_plain(plain: Any) -> Matrix:
-    """Return the matrix that ``to_plain`` wrote; what it does not know it refuses."""
+    """Return the matrix that ``to_plain`` wrote; reject anything unknown."""
     return _matrix(plain, _DEEPEST)
 
 

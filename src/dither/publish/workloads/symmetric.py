@@ -1,4 +1,4 @@
-"""Covariances of estimated counts: symmetric matrices over cells, written out or known by how they are made."""
+"""Covariances of estimated counts: symmetric matrices over cells, written out or in structured form."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Symmetric(ABC):
         return np.diagonal(self.dense()).copy()
 
     def dense(self) -> Floats:
-        """Return all entries; the caller has checked that they are few enough."""
+        """Return all entries; the caller has checked that there are few enough."""
         return self.apply(np.eye(self.size))
 
     def as_product(self, sizes: tuple[int, ...]) -> tuple[Symmetric, ...] | None:
-        """Return factors over axes of these sizes whose Kronecker product this is, where they are known."""
+        """Return factors over axes of these sizes whose Kronecker product this is, if known."""
         return (self,) if sizes == (self.size,) else None
 
     def range_variances(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Floats | None:
-        """Return the variances of sums over ranges of cells, where that needs no written form; None elsewhere."""
+        """Return the variances of sums over ranges of cells, if that does not need the dense form; else None."""
         return None
 
     def scaled(self, factor: float) -> Symmetric:
@@ -72,7 +72,7 @@ class Multiple(Symmetric):
         return np.asarray((last - first + 1) * self.factor, dtype=np.float64)
 
     def as_product(self, sizes: tuple[int, ...]) -> tuple[Symmetric, ...] | None:
-        """Return the identity on every axis but the first, which takes the factor."""
+        """Return the identity on every axis except the first, which takes the factor."""
         factors = [self.factor, *([1.0] * (len(sizes) - 1))]
         return tuple(Multiple(size, factor) for size, factor in zip(sizes, factors, strict=True))
 
@@ -139,7 +139,7 @@ class KronSymmetric(Symmetric):
 
 @dataclass(frozen=True, eq=False)
 class ScaledSymmetric(Symmetric):
-    """Another one times a factor."""
+    """Another symmetric matrix times a factor."""
 
     inner: Symmetric
     factor: float
@@ -158,7 +158,7 @@ class ScaledSymmetric(Symmetric):
         return self.inner.diagonal() * self.factor
 
     def range_variances(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Floats | None:
-        """Return those of the inner one times the factor."""
+        """Return the inner variances times the factor."""
         inner = self.inner.range_variances(first, last)
         return None if inner is None else inner * self.factor
 

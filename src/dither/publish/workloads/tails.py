@@ -1,4 +1,4 @@
-"""How far weighted sums of noise reach, from the sum of the squared weights alone.
+"""The reach of weighted sums of noise, from the sum of the squared weights.
 
 Let S be a sum of independent draws, each times a weight, and V the sum of the squared weights.
 

@@ -1,6 +1,6 @@
 """Trees over one axis: weighted Haar wavelets, hierarchies of sums, and wavelets on nominal trees.
 
-All entries are whole numbers. A Haar row is the sum of the left half of a node minus that of the right half, and the
+All entries are integers. A Haar row is the sum of the left half of a node minus that of the right half, and the
 first row is the total: with noise of one scale on all of them that is Privelet's weighting. On a power of two the
 transform and its inverse take one pass over the levels.
 """
@@ -37,7 +37,7 @@ _MOST_LEAVES = MOST_SQUARE
 
 @dataclass(frozen=True)
 class Haar(_OneAxis):
-    """The total, and left half minus right half of every node of a binary tree over N = 2^l cells.
+    """The total, and the left half minus the right half of every node of a binary tree over N = 2^l cells.
 
     Every cell lies in the total and in one node of each of the l levels with entry 1 or -1: column norms are 1 + l.
 
@@ -59,7 +59,7 @@ class Haar(_OneAxis):
 
     @property
     def queries(self) -> int:
-        """As many as cells."""
+        """One per cell."""
         return self.size
 
     @property
@@ -77,7 +77,7 @@ class Haar(_OneAxis):
         return np.concatenate([sums, *reversed(differences)])
 
     def transposed_times(self, y: Array) -> Array:
-        """Return in every cell the sum of its rows, each with its sign."""
+        """Return, for every cell, the signed sum of its rows."""
         refuse_dense(self.size * y.shape[1], "the product")
         return self._down(y, halve=False)
 
@@ -94,7 +94,7 @@ class Haar(_OneAxis):
         return ColumnNorms(np.array([1 + self.levels], dtype=np.int64), Fraction(1))
 
     def covariance(self) -> Symmetric:
-        """Return that of the inverse transform."""
+        """Return the covariance of the inverse transform."""
         return HaarCovariance(self)
 
     def solve(self, y: Floats) -> Floats:
@@ -135,7 +135,7 @@ class HaarCovariance(Symmetric):
         return np.full(self.size, math.fsum(1 / length**2 for length in lengths))
 
     def range_variances(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> Floats:
-        """Return the sums over levels: a range sees only the nodes that hold one of its ends, and the total."""
+        """Return the sums over levels: only the total and the nodes that contain one end of the range matter."""
         end = last + 1
         total = ((end - first) / self.size) ** 2
         for level in range(self.haar.levels):
@@ -153,12 +153,12 @@ class HaarCovariance(Symmetric):
 
 @dataclass(frozen=True)
 class Hierarchy(_OneAxis):
-    """Sums over the nodes of a tree in which each node joins ``branching`` nodes below, the last one maybe fewer.
+    """Sums over the nodes of a tree in which each node joins ``branching`` nodes below; the last may join fewer.
 
     Args:
         size: the number of cells, which are the leaves.
         branching: how many nodes are joined.
-        weights: a whole number for each level from the leaves up; 0 leaves a level out. Empty means 1 for all.
+        weights: an integer for each level from the leaves up; 0 leaves a level out. Empty means 1 for all.
 
     >>> Hierarchy(3, 2).dense().astype(int).tolist()
     [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 0, 1], [1, 1, 1]]
@@ -181,14 +181,14 @@ class Hierarchy(_OneAxis):
 
     @property
     def _widths(self) -> list[int]:
-        """How many cells a node of each level covers, leaves first."""
+        """The number of cells that a node of each level covers, leaves first."""
         widths = [1]
         while widths[-1] < self.size:
             widths.append(widths[-1] * self.branching)
         return widths
 
     def _levels(self) -> Iterator[tuple[int, int]]:
-        """Yield width and weight of every level that is there, leaves first."""
+        """Yield the width and weight of every existing level, leaves first."""
         return ((width, weight) for width, weight in zip(self._widths, self.weights, strict=True) if weight)
 
     @property
@@ -209,7 +209,7 @@ class Hierarchy(_OneAxis):
         )
 
     def transposed_times(self, y: Array) -> Array:
-        """Return in every cell the sum over the nodes that hold it."""
+        """Return, for every cell, the sum over the nodes that contain it."""
         refuse_dense(self.size * y.shape[1], "the product")
         total, start = np.zeros((self.size, y.shape[1]), dtype=y.dtype), 0
         for width, weight in self._levels():
@@ -219,7 +219,7 @@ class Hierarchy(_OneAxis):
         return total
 
     def column_norms(self, power: int) -> ColumnNorms:
-        """Return the same for all: a cell lies in one node of each level."""
+        """Return the same number for all: a cell lies in one node of each level."""
         total = sum(weight**power for _, weight in self._levels())
         return ColumnNorms(np.array([total], dtype=object), Fraction(1))
 
@@ -228,7 +228,7 @@ class Hierarchy(_OneAxis):
         return self._widths[-1] == self.size and self.weights[0] > 0
 
     def covariance(self) -> Symmetric:
-        """Return that of least squares: level by level where the tree is complete."""
+        """Return the covariance of least squares: level by level if the tree is complete."""
         return HierarchyCovariance(self) if self._is_complete else super().covariance()
 
 
@@ -249,7 +249,7 @@ class HierarchyCovariance(Symmetric):
 
     @cached_property
     def _inverse(self) -> list[tuple[int, float]]:
-        """Every width, and one over the eigenvalue of what is constant on it and not on the next."""
+        """Every width, and the inverse eigenvalue of what is constant on nodes of that width but not on the next."""
         total, found = 0.0, []
         for width, weight in zip(self.tree._widths, self.tree.weights, strict=True):
             total += width * float(weight) ** 2
@@ -284,14 +284,14 @@ Node = Any
 
 @dataclass(frozen=True)
 class NominalTree(Matrix):
-    """Privelet's transform for categories: every node against the average of its siblings, weighted.
+    """Privelet's transform for categories: every node minus the average of its siblings, weighted.
 
     A node in a family of f has the row (L / (2f - 2)) (f * its own sum - its parent's sum); the root has L times the
     total, L being the least number that makes all rows whole. A cell moves the f rows of one family by L in all, so
     column norms are L times the number of levels above the cell, the root's included.
 
     Args:
-        tree: nested tuples; a whole number k stands for a family of k leaves. Every family has at least two members.
+        tree: nested tuples; an integer k stands for a family of k leaves. Every family has at least two members.
 
     >>> NominalTree((2, 2)).norm(1), NominalTree((2, 2)).domain
     (Fraction(6, 1), (4,))
@@ -337,7 +337,7 @@ class NominalTree(Matrix):
 
     @property
     def row_bound(self) -> Fraction:
-        """That of the rows."""
+        """The bound of the rows."""
         return self._written.row_bound
 
     def times(self, x: Array) -> Array:
@@ -345,11 +345,11 @@ class NominalTree(Matrix):
         return self._written.times(x)
 
     def transposed_times(self, y: Array) -> Array:
-        """Return the product with the transposed."""
+        """Return the product with the transpose."""
         return self._written.transposed_times(y)
 
     def column_norms(self, power: int) -> ColumnNorms:
-        """Return those of the rows."""
+        """Return the norms of the rows."""
         return self._written.column_norms(power)
 
 

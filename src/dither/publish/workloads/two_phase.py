@@ -2,7 +2,7 @@
 
 The baseline of iReduct: one part of the loss buys rough answers of all queries, the rest answers in which small ones
 get less noise. For batches of counts of very different size. Cost: two draws. Correction: the second draw is one vector
-of whole multiples with noise of one scale, so that its price is fixed beforehand whatever the rough answers were.
+of whole multiples with noise of one scale, so that its price is fixed in advance, whatever the rough answers were.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class TwoPhase(Composed[Any, Any]):
-    """Answer queries twice: roughly, and then with noise chosen by the rough answers, small answers getting less.
+    """Answer queries twice: roughly, then with noise chosen from the rough answers, less for small answers.
 
     Guarantee: counts ``d_in`` apart in L1 lose what ``rough`` loses at ``d_in`` times the workload's sensitivity, and
     what ``noise`` loses at ``d_in`` times ``steps`` times that sensitivity.
 
-    One row of the answers, and one row of the whole number by which each was multiplied before noise was added.
+    One row of the answers, and one row of the integer by which each was multiplied before noise was added.
 
     Args:
-        workload: queries of whole numbers; public.
+        workload: queries with integer entries; public.
         rough: the noise of a rough answer.
         noise: the noise of a multiplied answer.
-        steps: multiples are whole numbers whose weighted sums over queries average at most this, in every column.
-        floor: answers below this count as this when relative errors are compared.
+        steps: multiples are integers whose weighted sums over queries average at most this, in every column.
+        floor: smaller answers count as this when relative errors are compared.
 
     >>> from dither.privacy import PureDP
     >>> few = Workload.matrix_of([[1, 0], [1, 1]])
@@ -112,8 +112,8 @@ class TwoPhase(Composed[Any, Any]):
         Args:
             within: a pure loss not to exceed.
             sensitivity: how far the counts move in L1 per unit of data.
-            workload: queries of whole numbers.
-            floor: answers below this count as this.
+            workload: queries with integer entries.
+            floor: smaller answers count as this.
             share: how much of the loss the rough answers take.
             steps: how finely the noise is shared out.
 
@@ -130,12 +130,12 @@ class TwoPhase(Composed[Any, Any]):
 
     @property
     def first(self) -> Geometric:
-        """The noise of all rough answers."""
+        """The noise for all rough answers."""
         return replace(self.rough, shape=(self.workload.queries,))
 
     @property
     def second(self) -> Geometric:
-        """The noise of all multiplied answers."""
+        """The noise for all multiplied answers."""
         return replace(self.noise, shape=(self.workload.queries,))
 
     @cached_property
@@ -145,7 +145,7 @@ class TwoPhase(Composed[Any, Any]):
 
     @property
     def _reach(self) -> int:
-        """How large a multiplied answer is at most for counts of 1: ``steps`` times the sensitivity for each cell."""
+        """The largest multiplied answer for counts of 1: ``steps`` times the sensitivity for each cell."""
         return ceil(self.stability) * self.steps * self.workload.cells
 
     def plan(self) -> Plan:
@@ -163,7 +163,7 @@ class TwoPhase(Composed[Any, Any]):
         return np.stack([np.asarray(noisy, dtype=np.float64) / multiples, multiples.astype(np.float64)])
 
     def multiples(self, rough: Floats) -> NDArray[np.int64]:
-        """Return a whole number of at least 1 for each query, in proportion to one over the root of its rough answer.
+        """Return a positive integer for each query, proportional to one over the root of its rough answer.
 
         Guarantee: no column of the workload, its rows multiplied so, has a sum above ``steps`` times the sensitivity.
         """
@@ -179,7 +179,7 @@ class TwoPhase(Composed[Any, Any]):
             factor *= 0.999
 
     def _filled(self, more: NDArray[np.int64], load: Any, room: int, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the multiples with what room is left in their own columns, small answers first."""
+        """Return the multiples, raised as far as their own columns leave room, small answers first."""
         for query in order.tolist():
             row = self._absolute[query]
             touched = np.flatnonzero(row)

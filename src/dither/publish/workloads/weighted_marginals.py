@@ -1,6 +1,6 @@
-"""Weighted marginals: many marginals of rows with many attributes, from the marginals that serve them best.
+"""Weighted marginals: answer many marginals of rows with many attributes from the marginals that serve them best.
 
-For tables of so many cells that they cannot be written out: only the marginals that are measured are. Which marginals
+For tables with too many cells to write out: only the measured marginals are. Which marginals
 and how precisely is searched over the subsets of the attributes, without data (HDMM's OPT_M). Cost: one pass over the
 rows for each measured marginal, and sums over subsets. Answers of overlapping marginals agree with one another.
 """
@@ -60,17 +60,17 @@ def _is_of_marginals(asked: Workload | Strategy) -> bool:
 )
 @dataclass(frozen=True, kw_only=True)
 class WeightedMarginals(Composed[Any, Any]):
-    """Answer marginals of rows from measured marginals, each with a weight of its own, by least squares.
+    """Answer marginals of rows from separately weighted measured marginals, by least squares.
 
     Guarantee: data ``d_in`` rows apart loses what ``noise`` loses at ``d_in`` times the sum of the weights (geometric
     noise), or the root of the sum of their squares (Gaussian noise).
 
-    Data is an array of whole numbers, a row for each record and a column for each attribute; a number outside an
+    Data is an array of integers, a row for each record and a column for each attribute; a number outside an
     attribute's values means the nearest one.
 
     Args:
-        workload: the marginals that are asked for; public.
-        strategy: the marginals that are measured, with weights of whole numbers; public.
+        workload: the requested marginals; public.
+        strategy: the marginals that are measured, with weights of integers; public.
         noise: the noise of one measurement, in units of the weights.
 
     >>> from dither.privacy import PureDP
@@ -104,7 +104,7 @@ class WeightedMarginals(Composed[Any, Any]):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             sensitivity: how many rows one unit has.
-            workload: the marginals that are asked for.
+            workload: the requested marginals.
             strategy: the marginals that are measured; searched for unless given.
 
         """
@@ -131,12 +131,12 @@ class WeightedMarginals(Composed[Any, Any]):
 
     @property
     def part(self) -> CountNoise:
-        """The noise of all measurements."""
+        """The noise for all measurements."""
         return replace(self.noise, shape=(self.strategy.queries,))
 
     @property
     def stability(self) -> Fraction:
-        """How far the measurements move when a row comes or goes: it lies in one cell of each."""
+        """How far the measurements move when a row is added or removed: it lies in one cell of each."""
         return self.strategy.sensitivity(L1 if isinstance(self.noise, Geometric) else L2)
 
     def plan(self) -> Plan:
@@ -159,7 +159,7 @@ class WeightedMarginals(Composed[Any, Any]):
         return self.workload.reconstruct(self.strategy, np.asarray(noisy))
 
     def _codes(self, data: Any) -> NDArray[np.int64]:
-        """Return every row as numbers of values in range."""
+        """Return every row as value numbers in range."""
         shape = self.measured.shape
         # An array has one type whatever it holds; a list of numbers too long for 64 bits would not.
         is_table = isinstance(data, np.ndarray) and data.dtype.kind in "iu" and data.ndim == 2
@@ -178,7 +178,7 @@ class WeightedMarginals(Composed[Any, Any]):
         return wanted, np.sqrt(factors) * reach_of_unit(self.noise, share_of_failure(wanted, factors.size))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far any answer is off."""
+        """Return a bound on the error of every answer."""
         wanted, reaches = self._reaches(confidence)
         return Bound(float(reaches.max()), wanted, "the largest absolute error of any answer")
 

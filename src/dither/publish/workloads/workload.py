@@ -1,7 +1,7 @@
-"""Workloads: the linear queries that are asked of a table of counts, and what a strategy makes of them without data.
+"""Workloads: linear queries on a table of counts, and the error of a strategy for them, computed without data.
 
 ``Workload`` wraps a matrix of queries with the questions people have about it: answers, exact sensitivity, the error
-that any strategy will have, the least error that any strategy could have. ``Strategy`` wraps a matrix of whole numbers
+that any strategy will have, the least error that any strategy could have. ``Strategy`` wraps a matrix of integers
 that is measured in its place. Workload and strategy are kept apart: one is what is wanted, the other what is drawn.
 """
 
@@ -46,7 +46,7 @@ _MISSED = 1e-6
 @dataclass(frozen=True)
 @typed
 class _Wrapped:
-    """What workloads and strategies share: a matrix, and its sensitivity."""
+    """Shared by workloads and strategies: a matrix, and its sensitivity."""
 
     matrix: Matrix
 
@@ -61,12 +61,12 @@ class _Wrapped:
 
     @property
     def cells(self) -> int:
-        """How many counts there are."""
+        """The number of counts."""
         return self.matrix.cells
 
     @property
     def queries(self) -> int:
-        """How many answers there are."""
+        """The number of answers."""
         return self.matrix.queries
 
     def sensitivity(self, metric: Metric) -> Fraction:
@@ -81,7 +81,7 @@ class _Wrapped:
         raise InvalidParameter("metric", metric, "L1 or L2")
 
     def answer(self, counts: ArrayLike) -> NDArray[Any]:
-        """Return the answers on a table of counts, of whole numbers exactly; for public or estimated counts."""
+        """Return the answers on a table of counts, exact for integers; for public or estimated counts."""
         table = np.asarray(counts)
         if table.size != self.cells or table.dtype.kind not in "biuf":
             raise InvalidParameter("counts", f"{table.dtype} of shape {table.shape}", f"numbers of shape {self.domain}")
@@ -95,7 +95,7 @@ class _Wrapped:
 
 @dataclass(frozen=True)
 class Strategy(_Wrapped):
-    """Queries that are measured with noise: whole numbers, so that they are exact and their sensitivity is too.
+    """Queries that are measured with noise: integers, so that the answers and their sensitivity are exact.
 
     >>> from dither.publish.workloads.trees import Haar
     >>> Strategy(Haar(4)).sensitivity(L1)
@@ -120,7 +120,7 @@ class Strategy(_Wrapped):
         return self.matrix.covariance()
 
     def estimate(self, measured: NDArray[Any]) -> Floats:
-        """Return the least squares estimate of the counts from noisy measurements, flat."""
+        """Return the least-squares estimate of the counts from noisy measurements, flat."""
         return np.asarray(self.matrix.solve(np.asarray(measured, dtype=np.float64).reshape(-1, 1))[:, 0])
 
 
@@ -138,12 +138,12 @@ class Workload(_Wrapped):
 
     @classmethod
     def cells_of(cls, cells: int) -> Workload:
-        """Return every cell: a histogram."""
+        """Return all single cells: a histogram."""
         return cls(Identity(cells))
 
     @classmethod
     def total(cls, cells: int) -> Workload:
-        """Return the total alone."""
+        """Return the total only."""
         return cls(Total(cells))
 
     @classmethod
@@ -178,7 +178,7 @@ class Workload(_Wrapped):
 
     @classmethod
     def matrix_of(cls, entries: Any) -> Workload:
-        """Return queries written out: an array of a row a query, or a SciPy sparse matrix."""
+        """Return queries written out: an array with one row per query, or a SciPy sparse matrix."""
         if hasattr(entries, "tocoo"):
             return cls(_sparse(entries))
         array = np.asarray(entries)
@@ -188,7 +188,7 @@ class Workload(_Wrapped):
 
     @classmethod
     def kron(cls, *workloads: Workload) -> Workload:
-        """Return all products of a query of each workload, over the product of their domains."""
+        """Return all products of one query from each workload, over the product of their domains."""
         return cls(Kron(tuple(workload.matrix for workload in workloads)))
 
     @classmethod
@@ -202,7 +202,7 @@ class Workload(_Wrapped):
         return cls(from_plain(plain))
 
     def weighted(self, weight: Number) -> Workload:
-        """Return the queries times a weight: a heavier query counts for more when a strategy is chosen."""
+        """Return the queries times a weight: heavier queries count for more in the choice of a strategy."""
         return Workload(Weighted(self.matrix, exact("weight", weight)))
 
     def supported_by(self, strategy: Strategy) -> bool:
@@ -250,7 +250,7 @@ class Workload(_Wrapped):
         return reach * math.sqrt(self.total_variance_factor(strategy) / self.queries)
 
     def svd_bound(self) -> float:
-        """Return what ``root_mean_square`` is at least, for every strategy and either metric.
+        """Return a lower bound on ``root_mean_square`` for every strategy and either metric.
 
         The sum of the singular values over sqrt(cells * queries) (Li and Miklau 2013): the L2 sensitivity is at most
         that of L1, so that the bound holds for both.
@@ -265,7 +265,7 @@ class Workload(_Wrapped):
         return values / math.sqrt(self.cells * self.queries)
 
     def reconstruct(self, strategy: Strategy, measured: NDArray[Any]) -> Floats:
-        """Return the least squares answers from noisy measurements of ``strategy``."""
+        """Return the least-squares answers from noisy measurements of ``strategy``."""
         self._check(strategy)
         values = np.asarray(measured, dtype=np.float64).reshape(-1)
         if isinstance(self.matrix, Marginals) and isinstance(strategy.matrix, Marginals):
@@ -282,7 +282,7 @@ class Workload(_Wrapped):
 
 
 def _spans(strategy: Strategy, matrix: Matrix) -> bool:
-    """Return whether the rows of ``matrix`` are combinations of the strategy's, up to rounding."""
+    """Return whether the rows of ``matrix`` are combinations of the strategy's rows, up to rounding."""
     if isinstance(matrix, Identity) and strategy.matrix.kind in ("identity", "haar", "hierarchy", "p-identity"):
         return True
     if strategy.cells > MOST_SQUARE:

@@ -1,4 +1,4 @@
-"""SQL into queries: a text is parsed by sqlglot and translated, node by node, into our own closed tree.
+"""SQL to queries: sqlglot parses a text, which is translated, node by node, into our own closed tree.
 
 ``parse`` reads the text, ``scope`` resolves names, ``expressions`` and ``functions`` translate scalars, ``aggregates``
 reads aggregate functions, ``rows`` and ``persons`` say which private rows count, ``grouping`` and ``select`` make the

@@ -1,4 +1,4 @@
-"""Aggregate functions of SQL: which of them are understood, and what they are of."""
+"""SQL's aggregate functions: which are supported, and their arguments."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _OTHER_NAMES: Final = frozenset(
 
 @dataclass(frozen=True)
 class Asked:
-    """An aggregate as it was asked for."""
+    """An aggregate as requested."""
 
     function: str
     arguments: tuple[Expression, ...] = ()
@@ -79,7 +79,7 @@ class Asked:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    """Return whether a node is a call of an aggregate function, understood or not."""
+    """Return whether a node calls an aggregate function, supported or not."""
     name = node.key
     if name == "anonymous":
         return str(node.this).lower() in _OTHER_NAMES or str(node.this).lower() == "mode"
@@ -91,7 +91,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 
 def name_of(node: exp.Expression) -> str:
-    """Return what SQL calls the function of an aggregate, for messages."""
+    """Return SQL's name of an aggregate's function, for messages."""
     while node.key in ("filter", "withingroup"):
         node = node.this
     name = node.this if node.key == "anonymous" else node.sql_name() if hasattr(node, "sql_name") else node.key
@@ -112,7 +112,7 @@ def aggregates_in(node: exp.Expression) -> Iterator[exp.Expression]:
 
 
 def read_aggregate(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
-    """Return what an aggregate asks; ``scalars`` translates its arguments over the rows of the relation."""
+    """Return an aggregate's request; ``scalars`` translates its arguments over the relation's rows."""
     if node.key == "filter":
         scalars.only(node, "this", "expression")
         asked = read_aggregate(scalars, node.this, relation)

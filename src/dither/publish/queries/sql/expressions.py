@@ -1,4 +1,4 @@
-"""Scalar expressions of SQL into the closed tree, one node at a time.
+"""SQL's scalar expressions, translated into the closed tree one node at a time.
 
 Only what is listed here and in ``functions`` is understood, and only with the arguments that are listed: a further
 argument of a node is refused, never passed over. Meanings are those of ``dither.data.expressions``, total and equal on
@@ -67,7 +67,7 @@ class Scalars:
     # Entry points.
 
     def value(self, node: exp.Expression | None) -> Typed:
-        """Return what a node means; what would be too large to be looked at is refused."""
+        """Return a node's meaning; reject nodes that are too large to examine."""
         step()
         found = self._value(node)
         check_size(found.expression)
@@ -97,7 +97,7 @@ class Scalars:
         return translate(self, node)
 
     def condition(self, node: exp.Expression) -> Expression:
-        """Return what must be true or false."""
+        """Return a node that must be true or false."""
         found = self.value(node)
         if found.kind is None:
             return Literal(None, Kind.BOOLEAN)
@@ -107,24 +107,24 @@ class Scalars:
         return found.expression
 
     def number(self, node: exp.Expression) -> Typed:
-        """Return what arithmetic is done with: a NULL is an integer, true and false are 1 and 0."""
+        """Return an operand of arithmetic: NULL is an integer, true and false are 1 and 0."""
         found = self.settled(self.value(node), Kind.INTEGER)
         return Typed(Cast(found.expression, Kind.INTEGER), Kind.INTEGER) if found.kind is Kind.BOOLEAN else found
 
     def text(self, node: exp.Expression) -> Typed:
-        """Return what a text function is given: integers are written out."""
+        """Return the argument of a text function: integers are written out."""
         found = self.settled(self.value(node), Kind.TEXT)
         return Typed(Cast(found.expression, Kind.TEXT), Kind.TEXT) if found.kind is Kind.INTEGER else found
 
     def day(self, node: exp.Expression) -> Typed:
-        """Return what a date function is given: a constant text is read as a date."""
+        """Return the argument of a date function: a constant text is read as a date."""
         found = self.settled(self.value(node), Kind.DATE)
         return self.converted(node, found, Kind.DATE) if _is_text(found) else found
 
     # Helpers that functions share.
 
     def only(self, node: exp.Expression, *arguments: str) -> None:
-        """Refuse a node that says more than what is understood."""
+        """Reject a node with parts that are not supported."""
         for name, value in node.args.items():
             if value not in (None, False, "") and value != [] and name not in arguments and name not in _HARMLESS:
                 what = node.key.upper()
@@ -158,7 +158,7 @@ class Scalars:
         return self.call(node, function, *self.alike(node, [first, second]))
 
     def alike(self, node: exp.Expression, values: Sequence[Typed]) -> list[Typed]:
-        """Return values of one kind: NULLs and constants follow the others, dates become timestamps beside those."""
+        """Return values of one kind: NULLs and constants follow the others, dates beside timestamps become those."""
         kinds = [value.kind for value in values if value.kind is not None and not _is_text(value)]
         wanted = kinds[0] if kinds else Kind.TEXT
         if Kind.TIMESTAMP in kinds:
@@ -180,11 +180,11 @@ class Scalars:
         return value
 
     def settled(self, value: Typed, kind: Kind) -> Typed:
-        """Return the value; a bare NULL becomes one of that kind."""
+        """Return the value; a bare NULL gets that kind."""
         return Typed(Literal(None, kind), kind) if value.kind is None else value
 
     def converted(self, node: exp.Expression, value: Typed, kind: Kind) -> Typed:
-        """Return the value as another kind; a constant is converted here, and must be one."""
+        """Return the value as another kind; constants are converted here and must be valid."""
         if not isinstance(value.expression, Literal) or value.expression.value is None:
             return Typed(Cast(value.expression, kind), kind)
         if value.kind is Kind.TEXT and kind is Kind.BOOLEAN:
@@ -196,14 +196,14 @@ class Scalars:
         return Typed(Literal(made, kind), kind)
 
     def constant(self, node: exp.Expression | None) -> Value:
-        """Return a public constant, or refuse."""
+        """Return a public constant, or reject the node."""
         found = self.value(node).expression
         if any(isinstance(part, Name) for part in _below(found)):
             self.refuse(node, "this must be a constant", "write the value itself")
         return evaluate(found, {}, {})
 
     def whole_constant(self, node: exp.Expression | None) -> int:
-        """Return a whole public constant, or refuse."""
+        """Return a public integer constant, or reject the node."""
         found = self.constant(node)
         if isinstance(found, bool) or not isinstance(found, int):
             self.refuse(node, "this must be a whole number", "write one, such as 2")
@@ -327,7 +327,7 @@ class Scalars:
         return self.choice(node, [self.condition(node.this)], [self.value(node.args.get("true")), last])
 
     def choice(self, node: exp.Expression, conditions: Sequence[Expression], values: Sequence[Typed]) -> Typed:
-        """Return CASE over conditions; one more value than conditions."""
+        """Return CASE over conditions, with one more value than conditions."""
         values = self.alike(node, values)
         common = self.call(node, "coalesce", *values).kind
         branches = tuple(zip(conditions, (value.expression for value in values[:-1]), strict=True))
@@ -404,7 +404,7 @@ class Scalars:
 
 
 def chain(node: exp.Expression) -> list[exp.Expression]:
-    """Return the parts of a chain of AND or of OR, in order, however it is bracketed."""
+    """Return the parts of a chain of AND or OR, in order, regardless of brackets."""
     found: list[exp.Expression] = []
     stack = [node]
     while stack:

@@ -1,4 +1,4 @@
-"""The functions of SQL that are understood, each with its meaning in the closed tree."""
+"""SQL's supported functions, each with its meaning in the closed tree."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _UNITS: Final = ("year", "quarter", "month", "week", "day")
 
 
 def translate(scalars: Scalars, node: exp.Expression) -> Typed:
-    """Return what a function call means, or refuse it by name."""
+    """Return a function call's meaning, or reject it by name."""
     name = node.key
     if name == "anonymous":
         name = str(node.this).lower()
@@ -200,7 +200,7 @@ def _like(scalars: Scalars, node: exp.Expression, escape: str = "") -> Typed:
 
 
 def _escaped(pattern: str, escape: str) -> str | None:
-    """Return the pattern with backslash as its escape character: by default SQL has none."""
+    """Return the pattern with backslash as its escape character; SQL has none by default."""
     written, letters = [], iter(pattern)
     for letter in letters:
         if escape and letter == escape:

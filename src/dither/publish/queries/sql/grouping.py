@@ -27,7 +27,7 @@ def is_grouped(select: exp.Expression) -> bool:
 
 
 def group_nodes(rows: Rows, select: exp.Expression, scope: Scope) -> list[exp.Expression]:
-    """Return what is grouped by: names, expressions, positions and aliases resolved."""
+    """Return the grouping expressions, with names, positions and aliases resolved."""
     group = select.args.get("group")
     if group is None:
         return []
@@ -73,7 +73,7 @@ def _resolves(scope: Scope, node: exp.Expression) -> bool:
 
 
 def group_keys(rows: Rows, select: exp.Expression, scope: Scope) -> list[tuple[str, Expression]]:
-    """Return the keys, each once, called as SELECT calls them."""
+    """Return the keys, each once, named as in SELECT."""
     scalars = rows.scalars(scope)
     selected: dict[Expression, str] = {}
     for item in select.expressions:

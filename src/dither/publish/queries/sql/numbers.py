@@ -1,4 +1,4 @@
-"""Numbers in a query: read by one rule, with limits, so that none of them takes long and none raises.
+"""Numbers in a query: read by one rule, with limits, so that none takes long and none raises.
 
 The digits and the exponent of a number are capped before it is read (by ``dither.exact``): ``1e999999999`` would fill
 the memory, and Python itself refuses to read thousands of digits.
@@ -19,7 +19,7 @@ _WHOLE: Final = re.compile(r"[0-9]{1,400}")
 
 
 def number(text: str) -> int | float | None:
-    """Return the integer or the nearest double that a text says, None if it is no number within the limits.
+    """Return the integer or nearest double that a text denotes; None if it is not a number within the limits.
 
     >>> number("12"), number("0.5"), number("1e999999999"), number("9" * 4500)
     (12, 0.5, None, None)
@@ -33,7 +33,7 @@ def number(text: str) -> int | float | None:
 
 
 def whole_number(text: str, most: int) -> int | None:
-    """Return the whole number from 0 to ``most`` that a text of plain digits says, else None.
+    """Return the integer from 0 to ``most`` that a text of plain digits denotes, else None.
 
     >>> whole_number("007", 10), whole_number("11", 10), whole_number("9" * 4500, 10)
     (7, None, None)

@@ -29,7 +29,7 @@ _CLOSING: Final = frozenset((")", "]", "}"))
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement: the query, whether only its privacy is to be explained, and the threshold's share if it says one."""
+    """A statement: the query, whether only its privacy is explained, and the threshold's share if stated."""
 
     sql: str
     is_explained: bool
@@ -37,7 +37,7 @@ class Statement:
 
 
 def parse_statement(text: str) -> Statement:
-    """Tell whether a text is ``EXPLAIN PRIVACY <query>``, and return the query itself and what is said after it.
+    """Return the query, whether it is under ``EXPLAIN PRIVACY``, and the options after it.
 
     >>> parse_statement("EXPLAIN PRIVACY SELECT COUNT(*) FROM visits").is_explained
     True
@@ -67,7 +67,7 @@ def _without_option(text: str) -> tuple[str, str | None]:
 
 
 def check_text(text: object) -> None:
-    """Refuse what is no text, or too long."""
+    """Reject anything that is not a text, or is too long."""
     if not isinstance(text, str):
         raise InvalidParameter("sql", type(text).__name__, "a text")
     if len(text) > LONGEST:
@@ -75,7 +75,7 @@ def check_text(text: object) -> None:
 
 
 class Parsed:
-    """A parsed query with its text, so that refusals can say where."""
+    """A parsed query with its text, so that refusals can state the place."""
 
     def __init__(self, text: str) -> None:
         check_text(text)
@@ -87,7 +87,7 @@ class Parsed:
             raise self._too_deep() from None
 
     def place(self, node: exp.Expression | None) -> str:
-        """Return line, column and the beginning of the text of a node."""
+        """Return a node's line and column, and the beginning of its text."""
         spans = [] if node is None else [part.meta for part in node.walk() if "start" in part.meta]
         if not spans:
             return ""
@@ -132,7 +132,7 @@ class Parsed:
         return trees[0]
 
     def _check_tokens(self, tokens: list[Any]) -> None:
-        """Refuse depth before the recursive reader starts, and everything but one query."""
+        """Reject deep nesting before the recursive parser starts, and everything but one query."""
         depth, ended, before = 0, False, ""
         for token in tokens:
             if before == "INTERVAL" and len(token.text) > LONGEST_INTERVAL:
@@ -158,7 +158,7 @@ class Parsed:
             )
 
     def _check_depth(self, tree: exp.Expression) -> None:
-        """Refuse a tree that is too deep; chains of AND and OR are flat."""
+        """Reject a tree that is too deep; chains of AND and OR are flat."""
         stack = [(tree, 0)]
         while stack:
             node, depth = stack.pop()
@@ -176,7 +176,7 @@ class Parsed:
         return f"line {before.count(chr(10)) + 1}, column {start - (before.rfind(chr(10)) + 1) + 1}"
 
     def _unfinished(self) -> InvalidParameter:
-        """Return the error of a text, a quoted name or a comment without an end."""
+        """Return the error for an unterminated text, quoted name or comment."""
         start = _last_open(self.text)
         near = self.text[start : start + 20].split("\n")[0]
         return InvalidParameter("sql", near, f"closed at its end ({self._line_and_column(start)})")
@@ -194,7 +194,7 @@ class Parsed:
 
 
 def _last_open(text: str) -> int:
-    """Return where the quotation or comment begins that is never closed."""
+    """Return where the unterminated quotation or comment begins."""
     position, pattern = 0, re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|['\"]|/\*", re.DOTALL)
     for found in pattern.finditer(text):
         if found.group() in ("'", '"', "/*"):

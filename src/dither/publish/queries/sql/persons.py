@@ -1,4 +1,4 @@
-"""Subqueries: rows of people, one by one, or one row a person; windows within a person.
+"""Subqueries: rows of people, single or one per person; windows within a person.
 
 A subquery may choose, compute, join, group by the privacy id (and more), take DISTINCT rows that show the privacy id,
 and number or compare rows within a person. What would mix people is refused.
@@ -143,7 +143,7 @@ def _argument(asked: Asked, relation: Relation) -> Expression | None:
 
 
 def _distinct(rows: Rows, select: exp.Expression, scope: Scope) -> Expression | None:
-    """Return x if every aggregate is COUNT(DISTINCT x) with one x, None if none is; refuse what is between."""
+    """Return x if every aggregate is COUNT(DISTINCT x) with one x, None if none is; reject mixtures."""
     below = rows.scalars(scope)
     having = select.args.get("having")
     nodes = [node for item in select.expressions for node in aggregates_in(item)]
@@ -191,7 +191,7 @@ def _plain(rows: Rows, select: exp.Expression, scope: Scope) -> Relation:
 
 
 class _Windows:
-    """Adds a column to the relation for every window that an expression has."""
+    """Adds a column to the relation for every window in an expression."""
 
     def __init__(self, rows: Rows, scope: Scope) -> None:
         self.rows = rows

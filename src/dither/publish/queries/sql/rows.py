@@ -1,4 +1,4 @@
-"""FROM, joins, WHERE and subqueries: which private rows a query is about."""
+"""FROM, joins, WHERE and subqueries: the private rows of a query."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_TABLES: Final = 64
 
 @dataclass(frozen=True)
 class Cte:
-    """A named subquery and the names that were known where it stands."""
+    """A named subquery and the names known at its place."""
 
     select: exp.Expression
     environment: Mapping[str, Cte]
@@ -53,7 +53,7 @@ Environment = Mapping[str, Cte]
 
 
 class AcrossPersons(Unanswerable):
-    """A subquery that aggregates over several persons: only a query of its own can be."""
+    """A subquery that aggregates over several people: this must be a separate query."""
 
     def __init__(self, select: exp.Expression, environment: Environment, reason: str, instead: str) -> None:
         super().__init__(reason, instead)
@@ -61,7 +61,7 @@ class AcrossPersons(Unanswerable):
 
 
 class Rows:
-    """Translates what stands below the aggregates of one query."""
+    """Translates everything below the aggregates of one query."""
 
     def __init__(self, parsed: Parsed, dataset: DataSet) -> None:
         self.parsed = parsed
@@ -312,7 +312,7 @@ class Rows:
         return scope.over(relation)
 
     def _among(self, scope: Scope, node: exp.Expression, negated: bool, environment: Environment) -> Relation:
-        """Keep the persons that a subquery names, or the others: both depend on that person's rows alone."""
+        """Keep the people that a subquery names, or the others: either way each person's own rows decide."""
         self.only(node, "this", "query")
         given = self.scalars(scope).value(node.this)
         value, query = given.expression, node.args["query"]
@@ -339,7 +339,7 @@ class Rows:
     def _public_source(
         self, select: exp.Expression, environment: Environment
     ) -> tuple[exp.Expression, str, Table] | None:
-        """Return the subquery, the alias and the table, if a subquery reads one public table and nothing else."""
+        """Return the subquery, alias and table, if a subquery reads only one public table."""
         clause: Any = select.args.get("from_") or select.args.get("from")
         if select.key != "select" or clause is None or clause.this.key != "table":
             return None
@@ -359,7 +359,7 @@ class Rows:
         *,
         negated: bool,
     ) -> Relation:
-        """Keep the rows whose value is the key of a row of a public table that fits, or the others."""
+        """Keep the rows whose value is the key of a matching public row, or the others."""
         self.only(select, "expressions", "from_", "from", "where", "distinct")
         prefix = free_prefix(scope.relation, "among", table.kinds)
         columns = {**scope.relation.columns, **{prefix + name: kind for name, kind in table.kinds.items()}}
@@ -390,7 +390,7 @@ class Rows:
         return filtered(relation, conjunction((known, absent)))
 
     def only(self, node: exp.Expression, *arguments: str) -> None:
-        """Refuse a clause that says more than what is understood."""
+        """Reject a clause with parts that are not supported."""
         for name, value in node.args.items():
             if value not in (None, False, "") and value != [] and name not in arguments:
                 what = name.strip("_").upper()
@@ -404,7 +404,7 @@ class Rows:
 def named_outputs(
     rows: Rows, select: exp.Expression, scope: Scope
 ) -> list[tuple[str, exp.Expression | None, str | None]]:
-    """Return what a subquery selects: names, with the expression, or the column that a star stands for."""
+    """Return a subquery's outputs: names, with the expression, or the column that a star stands for."""
     found: list[tuple[str, exp.Expression | None, str | None]] = []
     for index, item in enumerate(select.expressions, start=1):
         if item.key == "star" or (item.key == "column" and item.this.key == "star"):
@@ -432,13 +432,13 @@ def shown_names(scope: Scope, node: exp.Expression, name: str) -> str:
 
 
 def _own_name(scope: Scope, column: exp.Expression) -> str:
-    """Return a column's name as a query spells it, or the declared one where it has that of the source."""
+    """Return a column's name as a query spells it, or the declared name if it is called as in the source."""
     shown = shown_names(scope, column, column.name)
     return column.name if shown.lower() == column.name.lower() else shown
 
 
 def _equated(part: Expression, keys: set[str], theirs: set[str]) -> tuple[str, Expression] | None:
-    """Return the key column and what it is equated with, if a condition is that."""
+    """Return the key column and the expression equated with it, if the condition has that form."""
     if isinstance(part, Call) and part.function == "equal":
         for mine, other in (part.arguments, part.arguments[::-1]):
             if isinstance(mine, Name) and mine.name in keys and not names_in(other) & theirs:

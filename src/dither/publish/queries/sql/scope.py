@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """A table, subquery or CTE in FROM: how it is called, and the names of its columns there and in the relation."""
+    """A table, subquery or CTE in FROM: its name, and its columns' names there and in the relation."""
 
     alias: str
     columns: tuple[tuple[str, str], ...]  # shown name, name in the relation
@@ -27,7 +27,7 @@ class Source:
 
     @classmethod
     def of(cls, alias: str, table: Table, prefix: str = "") -> Source:
-        """Return a declared table, whose columns go by their declared names and by those of its source."""
+        """Return a declared table, whose columns are known by their declared names and by those of the source."""
         columns = tuple((name, prefix + name) for name in table.kinds)
         stored = tuple((column.source, column.name) for column in table.columns if column.source is not None)
         return cls(alias, columns, stored)
@@ -55,11 +55,11 @@ class Scope:
     merged: frozenset[str] = field(default_factory=frozenset)  # columns named by USING, which are equal on both sides
 
     def over(self, relation: Relation) -> Scope:
-        """Return the same names over another relation that has the same columns and perhaps more."""
+        """Return the same names over another relation with the same columns and perhaps more."""
         return replace(self, relation=relation)
 
     def find(self, column: exp.Column) -> str:
-        """Return the name in the relation of a column, or refuse: unknown, or not clear which one."""
+        """Return a column's name in the relation, or reject it: unknown or ambiguous."""
         name, table = column.name, column.table
         if column.args.get("db") or column.args.get("catalog"):
             self.parsed.refuse(column, "a name of three parts has no meaning here", "write table.column")
@@ -111,7 +111,7 @@ class Scope:
 
 
 def plain_alias(parsed: Parsed, node: exp.Expression, alias: str) -> str:
-    """Return a name given within a query, if it is a plain one: it becomes the name of a column in an engine."""
+    """Return a name given within a query, if it is plain: it becomes a column name in an engine."""
     try:
         check_name("alias", alias)
     except InvalidParameter as error:
@@ -120,7 +120,7 @@ def plain_alias(parsed: Parsed, node: exp.Expression, alias: str) -> str:
 
 
 def check_different(parsed: Parsed, node: exp.Expression, names: Iterable[str]) -> None:
-    """Refuse names that occur twice, upper or lower case."""
+    """Reject duplicate names, ignoring case."""
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:

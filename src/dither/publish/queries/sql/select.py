@@ -1,4 +1,4 @@
-"""The outermost SELECT: groups, aggregates, and what is shown of the answer."""
+"""The outermost SELECT: groups, aggregates, and which parts of the answer are shown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LONGEST_LABEL = 128
 
 
 def parse_sql(text: str, dataset: DataSet) -> Query:
-    """Return what an SQL query asks of a data set, or refuse it with the reason and what can be asked instead.
+    """Return an SQL query's request to a data set, or reject it with the reason and an alternative.
 
     Nothing is read but the text and the schema.
 
@@ -49,7 +49,7 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     ((False, True), 'count')
 
     Raises:
-        InvalidParameter: the text is no SQL, or names what does not exist or does not fit.
+        InvalidParameter: the text is not SQL, or names something that does not exist or does not fit.
         Unanswerable: it cannot be answered privately as asked.
 
     """
@@ -240,7 +240,7 @@ class _Outermost:
         return source is inner
 
     def _over(self, select: exp.Expression, inner: Query) -> Query:
-        """Show, filter and sort what a query released: this costs nothing."""
+        """Show, filter and sort what a query released, at no cost."""
         released = inner.released
         shown = {name.lower(): Typed(value, kind_of(value, released)) for name, value in inner.outputs}
         where = select.args.get("where")
@@ -286,7 +286,7 @@ class _Outermost:
 
 
 class _Measured:
-    """The aggregates of a query, each once, with a name of its own."""
+    """The aggregates of a query, each once, with a unique name."""
 
     def __init__(self, rows: Rows, scope: Scope, taken: list[str]) -> None:
         self.rows = rows
@@ -297,7 +297,7 @@ class _Measured:
         self._scalars = rows.scalars(scope)
 
     def typed(self, node: exp.Expression) -> Typed:
-        """Return the name of an aggregate, measured once however often it occurs."""
+        """Return an aggregate's name; it is measured once however often it occurs."""
         aggregate = self.add(node, None)
         return Typed(Name(aggregate.name), aggregate.kind(self.scope.relation.columns))
 
