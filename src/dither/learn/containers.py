@@ -1,9 +1,9 @@
-"""Private rows and columns as a caller has them: lists, arrays, sparse matrices, frames of pandas, Polars and Arrow.
+"""Private rows and columns in callers' containers: lists, arrays, sparse matrices, frames of pandas, Polars and Arrow.
 
-A container is refused by its type, its number of axes or its width, never by a cell. How many columns there are is
-public: it is the width that an array or a frame has of its own, or it was declared. A list of rows has no such width
+A container is refused by its type, its number of axes or its width, never by a cell. The number of columns is
+public: it is the width of an array or a frame, or it was declared. A list of rows has no such width
 (one person's row could be of any length), so it is read with a declared one: what a row lacks is missing, what it has
-beyond is ignored, and what is no row is a row of missing cells. See ``cells`` for what a cell means.
+beyond is ignored, and an object that is not a row is a row of missing cells. See ``cells`` for what a cell means.
 
 Arrays and columns of a numeric type are converted at once, because that gives each cell what it would have been given
 alone; every other cell is read by itself.
@@ -29,7 +29,7 @@ _ROWS: Final[tuple[Any, ...]] = (list, tuple, range)
 
 
 def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
-    """Return rows as floats, a column for each of ``columns`` or of the container's own.
+    """Return rows as floats, with a column for each of ``columns`` or of the container's own.
 
     Args:
         X: rows in a container of any kind.
@@ -48,14 +48,14 @@ def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
 
 
 def rows_as_columns(X: Any, columns: int | None) -> list[list[Any]]:  # noqa: N803
-    """Return the cells of each column, as they are."""
+    """Return the cells of each column, unchanged."""
     table = _table(X, columns)
     parts = table.T if isinstance(table, np.ndarray) else table
     return [cells_in(part) for part in parts]
 
 
 def one_column(y: Any, parameter: str = "y") -> Any:
-    """Return a container of one cell for each row, or refuse it; its cells are not looked at."""
+    """Return a container of one cell for each row, or refuse it; its cells are not read."""
     if y is None:
         raise InvalidValue(parameter, y, "given: this estimator requires y to be passed, but the target y is None")
     found = _as_known(y)
@@ -87,7 +87,7 @@ def column_as_numbers(column: Any) -> Floats:
 
 
 def cells_in(column: Any) -> list[Any]:
-    """Return the cells of one column as Python has them; those of a type that holds no labels are None."""
+    """Return the cells of one column as Python objects; cells of a type that holds no labels are None."""
     if isinstance(column, np.ndarray):
         return array_cells(column.reshape(-1))
     if _is_a(column, "pandas", "Series"):
@@ -136,10 +136,10 @@ def _table(X: Any, columns: int | None) -> NDArray[Any] | list[Any]:  # noqa: N8
 
 
 def _row_cells(row: Any, columns: int) -> Sequence[Any]:
-    """Return the first cells of one row of a list; none where it is no row.
+    """Return the first cells of one row of a list; nothing if it is not a row.
 
-    A row is cut before it is read, so that a long one costs as much as a short one. A class of its own is read by the
-    methods of the list, tuple or array that it is; where it cannot be read, it is no row.
+    A row is cut before it is read, so that a long one costs as much as a short one. A subclass is read by the
+    methods of the list, tuple or array that it is; where it cannot be read, it is not a row.
     """
     try:
         if issubclass(type(row), np.ndarray):
@@ -163,7 +163,7 @@ def _first_of(array: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _as_known(given: Any) -> Any:
-    """Return an array, a list, a frame or a column of one of the libraries that are known, or None."""
+    """Return an array, a list, a frame or a column of one of the known libraries, or None."""
     if isinstance(given, np.ndarray):
         return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     if _is_frame(given) or _is_a(given, "polars", "Series") or _is_a(given, "pyarrow", "ChunkedArray", "Array"):
@@ -185,7 +185,7 @@ def _can_be(given: Any) -> bool:
 
 
 def _is_a(given: Any, module: str, *names: str) -> bool:
-    """Whether something is of a class of a library, which is then imported already."""
+    """Whether an object is of a class of a library; the library is then already imported."""
     library = sys.modules.get(module)
     return library is not None and isinstance(given, tuple(getattr(library, name) for name in names))
 
@@ -205,7 +205,7 @@ def _frame_columns(frame: Any) -> list[Any]:
 
 
 def _typed(array: NDArray[Any]) -> Floats:
-    """Return numbers of one type as floats: each rounded by itself. Masked cells are missing."""
+    """Return numbers of one type as floats, each rounded by itself. Masked cells are missing."""
     with np.errstate(all="ignore"):
         found: Floats = np.array(np.ma.getdata(array), dtype=np.float64)
     if isinstance(array, np.ma.MaskedArray):

@@ -50,7 +50,7 @@ class PlannedFit:
     loss: Loss
 
     def adopt(self, record: dict[str, Any], receipt: str) -> Any:
-        """Return the estimator with the released model; what follows is post-processing."""
+        """Return the estimator with the released model; every later step is post-processing."""
         fitted = self.estimator.adopt(Model.from_dict(record), self.mechanism.method, receipt)
         # What was stated is a loss for one row: a person is charged for all rows that count.
         unit = str(self.mechanism.distance)
@@ -91,7 +91,7 @@ def plan_fit(
         copied.set_params(target_bounds=_bounds(wanted))
     if "classes" in known and known["classes"] is None:
         copied.set_params(classes=_classes(wanted))
-    # No rows yet: this sets how many columns there are, and refuses what is not declared.
+    # No rows yet: this sets the number of columns, and refuses missing declarations.
     method, _ = copied.prepare(np.empty((0, len(names))), np.empty(0, dtype=object))
     known_classes = copied.declared_classes()
     classes = None if known_classes is None else tuple(known_classes.tolist())

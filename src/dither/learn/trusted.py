@@ -1,4 +1,4 @@
-"""Estimators that a session may run beside private rows: of registered classes exactly, made anew of plain parameters.
+"""Estimators that a session may run on private rows: exactly the registered classes, rebuilt from plain parameters.
 
 A class that extends an estimator may override any step: it could say one price, and see the rows. So types are
 compared, not ancestries, and parameters are plain values.
@@ -42,7 +42,7 @@ def _estimator(estimator: Any, depth: int) -> Any:
 
 
 def _value(name: str, value: Any, depth: int) -> Any:
-    """Return a parameter of plain values, in containers of its own."""
+    """Return a copy of a parameter made of plain values."""
     kind = type(value)
     if depth < 0:
         raise InvalidParameter(name, kind.__name__, f"nested at most {_DEEPEST} deep")

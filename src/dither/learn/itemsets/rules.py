@@ -1,6 +1,6 @@
-"""Association rules from released itemsets: post-processing, which costs nothing.
+"""Association rules from released itemsets: post-processing, at no further loss.
 
-A rule says: who has these items tends to have those too. All its figures are quotients of released supports; noise in
+A rule says: transactions with these items tend to have those. All figures are quotients of released supports; noise in
 a small support makes them wild, so a rule needs a least support of what it starts from.
 """
 

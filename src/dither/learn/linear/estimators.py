@@ -55,17 +55,17 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors smaller.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "newton" (noisy
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
             statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
             coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns).
-        max_iter: steps of "gradient", "minibatch" and "newton"; by default as many as the kind of loss suggests.
+        max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
         C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
             of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
             minimised. By default what suits the loss; "objective" takes less where a small epsilon asks for it.
@@ -100,7 +100,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "logistic")
 
 
@@ -110,16 +110,16 @@ class LinearSVC(_LinearClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each.
+        classes: all labels that may occur; rows with any other label are left out.
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
             (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
             columns).
-        max_iter: steps of "gradient" and "minibatch"; by default as many as the kind of loss suggests.
+        max_iter: steps of "gradient" and "minibatch"; by default a number that suits the kind of loss.
         C: of "objective", the inverse of the strength of the penalty, as in scikit-learn: C times the sum of the losses
             of the records, each shortened to length 1, plus half the squared length of the weights is minimised. By
             default what suits the loss, and less where a small epsilon asks for it.
@@ -153,7 +153,7 @@ class LinearSVC(_LinearClassifier):
         self.solver, self.max_iter, self.C, self.unit = solver, max_iter, C, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "hinge")
 
 
@@ -181,16 +181,16 @@ class _LinearRegressor(PrivateRegressor):
 
 
 class LinearRegression(_LinearRegressor):
-    """Linear regression under differential privacy, penalised only as much as noise asks for.
+    """Linear regression under differential privacy, penalised only as much as the noise requires.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
@@ -221,7 +221,7 @@ class LinearRegression(_LinearRegressor):
         self.bounds, self.target_bounds, self.solver, self.unit = bounds, target_bounds, solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._regression(columns, 0)
 
 
@@ -231,11 +231,11 @@ class Ridge(_LinearRegressor):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
@@ -269,5 +269,5 @@ class Ridge(_LinearRegressor):
         self.solver, self.unit = solver, unit
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._regression(columns, self.alpha)

@@ -1,4 +1,4 @@
-"""Estimators that learn a linear model after a public change of columns: kernel machines and compressed regression."""
+"""Estimators that learn a linear model after a public map of the columns: kernel machines and compressed regression."""
 
 # scikit-learn calls rows X.
 
@@ -14,7 +14,7 @@ from dither.learn.rows import Floats
 
 
 class _KernelClassifier(Iterated, PrivateClassifier):
-    """A classifier by a linear model of random Fourier features."""
+    """A classifier that is linear in random Fourier features."""
 
     _loss_name: ClassVar[str]
 
@@ -38,7 +38,7 @@ class _KernelClassifier(Iterated, PrivateClassifier):
 
     @in_words(features="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         lower, upper = bounds_of(self.bounds, columns)
         return KernelMachine.calibrated(
             self._target(),
@@ -59,17 +59,17 @@ class KernelSVC(_KernelClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors smaller.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
         n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
@@ -92,17 +92,17 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors smaller.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
         n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
@@ -124,14 +124,14 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors smaller.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         n_components: how many directions are learned in; by default twice the root of the columns.
-        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
@@ -166,7 +166,7 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
 
     @in_words(dimensions="n_components", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         lower, upper = bounds_of(self.bounds, columns)
         return CompressedClassifier.calibrated(
             self._target(),

@@ -1,4 +1,4 @@
-"""Noisy steps downhill: what is done with noisy gradients of linear scores, however they were drawn.
+"""Noisy descent: the steps that follow from noisy gradients of linear scores, independent of how they were drawn.
 
 Momentum, a stride that suits the noise, and the average of the later half of the weights. All of it is made of draws
 and of public numbers, so none of it costs anything.

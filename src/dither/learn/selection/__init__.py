@@ -1,7 +1,7 @@
-"""Selection: parameters of learners, chosen by private rows and paid for.
+"""Selection: parameters of learners, chosen with private rows and paid for.
 
-Belongs here: searches among learners whose price covers the choice. Whoever fits many models, each with its budget, and
-keeps the one that looks best on private rows has lost all budgets together and the choice besides.
+Belongs here: searches among learners whose price covers the choice. Fitting many models, each with its budget, and
+keeping the one that looks best on private rows loses all budgets together and the choice as well.
 """
 
 from dither.learn.selection.disjoint import DisjointTuning

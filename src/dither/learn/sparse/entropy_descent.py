@@ -1,4 +1,4 @@
-"""Sampled exponentiated gradient: learning over the L1 ball whose error hardly knows the number of columns.
+"""Sampled exponentiated gradient: learning over the L1 ball, with an error that hardly grows with more columns.
 
 The entropy regulariser turns the sum of all gradients so far into a distribution over the vertices of the ball, each as
 likely as the exponential of how much it would have helped. That distribution is private; one vertex drawn from it is an
@@ -93,7 +93,7 @@ class EntropyDescent(VertexLearner):
         unit: Unit = ROW,
         **targets: Any,
     ) -> Self:
-        """Return the learner of the highest learning rate whose loss for one unit is within ``within``."""
+        """Return the learner with the highest learning rate whose loss for one unit is within ``within``."""
         purse = Purse.within(within)
         usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
@@ -113,7 +113,7 @@ class EntropyDescent(VertexLearner):
         )
 
     def plan(self) -> Plan:
-        """Return the choices, each of which a row moves farther."""
+        """Return the choices; a row moves later ones farther."""
         return sequence(Use(self.choice, self._stability(step)) for step in range(1, self.steps + 1))
 
     def _share(self, step: int) -> int:

@@ -22,11 +22,11 @@ class Lasso(Iterated, PrivateRegressor):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, choices cost less.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, choices cost less.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a regression on them), "frank-wolfe" or "entropy" (one
@@ -71,7 +71,7 @@ class Lasso(Iterated, PrivateRegressor):
 
     @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         lower, upper = bounds_of(self.bounds, columns)
         low, high = bounds_of(self.target_bounds, 1, "target_bounds")
         return learner(
@@ -100,11 +100,11 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, choices cost less.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, choices cost less.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: the two labels that may occur; rows with another one are left out.
         n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a classifier of them), "frank-wolfe" or "entropy" (one
@@ -151,7 +151,7 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
 
     @in_words(kept="n_nonzero_coefs", steps="max_iter")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         lower, upper = bounds_of(self.bounds, columns)
         if len(self.declared_classes()) != 2:
             raise InvalidParameter("classes", self.classes, "two labels")

@@ -2,7 +2,7 @@
 
 For many columns of which few matter: the error grows with the logarithm of their number. Minimises a squared loss with
 clipped residuals, or a logistic one, over all weights whose absolute values add up to at most a public radius. Cost:
-one pass over the records for each step. Corrections: gradients are sums of whole numbers, so that their sensitivity is
+one pass over the records for each step. Corrections: gradients are sums of integers, so that their sensitivity is
 a fact and not a bound on floats; residuals are clipped, without which a squared loss has no Lipschitz constant that
 does not grow with the radius; no step length depends on the number of records, which is private.
 """

@@ -22,11 +22,11 @@ class IncrementalLinearRegression(PrivateRegressor):
     added or removed (event level: a person with several rows loses it for each of them); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         batches: how many batches there will be at most; charged at the first of them.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
@@ -81,7 +81,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
+            columns: how many columns a list of rows has; by default as ``bounds`` declares.
             budget: what is charged; by default a budget of exactly this stream.
 
         """
@@ -96,7 +96,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers, none of which was in an earlier batch.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
+            columns: how many columns a list of rows has; by default as ``bounds`` declares.
             budget: what the first batch charges; by default a budget of exactly this stream.
 
         """
@@ -118,7 +118,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         return self.adopt(model, mechanism, "unledgered")
 
     def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> NoReturn:
-        """Refuse: a stream is no single release."""
+        """Refuse: a stream is not a single release."""
         raise InvalidParameter("estimator", type(self).__name__, "one of a single release; this one is fed in batches")
 
     def _own_budget(self, mechanism: IncrementalRegression) -> Budget:

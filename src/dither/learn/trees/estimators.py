@@ -33,7 +33,7 @@ class _TreeClassifier(ChanceClassifier):
     categorical_features: Any
 
     def _public(self, columns: int) -> dict[str, Any]:
-        """Return what is declared about the rows."""
+        """Return the declarations about the rows."""
         lower, upper = bounds_of(self.bounds, columns)
         counts, flags = bins_of(columns, lower, upper, self.n_bins, self.categorical_features)
         return {
@@ -52,15 +52,15 @@ class GradientBoostingClassifier(_TreeClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded; with one, noise is Gaussian and errors smaller.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: how many trees there are; by default as many turns of all columns as the loss suggests.
+        n_estimators: the number of trees; by default as many turns of all columns as the loss suggests.
         max_leaf_nodes: into how many parts a tree cuts each column that it looks at; its leaves, where that is one.
         max_depth: how many columns a tree looks at, one after the other.
         public_seed: a public text that decides the shapes of the trees.
@@ -101,7 +101,7 @@ class GradientBoostingClassifier(_TreeClassifier):
 
     @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return BoostedTrees.calibrated(
             self._target(),
             **self._public(columns),
@@ -113,7 +113,7 @@ class GradientBoostingClassifier(_TreeClassifier):
 
 
 class _ForestClassifier(_TreeClassifier):
-    """A classifier by counts in leaves."""
+    """A classifier that counts classes in leaves."""
 
     def _scores(self, values: Floats) -> Floats:
         return cast(Floats, np.log(self.model_.probabilities(values)))
@@ -125,15 +125,15 @@ class RandomForestClassifier(_ForestClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: how many trees there are.
+        n_estimators: the number of trees.
         max_depth: how many questions lead to a leaf.
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
         public_seed: a public text that decides the shapes of the trees.
@@ -174,7 +174,7 @@ class RandomForestClassifier(_ForestClassifier):
 
     @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return RandomForest.calibrated(
             self._target(),
             **self._public(columns),
@@ -191,12 +191,12 @@ class DecisionTreeClassifier(_ForestClassifier):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
+        classes: all labels that may occur; rows with any other label are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
         criterion: "gini", "entropy" (information gain) or "largest-class", by which splits are chosen; or "counts" for
@@ -241,7 +241,7 @@ class DecisionTreeClassifier(_ForestClassifier):
 
     @in_words(**_WORDS, depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         if not isinstance(self.prune, bool):
             raise InvalidParameter("prune", self.prune, "True or False")
         if not (isinstance(self.criterion, str) and self.criterion in (*_SCORES, "counts")):
