@@ -1,4 +1,4 @@
-"""Parquet and frames as DuckDB sees them: the types of the declared columns, compared with their kinds."""
+"""Parquet files and frames in DuckDB: the types of the declared columns, compared with their kinds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Source = tuple[str, dict[str, tuple[str, str]]]
 
 
 def parquet_source(connection: DuckDBPyConnection, table: Table, files: Sequence[str]) -> Source:
-    """Return Parquet files as a source, its columns found by the names that the first file has.
+    """Return Parquet files as a source; its columns are found by the names in the first file.
 
-    DuckDB gives names of its own to columns that have none, or whose names differ in case alone. They are found by
+    DuckDB renames columns that have no name, or whose names differ in case alone. They are found by
     place, as the file has them; where several files have such names DuckDB does not keep them apart.
     """
     names: list[str] | None = None
@@ -36,7 +36,7 @@ def parquet_source(connection: DuckDBPyConnection, table: Table, files: Sequence
 
 
 def parquet_names(connection: DuckDBPyConnection, file: str) -> list[str]:
-    """Return what a Parquet file calls its columns, in order; raises duckdb.Error."""
+    """Return the names of the columns of a Parquet file, in order; raises duckdb.Error."""
     listed = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
     return _top_names([(str(name), int(children or 0)) for name, children in listed])
 
@@ -64,7 +64,7 @@ def _top_names(listed: Sequence[tuple[str, int]]) -> list[str]:
 def typed_source(
     connection: DuckDBPyConnection, table: Table, source: str, what: str, names: Sequence[str] | None = None
 ) -> Source:
-    """Return a source that has types of its own, after comparing them with the declared kinds.
+    """Return a source with typed columns, after comparing their types with the declared kinds.
 
     Args:
         connection: where it can be read.
@@ -97,7 +97,7 @@ def typed_source(
 
 
 def parquet_reader(files: Sequence[str]) -> str:
-    """Return what stands after FROM to read Parquet files; folders named like columns do not count as columns."""
+    """Return the FROM clause that reads Parquet files; folders named like columns do not count as columns."""
     return f"read_parquet([{', '.join(map(text_constant, files))}], hive_partitioning = false)"
 
 
