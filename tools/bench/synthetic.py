@@ -109,7 +109,7 @@ def measure_counting(
     cells, _ = codings_of(dataset, "rows")
     for count in rows:
         made = ", ".join(f"(hash(i * {columns} + {number}) % 8)::BIGINT AS {name}" for number, name in enumerate(names))
-        # Names of our own making and whole numbers only.
+        # Names of our own making and integers only.
         frame = duckdb.connect().from_query(f"SELECT {made} FROM range({count}) AS t(i)").to_arrow_table()  # noqa: S608
         engine = connect(dataset, frames={"rows": frame})
         start = time.perf_counter()

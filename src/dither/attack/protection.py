@@ -1,4 +1,4 @@
-"""The defended side of the demonstrations: what dither would have released, and what it loses."""
+"""The defended side of the demonstrations: what dither would release instead, and its loss."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def noisy_numbers(values: NDArray[np.float64], epsilon: Number, moved: Number) -
 
 
 def random_answers(answers: NDArray[np.int64], epsilon: Number, categories: int) -> NDArray[np.int64]:
-    """Return every answer through randomised response of its own, each of which loses ``epsilon``."""
+    """Return every answer through its own randomised response, each of which loses ``epsilon``."""
     mechanism = RandomisedResponse(epsilon=epsilon, categories=categories)
     return np.array([perform(mechanism, answer, stability=1) for answer in answers.tolist()], dtype=np.int64)

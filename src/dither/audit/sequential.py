@@ -22,7 +22,7 @@ from dither.privacy import Loss
 
 
 class Outcome(Enum):
-    """Why a search ended."""
+    """The reason why a search ended."""
 
     REFUTED = "the claim is refuted"
     TIGHT = "nearly all that is claimed to be lost was shown to be lost"
@@ -42,12 +42,12 @@ class Search:
 
     @property
     def strongest(self) -> Verdict:
-        """The verdict that refutes, or else the one that shows most."""
+        """The refuting verdict, or else the one that shows most."""
         return max(self.stages, key=lambda verdict: (verdict.is_refuted, verdict.tightness or 0.0))
 
     @property
     def samples(self) -> int:
-        """How many outcomes were drawn for each of the two inputs, in all."""
+        """The number of outcomes drawn for each of the two inputs, in all."""
         return sum(verdict.evidence.samples for verdict in self.stages)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Run an audit of everything, or of what is named, with progress, and say what was found.
+"""Run an audit of everything, or of named mechanisms, with progress, and report the findings.
 
 One way for ``python -m dither.audit`` and for ``dither audit all``: the same tasks, processes, tables and page.
 """
@@ -29,7 +29,7 @@ def audit_and_tell(
     as_json: bool = False,
     console: Console | None = None,
 ) -> int:
-    """Audit, print the tables, write the page, and return the exit status: 1 if there is anything to complain about.
+    """Audit, print the tables, write the page, and return the exit status: 1 if there are complaints.
 
     Args:
         names: of mechanisms or parts; everything if there are none.
