@@ -71,8 +71,8 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
                 NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
             y: a label or target for each row.
-            columns: how many columns a list of rows has; by default as ``bounds`` or ``categories`` declare.
-            budget: what is charged; by default a budget of exactly this release.
+            columns: the number of columns of a list of rows; by default as ``bounds`` or ``categories`` declare.
+            budget: the budget to charge; by default a budget of exactly this release.
 
         """
         mechanism, rows = self.prepare(X, y, columns=columns)
@@ -92,7 +92,7 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             X: rows of numbers.
             y: a label or target for each row.
             reset: whether the number and the names of columns are kept, or must be met.
-            columns: how many columns a list of rows has.
+            columns: the number of columns of a list of rows.
 
         """
         values = self._values(X, reset=reset, columns=columns)
@@ -203,8 +203,8 @@ class RowsEstimator(PrivateEstimator):
             X: rows of numbers: an array, a sparse matrix, a frame, or a list where the number of columns is declared.
                 NaN, infinities, numbers beyond the bounds and cells that are not numbers have a declared meaning.
             y: not used.
-            columns: how many columns a list of rows has; by default as ``bounds`` declares.
-            budget: what is charged; by default a budget of exactly this release.
+            columns: the number of columns of a list of rows; by default as ``bounds`` declares.
+            budget: the budget to charge; by default a budget of exactly this release.
 
         """
         return super().fit(X, y, columns=columns, budget=budget)
@@ -295,7 +295,7 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, columns: int | None = Non
         estimator: whose number and names of columns are kept, or must be met.
         X: rows of columns.
         reset: whether these are the rows that are learned from.
-        columns: how many columns a list of rows has; by default what was learned from, or is declared.
+        columns: the number of columns of a list of rows; by default as fitted or declared.
 
     """
     values = rows_as_numbers(X, width_of(estimator, reset=reset, columns=columns))
@@ -308,9 +308,9 @@ def width_of(estimator: Any, *, reset: bool, columns: int | None = None) -> int 
     """Return the number of columns of a list of rows, which its rows cannot say: stated, known or declared.
 
     Args:
-        estimator: one that was fitted, or declares something for each column.
+        estimator: a fitted one, or one with declarations for each column.
         reset: whether rows are learned from.
-        columns: what was stated.
+        columns: the stated number.
 
     """
     if columns is not None:

@@ -32,7 +32,7 @@ class Centred:
 
     Args:
         records: the columns and the constant part; private.
-        rows: about how many there are.
+        rows: their approximate number.
         shift: the centre, in steps.
         radius: where records are cut off, in steps.
 
@@ -70,7 +70,7 @@ def centred(run: Runner, noise: AnyNoise, steps: Floats, *, touched: int, near: 
         run: makes the one draw.
         noise: of the survey.
         steps: private records on the grid.
-        touched: how many rows one unit touches.
+        touched: the number of rows that one unit touches.
         near: records farther from the centre than this many spreads are shortened.
 
     """

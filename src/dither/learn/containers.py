@@ -33,7 +33,7 @@ def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
 
     Args:
         X: rows in a container of any kind.
-        columns: how many columns are declared; needed for a list of rows.
+        columns: the declared number of columns; needed for a list of rows.
 
     """
     table = _table(X, columns)

@@ -28,11 +28,11 @@ class Privacy:
     """The guarantee of a fitted estimator.
 
     Args:
-        loss: what one unit loses by its release.
-        stated: what was asked for, which the loss is within.
+        loss: the loss of the release for one unit.
+        stated: the requested loss, which the loss is within.
         unit: whom it protects, in words.
-        numerics: how that is known: exact, bounded or idealised.
-        mechanism: the name of what released it.
+        numerics: the kind of guarantee: exact, bounded or idealised.
+        mechanism: the name of the mechanism that released it.
         request_digest: the SHA-256 of the public request.
         receipt: where the charge is written down.
 

@@ -32,7 +32,7 @@ class Survey:
     Args:
         rows: the approximate number of records.
         shift: where their centre is; integers.
-        spread: about how far they lie from it.
+        spread: their approximate distance from it.
 
     """
 

@@ -41,7 +41,7 @@ class CategoricalModel(Model):
     """Classes with a distribution over categories for each column.
 
     Args:
-        sizes: how many categories each column has.
+        sizes: the number of categories of each column.
         chances: a row for each class: the chances of the categories of the first column, then of the second, ...
         shares: of the classes.
 
@@ -90,8 +90,8 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
     L1), or at its root (in L2); twice that, or the root of twice that number, for rows replaced.
 
     Args:
-        sizes: how many categories each column has; a category is 0, 1, ..., other values do not count.
-        classes: the number of classes; rows with a label that is none of 0, 1, ... are left out.
+        sizes: the number of categories of each column; a category is 0, 1, ..., other values do not count.
+        classes: the number of classes; rows with any label but 0, 1, ... are left out.
         part: the noise of a count.
         unit: ROW or ROW_REPLACED.
 

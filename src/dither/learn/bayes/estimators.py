@@ -88,7 +88,7 @@ class CategoricalNB(_NaiveBayes):
         delta: the probability that the epsilon bound may be exceeded.
         rho: the loss in zero-concentrated differential privacy.
         loss: the loss as a record, in place of these three.
-        categories: how many categories all columns have, or a number for each; a category is written 0, 1, ..., and
+        categories: the number of categories of all columns, or of each column; a category is written 0, 1, ..., and
             another value tells nothing.
         classes: all labels that may occur; rows with any other label are left out.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.

@@ -71,7 +71,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         clusters: the number of centres.
-        blocks: into how many blocks the points are divided.
+        blocks: the number of blocks of points.
         part: the noise of one number of a centre, summed over blocks, in steps.
         public_seed: a public text that decides the division and the starts.
         unit: ROW or ROW_REPLACED.

@@ -65,7 +65,7 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         upper: public bounds of the columns.
         centres: public centres, released before, in the columns' own units.
         part: the noise of one number of a bag.
-        rate: the probability with which a bag has a point.
+        rate: the probability that a point is in a bag.
         bags: the number of bags; the means of all are averaged.
 
     >>> from dither.privacy import PureDP

@@ -143,7 +143,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: the number of centres.
-            depth: how many levels the tree has; by default enough for two or more leaves a cluster.
+            depth: the number of levels of the tree; by default enough for two or more leaves a cluster.
             steps: the number of last steps; by default one, or two where the loss has a delta.
             share: the part of the loss that the tree takes.
             objective: "means" or "medians".

@@ -174,7 +174,7 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
         rho: the loss in zero-concentrated differential privacy.
         loss: the loss as a record, in place of these three.
         bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
-        max_iter: how many steps of expectation and maximisation are taken.
+        max_iter: the number of steps of expectation maximisation.
         public_seed: a public text that decides the start.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 

@@ -69,7 +69,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         clusters: the number of centres.
-        side: how many cells the grid has along each column.
+        side: the number of cells of the grid along each column.
         part: the noise of one count.
         public_seed: a public text that decides the starts of k-means.
         unit: ROW or ROW_REPLACED.
@@ -121,7 +121,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: the number of centres.
-            side: how many cells the grid has along each column; by default what suits the loss and ``records``.
+            side: the number of cells of the grid along each column; by default one that suits the loss and ``records``.
             records: a public guess of the number of records.
             public_seed: a public text that decides the starts of k-means.
             unit: ROW or ROW_REPLACED.

@@ -151,7 +151,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: the number of centres.
-            steps: how many steps are taken; by default a number that suits the loss.
+            steps: the number of steps; by default a number that suits the loss.
             schedule: "even", or "halving" for half of what is left in each step (Dwork 2011).
             share: the part of the loss that the survey takes.
             zone: how centres move; see the class.

@@ -136,8 +136,8 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             upper: public bounds of the columns.
             clusters: the number of components.
             shape: "full", "diag" or "spherical"; by default "diag" where the loss is pure, else "full".
-            depth: how many levels the tree of the start has; by default what suits the loss.
-            steps: how many steps are taken.
+            depth: the number of levels of the first tree; by default one that suits the loss.
+            steps: the number of steps.
             share: the part of the loss that the tree takes.
             public_seed: a public text that decides the start.
             unit: ROW or ROW_REPLACED.

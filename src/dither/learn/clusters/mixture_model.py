@@ -24,7 +24,7 @@ class MixtureModel(Model):
     Args:
         lower: bounds of the columns.
         upper: bounds of the columns.
-        weights: how likely each component is; they add up to one.
+        weights: the probability of each component; they add up to one.
         centres: the mean of each component.
         covariances: a matrix for each component.
 

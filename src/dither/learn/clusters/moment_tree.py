@@ -57,8 +57,8 @@ class Leaves:
 
     Args:
         places: where the points of each leaf lie in the mean.
-        weights: about how many there are; 0 where there seem to be none.
-        spreads: about how far they lie from it, squared.
+        weights: their approximate number; 0 where there seem to be none.
+        spreads: their approximate squared distance from it.
 
     """
 
@@ -110,7 +110,7 @@ def grow(run: Runner, levels: tuple[CountNoise, ...], steps: Floats, *, touched:
         run: makes one draw for each level.
         levels: the noise of one number of each level; all of one kind.
         steps: private points, integers of at most STEPS.
-        touched: how many rows one unit touches.
+        touched: the number of rows that one unit touches.
 
     """
     columns = steps.shape[1]

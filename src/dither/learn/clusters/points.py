@@ -116,7 +116,7 @@ class ClustersModel(Model):
         lower: bounds of the columns.
         upper: bounds of the columns.
         centres: one a row, in columns scaled to [-1, 1].
-        weights: about how many records each has.
+        weights: the approximate number of records of each.
 
     """
 
@@ -171,7 +171,7 @@ def weighted_clusters(
 
     Args:
         places: public points, one a row.
-        weights: how much each counts; not negative.
+        weights: the weight of each; not negative.
         clusters: the number of centres.
         starts: centres to start from.
 
@@ -205,7 +205,7 @@ def spread_starts(places: Floats, weights: Floats, clusters: int, numbers: NDArr
 
     Args:
         places: public points.
-        weights: how much each counts.
+        weights: the weight of each.
         clusters: the number of centres.
         numbers: public numbers in [0, 1), ``clusters`` a row.
 

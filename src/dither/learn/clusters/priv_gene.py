@@ -75,9 +75,9 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         clusters: the number of centres.
-        generations: how often the candidates are looked at.
+        generations: the number of generations of candidates.
         population: the number of candidates each time.
-        scale: how much lower a cost must be for a candidate to be e times as likely.
+        scale: the difference in cost that makes a candidate e times as likely.
         public_seed: a public text that decides the first candidates, crossings and mutations.
         unit: ROW or ROW_REPLACED.
 

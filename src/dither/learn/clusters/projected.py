@@ -80,7 +80,7 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         clusters: the number of centres.
-        directions: how many public random directions points are projected to.
+        directions: the number of public random directions of the projection.
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         lift: the noise of one number of the first step in all columns.
         last: the noise of one number of the last step.
@@ -137,8 +137,8 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             clusters: the number of centres.
-            directions: how many there are; by default the binary logarithm of the clusters, or columns if fewer.
-            depth: how many levels the tree has; by default what suits the loss.
+            directions: their number; by default the binary logarithm of the clusters, or columns if fewer.
+            depth: the number of levels of the tree; by default one that suits the loss.
             share: the part of the loss that the tree takes.
             public_seed: a public text that decides the directions and starts.
             unit: ROW or ROW_REPLACED.

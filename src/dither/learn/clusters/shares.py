@@ -40,7 +40,7 @@ class Components:
     Args:
         centres: one a row, of at most STEPS a number.
         covariances: a matrix for each.
-        weights: how likely each is.
+        weights: the probability of each.
 
     """
 

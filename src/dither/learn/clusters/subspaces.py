@@ -102,8 +102,8 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
         lower: public bounds of the columns; their middle is where subspaces meet.
         upper: public bounds of the columns.
         clusters: the number of subspaces.
-        size: how many columns each has.
-        scale: how much lower a cost must be for a candidate to be e times as likely.
+        size: the number of columns of each.
+        scale: the difference in cost that makes a candidate e times as likely.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP

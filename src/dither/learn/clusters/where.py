@@ -35,7 +35,7 @@ class Where:
     Args:
         rows: the approximate number of points.
         shift: where their centre is; integers.
-        spread: about how far they lie from it.
+        spread: their approximate distance from it.
 
     """
 

@@ -28,7 +28,7 @@ def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, pu
         before: the centres of the step before the last one; for "future" where that pair of steps began.
         old: the centres of which these are the means.
         means: noisy means.
-        number: which step this is.
+        number: the number of this step.
         public_seed: a public text.
 
     """

@@ -85,10 +85,10 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        components: how many directions are chosen.
+        components: the number of directions to choose.
         candidates: the number of directions to choose from, in each round.
-        rounds: how many choices lead to one direction.
-        scale: how much better a direction must be to be e times as likely: 2^20 is the most one row adds to a score.
+        rounds: the number of choices for one direction.
+        scale: the difference in score that makes a direction e times as likely; one row adds at most 2^20 to a score.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the variance along one component.
         public_seed: a public text that decides the candidates.

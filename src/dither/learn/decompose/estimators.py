@@ -37,7 +37,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        n_components: how many components are kept; None for all of them.
+        n_components: the number of components to keep; None for all of them.
         epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: the loss in zero-concentrated differential privacy.

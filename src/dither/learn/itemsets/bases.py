@@ -48,8 +48,8 @@ def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, pow
     Args:
         items: all items.
         pairs: pairs of them.
-        widest: how many items a group has at most.
-        power: with which power of the number of groups the variance of a noisy count grows.
+        widest: the largest number of items of a group.
+        power: the power of the number of groups with which the variance of a noisy count grows.
 
     """
     groups: list[frozenset[int]] = []

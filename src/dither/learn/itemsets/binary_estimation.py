@@ -55,7 +55,7 @@ class BinaryEstimation(ItemsetMethod):
     ``chosen`` is the most sets of each size that are looked for.
 
     Args:
-        threshold: the public support that a frequent set has.
+        threshold: the public support from which a set is frequent.
 
     >>> method = BinaryEstimation(items=100, chosen=20, budget=PureDP(1), threshold=50)
     >>> method.loss(1).epsilon, method.looks

@@ -92,9 +92,9 @@ class ItemsetMethod(Composed[Any, Itemsets]):
 
     Args:
         items: the number of items, numbered from 0; public.
-        chosen: how many sets to release.
-        longest: of how many items a set may be.
-        budget: what one transaction loses at most, pure or in rho.
+        chosen: the number of sets to release.
+        longest: the largest number of items of a set.
+        budget: the largest loss of one transaction, pure or in rho.
 
     """
 
@@ -117,7 +117,7 @@ class ItemsetMethod(Composed[Any, Itemsets]):
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
             items: the number of items.
-            chosen: how many sets to release.
+            chosen: the number of sets to release.
             parameters: the other fields.
 
         """

@@ -58,8 +58,8 @@ class PrivateTree(ItemsetMethod):
 
     Args:
         threshold: the public support above which sets are sought, by the sparse vector; None to choose the best sets.
-        deepest: how many items a tree may have; the sets of more items that hang together are counted one by one.
-        listed: how many sets are told apart when the best are chosen.
+        deepest: the largest number of items of a tree; sets of more connected items are counted one by one.
+        listed: the number of sets that are told apart when the best are chosen.
 
     >>> PrivateTree(items=100, chosen=20, budget=PureDP(1), threshold=50).loss(1).epsilon
     Fraction(1, 1)
@@ -85,7 +85,7 @@ class PrivateTree(ItemsetMethod):
         Args:
             within: the loss not to exceed.
             items: the number of items.
-            chosen: how many sets to release.
+            chosen: the number of sets to release.
             parameters: the other fields.
 
         """

@@ -54,7 +54,7 @@ def relative_support_error(found: Itemsets, supports: Mapping[Itemset, int], *, 
     Args:
         found: the released sets.
         supports: the true support of each of them.
-        least: the sanity bound, below which no support is divided by.
+        least: the sanity bound: the smallest divisor.
 
     """
     errors = [

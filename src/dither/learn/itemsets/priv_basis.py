@@ -57,7 +57,7 @@ class PrivBasis(ItemsetMethod):
     two fifths for choosing items and pairs, half for counting.
 
     Args:
-        widest: of how many items a base may be.
+        widest: the largest number of items of a base.
 
     >>> PrivBasis(items=100, chosen=20, longest=4, budget=PureDP(1)).loss(1).epsilon
     Fraction(1, 1)

@@ -43,7 +43,7 @@ class TruncatedFrequency(ItemsetMethod):
     counting.
 
     Args:
-        listed: how many sets are told apart at most; all others are at the floor.
+        listed: the largest number of sets that are told apart; all others are at the floor.
 
     >>> method = TruncatedFrequency(items=1000, chosen=10, budget=PureDP(1))
     >>> method.loss(1).epsilon, method.chooser.candidates

@@ -65,7 +65,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         matrix: public signs, a row for each dimension; see ``sign_matrix``.
-        learner: a linear learner of as many columns as there are dimensions, each bounded by -2 and 2.
+        learner: a linear learner with one column for each dimension, each bounded by -2 and 2.
 
     >>> from dither.privacy import ApproxDP
     >>> public = {"lower": [0] * 50, "upper": [1] * 50, "classes": 2}
@@ -115,7 +115,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: the number of classes.
-            dimensions: how many dimensions are learned in; by default twice the root of the columns.
+            dimensions: the number of dimensions after projection; by default twice the root of the columns.
             steps: of gradient descent.
             unit: ROW or ROW_REPLACED.
 

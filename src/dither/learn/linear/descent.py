@@ -75,7 +75,7 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
         upper: public bounds of the columns.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         loss_name: "logistic", or "hinge" for a support vector machine.
-        steps: how many steps are taken.
+        steps: the number of steps.
         survey: the noise of the survey of counts, means and spread.
         step: the noise of a gradient, in steps.
         unit: ROW or ROW_REPLACED.

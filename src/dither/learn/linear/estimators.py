@@ -237,7 +237,7 @@ class Ridge(_LinearRegressor):
         loss: the loss as a record, in place of these three.
         bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
-        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise requires.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.

@@ -71,7 +71,7 @@ def public_features(columns: int, features: int, gamma: Number | None = None) ->
 
     Args:
         columns: the number of columns.
-        features: how many features are drawn.
+        features: the number of features.
         gamma: how narrow the kernel is; by default 1 / columns.
 
     >>> frequencies, offsets = public_features(3, 5)

@@ -79,7 +79,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         classes: the number of classes; for logistic objectives.
         target_lower: the public lower bound of the target; for squared objectives.
         target_upper: its upper bound.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for; squared only.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires; squared only.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP

@@ -93,7 +93,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         upper: public bounds of the columns.
         frequencies: public integers, a row for each feature; see ``public_features``.
         offsets: a public integer for each feature.
-        points: public rows of columns that are answered.
+        points: public rows of columns, at which scores are released.
         classes: the number of classes; with more than two, one is learned against the rest for each.
         penalty: the strength of half the squared length of the weights, features having length 1.
         part: Gaussian or GammaNorm noise of a score.
@@ -151,8 +151,8 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: the number of classes.
-            points: public rows of columns that are answered.
-            features: how many features the machine has.
+            points: public rows of columns, at which scores are released.
+            features: the number of features of the machine.
             gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
             penalty: by default that at which the noise of a score is a little less than a clear score.
             unit: ROW or ROW_REPLACED.

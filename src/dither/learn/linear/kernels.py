@@ -152,7 +152,7 @@ class KernelMachine(Composed[Any, KernelModel]):
         upper: public bounds of the columns.
         frequencies: public integers, a row for each feature; see ``public_features``.
         offsets: a public integer for each feature.
-        learner: a linear learner of as many columns as there are features, each bounded by -1 and 1.
+        learner: a linear learner with one column for each feature, each bounded by -1 and 1.
 
     >>> from dither.privacy import ApproxDP
     >>> learner = KernelMachine.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10], classes=2, features=20)
@@ -205,7 +205,7 @@ class KernelMachine(Composed[Any, KernelModel]):
             upper: public bounds of the columns.
             classes: the number of classes.
             loss_name: "logistic" or "hinge".
-            features: how many features are drawn; by default 128, and 32 where the loss is pure.
+            features: the number of features; by default 128, and 32 where the loss is pure.
             gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
             steps: of gradient descent.
             unit: ROW or ROW_REPLACED.

@@ -67,7 +67,7 @@ class KernelSVC(_KernelClassifier):
         classes: all labels that may occur; rows with any other label are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+        n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
         max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -100,7 +100,7 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
         classes: all labels that may occur; rows with any other label are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+        n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
         max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -130,7 +130,7 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
         loss: the loss as a record, in place of these three.
         bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
         classes: all labels that may occur; rows with any other label are left out.
-        n_components: how many directions are learned in; by default twice the root of the columns.
+        n_components: the number of directions after projection; by default twice the root of the columns.
         max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 

@@ -83,11 +83,11 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
         upper: public bounds of the columns.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         loss_name: "logistic", or "hinge" for a support vector machine.
-        steps: how many steps are taken.
-        rate: the probability with which a record is in the sample of a step.
+        steps: the number of steps.
+        rate: the probability that a record is in the sample of a step.
         survey: the noise of the survey of counts, means and spread, which looks at all records.
         step: the noise of a gradient, in steps; of the kind of the survey's.
-        delta: at which epsilon is stated where noise is Gaussian; 0 where it is not.
+        delta: the delta at which epsilon is stated for Gaussian noise; otherwise 0.
         unit: ROW or ROW_REPLACED; the latter with Gaussian noise only.
 
     >>> from dither.privacy import ApproxDP

@@ -61,7 +61,7 @@ def moments(run: Runner, noise: VectorNoise, records: Floats, targets: Floats, t
         noise: of the moments.
         records: private integers, at most LENGTH long.
         targets: private integers, at most LENGTH long, a row for each record.
-        touched: how many rows one unit touches.
+        touched: the number of rows that one unit touches.
 
     """
     drawn = noisy(run, noise, counted(records, targets), touched * STABILITY)
@@ -144,7 +144,7 @@ class MomentRegression(FromMoments, DeclaredBounds, Composed[Any, LinearModel]):
         target_upper: its upper bound.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the moments, in steps.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ZCDP

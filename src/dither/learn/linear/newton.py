@@ -83,8 +83,8 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
-        steps: how many steps are taken.
-        curvatures: before how many of the first steps the curvature is drawn; once with more than two classes.
+        steps: the number of steps.
+        curvatures: the number of first steps before which the curvature is drawn; once with more than two classes.
         survey: the noise of the survey of counts, means and spread.
         curvature: the noise of an entry of a matrix of curvature, in steps.
         step: the noise of a gradient, in steps.
@@ -140,8 +140,8 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
             lower: public bounds of the columns.
             upper: public bounds of the columns.
             classes: the number of classes.
-            steps: how many steps are taken; by default a number that suits the kind of loss.
-            curvatures: how often the curvature is drawn.
+            steps: the number of steps; by default a number that suits the kind of loss.
+            curvatures: the number of draws of the curvature.
             share: of what the survey leaves, for curvatures.
             unit: ROW or ROW_REPLACED.
 

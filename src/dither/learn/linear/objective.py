@@ -98,7 +98,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
         survey: the noise of the survey of counts, means and spread.
         part: Gaussian or GammaNorm noise of a coefficient of the linear term.
         finish: GammaNorm noise of a weight.
-        delta: outside which the promise of each score holds; 0 for GammaNorm noise.
+        delta: the probability that the epsilon bound of each score may be exceeded; 0 for GammaNorm noise.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP

@@ -95,7 +95,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         upper: public bounds of the columns.
         objective: "logistic" or "hinge" for two classes, or "squared" for a regression.
         weights: what the weight of each column may be, for columns scaled to [-1, 1]; multiples of 1/1024.
-        constants: what the constant part may be.
+        constants: the values that the constant part may have.
         scale: the scale of the choice, in steps of a loss: how much better a model must be to be e times as likely.
         target_lower: the public lower bound of the target; for squared objectives.
         target_upper: its upper bound.

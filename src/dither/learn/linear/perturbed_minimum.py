@@ -84,7 +84,7 @@ class PerturbedMinimum(Primitive[Any, Any]):
         loss_name: "logistic", or "hinge" for the rounded hinge of a support vector machine.
         penalty: the strength of half the squared length of the weights, records having length 1.
         part: Gaussian or GammaNorm noise of a coefficient of the linear term.
-        delta: outside which the promise holds; 0 for GammaNorm noise.
+        delta: the probability that the epsilon bound may be exceeded; 0 for GammaNorm noise.
         finish: GammaNorm noise of a weight.
 
     >>> noise = GammaNorm(scale=2, grid=TOLERANCE / 2)

@@ -101,7 +101,7 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        cells: into how many even cells each column is cut.
+        cells: the number of even cells of each column.
         part: the noise of one count.
         unit: ROW or ROW_REPLACED.
 

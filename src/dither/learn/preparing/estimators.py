@@ -89,13 +89,13 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        n_bins: into how many bins each column is cut.
+        n_bins: the number of bins of each column.
         epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.
         rho: the loss in zero-concentrated differential privacy.
         loss: the loss as a record, in place of these three.
         bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
-        cells: of how many even cells bins are made.
+        cells: the number of even cells from which bins are made.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np
@@ -142,7 +142,7 @@ class UniformBinner(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mi
     """Columns cut into bins of one width between declared bounds; costs nothing, because no row is read.
 
     Args:
-        n_bins: into how many bins each column is cut.
+        n_bins: the number of bins of each column.
         bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
 
     >>> from dither.learn import UniformBinner

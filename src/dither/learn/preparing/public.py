@@ -41,7 +41,7 @@ class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: igno
         Args:
             X: rows.
             y: not used.
-            columns: how many columns a list of rows has; by default the declared number.
+            columns: the number of columns of a list of rows; by default the declared number.
 
         """
         return self._adopt(self._fit_columns(X, columns))

@@ -62,7 +62,7 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         classes: the number of classes; 0 for a regression.
         target_lower: the public lower bound of the target of a regression.
         target_upper: its upper bound.
-        held_out: how many times as large as the part of one candidate the part is that is held out.
+        held_out: the size of the held-out part, as a multiple of the part of one candidate.
         public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import GradientDescent
@@ -86,7 +86,7 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
         """Return the search with the sharpest choice that loses at most ``within`` for one row.
 
         Args:
-            within: what may be lost; the candidates must be within it by themselves.
+            within: the loss not to exceed; each candidate must be within it.
             candidates: the learners.
             public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``public_seed``.
 

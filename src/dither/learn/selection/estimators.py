@@ -43,7 +43,7 @@ class PrivateSearch(PrivateEstimator):
     candidate, and the choice as well.
 
     Args:
-        estimator: what is tuned: a classifier or regression of ``dither.learn`` with its public bounds, without budget.
+        estimator: a classifier or regression of ``dither.learn`` to tune, with its public bounds, without budget.
         param_grid: a dictionary of lists of values, or a list of dictionaries of values: the candidates.
         epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
         delta: the probability that the epsilon bound may be exceeded.

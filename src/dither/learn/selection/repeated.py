@@ -110,8 +110,8 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         classes: the number of classes; 0 for a regression.
         target_lower: the public lower bound of the target of a regression.
         target_upper: its upper bound.
-        held_out: how many of ``held_out + learned_from`` slots of rows are held out.
-        learned_from: how many of them are learned from.
+        held_out: the number of held-out slots, of ``held_out + learned_from`` slots of rows.
+        learned_from: the number of slots that are learned from.
         public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import MomentClassifier
@@ -146,7 +146,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         Args:
             within: a pure loss; the candidates must lose no more than a (2 + shape)-th of it.
             candidates: the learners.
-            stop: by default as many runs are expected as there are candidates, three at least, with ``shape`` 1.
+            stop: by default the expected number of runs is that of the candidates, at least three, with ``shape`` 1.
             shape: of the law of the number of runs.
             public: the other fields.
 

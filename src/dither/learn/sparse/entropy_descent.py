@@ -58,9 +58,9 @@ class EntropyDescent(VertexLearner):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" or "logistic" (labels 0 and 1; rows with another one are left out).
-        radius: what the absolute weights of scaled columns add up to at most: in units of the logistic score, or of
+        radius: the largest sum of absolute weights of scaled columns: in units of the logistic score, or of
             half the target's range.
-        steps: how many vertices are drawn.
+        steps: the number of vertices to draw.
         scale: the inverse of the learning rate, in steps of the gradient.
         clip: where residuals of the squared loss are clipped, in halves of the target's range; beyond, none pulls more.
         target_lower: the public lower bound of the target; for logistic loss 0.

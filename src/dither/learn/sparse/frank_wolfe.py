@@ -55,9 +55,9 @@ class FrankWolfe(VertexLearner):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" or "logistic" (labels 0 and 1; rows with another one are left out).
-        radius: what the absolute weights of scaled columns add up to at most: in units of the logistic score, or of
+        radius: the largest sum of absolute weights of scaled columns: in units of the logistic score, or of
             half the target's range.
-        steps: how many vertices are chosen.
+        steps: the number of vertices to choose.
         scale: of each choice, in steps of the gradient.
         clip: where residuals of the squared loss are clipped, in halves of the target's range; beyond, none pulls more.
         target_lower: the public lower bound of the target; for logistic loss 0.

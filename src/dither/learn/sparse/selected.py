@@ -61,10 +61,10 @@ class SelectedColumns(Composed[Any, SparseModel]):
     Guarantee: data ``d_in`` rows apart loses what ``select`` and ``fit`` lose together.
 
     Args:
-        select: what chooses columns: frank-wolfe or entropy-descent (its columns of the largest weights), or
+        select: the chooser of columns: frank-wolfe or entropy-descent (its columns of the largest weights), or
             support-selection.
-        fit: what learns from the chosen columns, which it sees scaled to [-1, 1].
-        kept: how many columns are fitted; where fewer were chosen, the first others fill up.
+        fit: the learner from the chosen columns, which it sees scaled to [-1, 1].
+        kept: the number of fitted columns; where fewer were chosen, the first others are added.
 
     >>> from dither.privacy import PureDP
     >>> half, frame = PureDP("1/2"), {"target_lower": 0, "target_upper": 1}

@@ -73,11 +73,11 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" for targets, "logistic" for labels 0 and 1 (rows with another one are left out).
-        kept: how many columns a block names, and how many are chosen at most.
-        blocks: into how many blocks the rows are divided.
+        kept: the number of columns that a block votes for, and the most that are chosen.
+        blocks: the number of blocks of rows.
         votes: "columns" or "whole".
         scale: of a choice among columns, or of the noise of the lead, in votes.
-        threshold: what the noisy lead, less 1, must reach; 0 for votes on columns.
+        threshold: the value that the noisy lead, minus 1, must reach; 0 for votes on columns.
         public_seed: a public text that decides the division.
         target_lower: the public lower bound of the target; for labels 0.
         target_upper: its upper bound; for labels 1.
@@ -202,7 +202,7 @@ def forward_selection(columns: Floats, targets: Floats, kept: int) -> Places:
     Args:
         columns: integers of at most 2^12, one record a row.
         targets: integers of at most 2^12.
-        kept: how many columns are chosen.
+        kept: the number of columns to choose.
 
     """
     width = columns.shape[1]

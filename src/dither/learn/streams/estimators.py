@@ -28,8 +28,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         loss: the loss as a record, in place of these three.
         bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
-        batches: how many batches there will be at most; charged at the first of them.
-        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        batches: the largest number of batches; charged at the first of them.
+        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise requires.
 
     >>> import numpy as np
     >>> from dither.learn.streams.estimators import IncrementalLinearRegression
@@ -81,8 +81,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as ``bounds`` declares.
-            budget: what is charged; by default a budget of exactly this stream.
+            columns: the number of columns of a list of rows; by default as ``bounds`` declares.
+            budget: the budget to charge; by default a budget of exactly this stream.
 
         """
         self._stream = None
@@ -96,8 +96,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers, none of which was in an earlier batch.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as ``bounds`` declares.
-            budget: what the first batch charges; by default a budget of exactly this stream.
+            columns: the number of columns of a list of rows; by default as ``bounds`` declares.
+            budget: the budget that the first batch charges; by default a budget of exactly this stream.
 
         """
         is_first = not hasattr(self, "model_")

@@ -70,9 +70,9 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
         upper: public bounds of the columns.
         target_lower: the public lower bound of the target; one that is not a number means the middle.
         target_upper: its upper bound.
-        batches: how many batches the stream has at most; public, and paid for in advance.
+        batches: the largest number of batches of the stream; public, and paid for in advance.
         part: the noise of a node's moments, in steps.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires.
 
     >>> from dither.privacy import ZCDP
     >>> public = {"lower": [0], "upper": [1], "target_lower": 0, "target_upper": 5}

@@ -18,12 +18,12 @@ class Figure:
     """A sample size or a risk, with its formula and source.
 
     Args:
-        value: the number; a sample size is a whole one.
+        value: the number; a sample size is an integer.
         formula: how it is computed.
         assumes: what must hold.
         source: where it is from; "derived" where the page of learning theory has the proof.
-        correction: what a printed table has in its place, if that is wrong.
-        is_order: whether the value is a growth rate without its constant, which promises nothing.
+        correction: the wrong value of a printed table, if there is one.
+        is_order: whether the value is a growth rate without its constant, which is not a bound.
 
     """
 

@@ -139,7 +139,7 @@ class LabelLearner(OpenPoints, Composed[Any, Concept]):
     Args:
         concepts: the class; thresholds, intervals and points may be over up to 2^60 points.
         points: the point of every row; public.
-        scale: the scale of the choice, in labels that are wrong.
+        scale: the scale of the choice, in wrong labels.
 
     >>> learner = LabelLearner.calibrated(PureDP(1), concepts=Concepts.thresholds(2**40), points=[5, 900, 17, 5])
     >>> len(learner.ways.concepts), print(learner.distance)
@@ -262,7 +262,7 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
     Args:
         concepts: the class.
         points: the point of every row; public.
-        epsilon: what one label loses.
+        epsilon: the loss of one label.
 
     >>> learner = LabelResponse.calibrated(PureDP(2), concepts=Concepts.thresholds(100), points=range(100))
     >>> learner.loss(1), round(learner.lie, 4)

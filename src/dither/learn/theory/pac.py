@@ -50,7 +50,7 @@ class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
 
     Args:
         concepts: the class.
-        scale: the scale of the choice, in rows that are labelled wrongly.
+        scale: the scale of the choice, in wrongly labelled rows.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP

@@ -62,11 +62,11 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        rounds: how often the separator is moved.
+        rounds: the number of times that the separator is moved.
         part: the noise of a sum, in steps.
         unit: ROW or ROW_REPLACED.
 
-    A row ends with its label, 0 or 1; rows with another one are left out.
+    A row ends with its label, 0 or 1; rows with any other label are left out.
 
     >>> from dither.privacy import ApproxDP
     >>> learner = NoisyPerceptron.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10])

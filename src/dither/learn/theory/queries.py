@@ -94,7 +94,7 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
 
     Args:
         universe: the number of points; a row is a point and a label of 0 or 1, others are left out.
-        questions: how many are answered.
+        questions: the number of questions that are answered.
         part: the noise of one sum.
         unit: ROW or ROW_REPLACED.
 
@@ -167,7 +167,7 @@ def learned_conjunction(oracle: Oracle, bits: int, tolerance: float) -> Conjunct
 
     Args:
         oracle: an open conversation with 2 * ``bits`` questions left, over 2^bits points.
-        bits: how many bits a point has.
+        bits: the number of bits of a point.
         tolerance: how far an answer may be off.
 
     """

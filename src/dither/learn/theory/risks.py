@@ -26,7 +26,7 @@ def risk_bound(method: str, **options: Any) -> Figure:
 
     Args:
         method: one of ``METHODS``.
-        options: what it depends on: ``rows``, ``columns``, ``epsilon``, ``delta``, ``beta`` and the constants of the
+        options: its parameters: ``rows``, ``columns``, ``epsilon``, ``delta``, ``beta`` and the constants of the
             loss; every method takes some of them and refuses the others.
 
     >>> print(risk_bound("exponential", rows=10_000, columns=20, epsilon=1))

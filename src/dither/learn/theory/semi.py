@@ -60,8 +60,8 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
 
     Args:
         concepts: the class.
-        epsilon: what one row loses. A row has a label or it has none, so each kind has all of it.
-        radius: concepts are as good as each other that differ on at most this share of rows.
+        epsilon: the loss of one row. A row either has a label or not, so both kinds get all of it.
+        radius: concepts that differ on at most this share of rows count as equally good.
 
     >>> SemiSupervisedLearner.calibrated(PureDP(1), concepts=Concepts.thresholds(100), radius="0.1").loss(1)
     PureDP('1')
@@ -127,7 +127,7 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
         """Return the kept concepts: each one that is far from all those kept before it. Public.
 
         Args:
-            noisy: the released numbers of rows at all points; what is below 0 counts as 0.
+            noisy: the released numbers of rows at all points; negative ones count as 0.
 
         """
         weights = [max(0, count) for count in noisy.tolist()]

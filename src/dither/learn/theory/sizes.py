@@ -36,7 +36,7 @@ def sample_complexity(learner: str, **options: Any) -> Figure:
 
     Args:
         learner: one of ``LEARNERS``.
-        options: what it depends on: ``alpha``, ``beta``, ``epsilon``, ``delta``, ``count`` (concepts of the class),
+        options: its parameters: ``alpha``, ``beta``, ``epsilon``, ``delta``, ``count`` (concepts of the class),
             ``vc``, ``universe`` (points), ``unit``; every learner takes some of them and refuses the others.
 
     >>> print(sample_complexity("finite-class", count=101, alpha="0.1", beta="0.05", epsilon="0.5"))

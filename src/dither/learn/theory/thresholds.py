@@ -142,7 +142,7 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
 
     Args:
         size: points of the domain, 0 to ``size`` - 1; a concept says 1 from its threshold on.
-        scale: the scale of the choice, in rows that are labelled wrongly.
+        scale: the scale of the choice, in wrongly labelled rows.
         unit: ROW or ROW_REPLACED.
 
     >>> learner = ThresholdLearner.calibrated(PureDP(1), size=2**32)

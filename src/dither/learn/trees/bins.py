@@ -43,7 +43,7 @@ class Bins:
     Args:
         lower: bounds of the columns; a number beyond a bound means the bound, NaN means the centre of the column.
         upper: bounds of the columns.
-        counts: how many cells each column has.
+        counts: the number of cells of each column.
         unordered: 1 where the cells of a column are categories, 0 where they have an order.
 
     """

@@ -85,12 +85,12 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has.
+        bins: the number of cells, of one width, of each column.
         unordered: 1 for columns of categories, of which any sets are parts; 0 for columns of numbers.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
-        rounds: how many trees are added.
-        leaves: into how many parts a tree cuts a column, at most.
-        depth: how many columns a tree looks at.
+        rounds: the number of trees.
+        leaves: the largest number of parts into which a tree cuts a column.
+        depth: the number of columns that a tree reads.
         part: the noise of one number of a leaf, in steps of 1/4096 of the largest gradient.
         public_seed: a public text that decides the shapes of the trees.
         unit: ROW or ROW_REPLACED.

@@ -60,9 +60,9 @@ class GradientBoostingClassifier(_TreeClassifier):
         classes: all labels that may occur; rows with any other label are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: the number of trees; by default as many turns of all columns as the loss suggests.
-        max_leaf_nodes: into how many parts a tree cuts each column that it looks at; its leaves, where that is one.
-        max_depth: how many columns a tree looks at, one after the other.
+        n_estimators: the number of trees; by default a number of rounds over all columns that suits the loss.
+        max_leaf_nodes: the number of parts of each column that a tree reads; its leaves, if that is one column.
+        max_depth: the number of columns that a tree reads, one after the other.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
@@ -134,7 +134,7 @@ class RandomForestClassifier(_ForestClassifier):
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
         n_estimators: the number of trees.
-        max_depth: how many questions lead to a leaf.
+        max_depth: the number of questions on the way to a leaf.
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -201,9 +201,9 @@ class DecisionTreeClassifier(_ForestClassifier):
         n_bins: cells of a column of numbers; one number for all, or one for each column.
         criterion: "gini", "entropy" (information gain) or "largest-class", by which splits are chosen; or "counts" for
             the largest gain in noisy counts (ID3).
-        max_depth: how many questions lead to a leaf, at most.
+        max_depth: the largest number of questions on the way to a leaf.
         records: a public number of rows, above which the criterion "entropy" weighs more rows no finer.
-        prune: whether splits that seem to change nothing are taken back.
+        prune: whether splits that seem to change nothing are undone.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
 
     >>> import numpy as np

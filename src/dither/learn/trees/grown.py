@@ -115,11 +115,11 @@ class ChosenTree(GrownTree):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has; a split lies between two of them.
+        bins: the number of cells, of one width, of each column; a split lies between two of them.
         unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
-        depth: how many questions lead to a leaf.
-        scale: how much better a split must be to be e times as likely, in the steps of its score.
+        depth: the number of questions on the way to a leaf.
+        scale: the difference in score that makes a split e times as likely, in the steps of its score.
         leaf: the noise of one count of a leaf.
         score: "largest-class", "gini" or "gain" (information gain times records).
         records: for the gain, from how many records on its increments stay as they are; any number is safe.
@@ -236,10 +236,10 @@ class CountedTree(GrownTree):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has; a split lies between two of them.
+        bins: the number of cells, of one width, of each column; a split lies between two of them.
         unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
-        depth: how many questions lead to a leaf, at most.
+        depth: the largest number of questions on the way to a leaf.
         cell: the noise of one count of a cell and a class in a node.
         leaf: the noise of one count of a leaf.
         unit: ROW or ROW_REPLACED.

@@ -43,7 +43,7 @@ class BoostedModel(_Binned):
     Args:
         columns: the columns of each tree.
         parts: for each tree and each of its columns, the part to which each cell belongs.
-        values: for each tree and each combination of parts, what it adds to the scores.
+        values: for each tree and each combination of parts, the addition to the scores.
 
     """
 
@@ -95,7 +95,7 @@ class ForestModel(_Binned):
         columns: for each tree and each inner node, the column it looks at, or -1 for none.
         right: for each tree and each inner node, 1 for the cells of that column that go right.
         leaves: for each tree, leaf and class, a noisy count.
-        smoothing: how many records of the whole population's shares are added to each leaf.
+        smoothing: the number of records, with the shares of all records, added to each leaf.
 
     """
 

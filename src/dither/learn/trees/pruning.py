@@ -16,7 +16,7 @@ def pruned(tree: ForestModel, margin: float = 1.0) -> ForestModel:
 
     Args:
         tree: a released forest.
-        margin: how many times the smoothing of the tree a split must be worth.
+        margin: the least worth of a split, as a multiple of the tree's smoothing.
 
     """
     columns, leaves = tree.columns.values.copy(), tree.leaves.values.copy()

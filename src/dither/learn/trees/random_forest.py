@@ -64,11 +64,11 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has.
+        bins: the number of cells, of one width, of each column.
         unordered: 1 for columns of categories, 0 for columns of numbers.
         classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         trees: the number of trees.
-        depth: how many questions lead to a leaf.
+        depth: the number of questions on the way to a leaf.
         part: the noise of one count.
         divided: whether each record is counted by one tree alone.
         public_seed: a public text that decides the shapes of the trees.
