@@ -26,7 +26,7 @@ class Curve:
     """Points to be drawn, one line or cloud of them.
 
     Args:
-        name: what the legend says.
+        name: its name in the legend.
         x: horizontal places.
         y: vertical places.
         joined: whether a line goes through them.
@@ -49,13 +49,13 @@ class Outcome:
 
     Args:
         attack: its name.
-        measure: what was counted, as a share of ``n``.
+        measure: the counted quantity, as a share of ``n``.
         unprotected: the share that was right where nothing was protected, or not in a way that counts.
         protected: the share that was right against a release of dither.
         chance: the share that is right without any release.
         ceiling: the share that no attack exceeds on average, as the promise proves; None where that is not proved.
-        n: how many guesses each share is made of.
-        loss: what the protected release loses, and for whom.
+        n: the number of guesses behind each share.
+        loss: the loss of the protected release, and its unit.
         words: what happened, for people.
         figures: further figures by name.
         axes: what the curves are drawn over: the horizontal and the vertical axis.

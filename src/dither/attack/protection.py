@@ -15,8 +15,8 @@ def noisy_counts(counts: NDArray[np.int64], epsilon: Number, moved: Number) -> N
 
     Args:
         counts: the true ones.
-        epsilon: what all of them together may lose for one protected unit.
-        moved: by how much one unit moves them at most, in L1.
+        epsilon: the loss of all of them together for one protected unit.
+        moved: the largest distance that one unit moves them, in L1.
 
     """
     mechanism = Geometric.calibrated(PureDP(epsilon), sensitivity=moved, shape=counts.shape)

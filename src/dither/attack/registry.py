@@ -37,7 +37,7 @@ class Attack:
     """An attack that can be shown on generated data.
 
     Args:
-        name: how it is called.
+        name: its name.
         source: where it was published.
         demonstration: the function that shows it.
         most: the largest number of targets, so that a run does not take hours.
@@ -58,8 +58,8 @@ class Attack:
         """Generate data, attack it with and without protection, and return what was recovered.
 
         Args:
-            targets: how many guesses are made, in round figures; else the attack's own number.
-            epsilon: what the protected release may lose; else the attack's own.
+            targets: the approximate number of guesses; by default the attack's own number.
+            epsilon: the loss of the protected release; by default the attack's own.
 
         """
         wanted: dict[str, int | Number] = {}

@@ -83,8 +83,8 @@ def account(
         found: the instance.
         samples: outcomes a side of each pair in full, if there is time.
         false_alarm: the probability that a true claim is refuted.
-        replays: how many pairs are replayed.
-        seconds: how long a pair in full may take; by default what suits its kind.
+        replays: the number of pairs to replay.
+        seconds: the time limit of a pair in full; by default one that suits its kind.
         progress: is told each verdict.
 
     """

@@ -24,7 +24,7 @@ class Analyst:
         data: for an interactive mechanism what it opens with; for an interactive primitive the values of all questions
             that may be asked, of which the rule chooses one by its place.
         choose: the rule, the same for both of two neighbours.
-        rounds: after so many answers the analyst stops.
+        rounds: the number of answers after which the analyst stops.
 
     >>> from dither.audit import audit
     >>> from dither.mechanisms import AboveThreshold

@@ -130,7 +130,7 @@ def lower_bound(
         sample: returns a number of independent outcomes for an input, one a row.
         value: an input.
         neighbour: another, at the distance for which epsilon is wanted.
-        samples: how many outcomes are drawn for each of them.
+        samples: the number of outcomes drawn for each of them.
         false_alarm: the probability, over the draws, of a bound that is too high.
         delta: the delta beside epsilon.
 
@@ -162,11 +162,11 @@ def audit(
         subject: a mechanism, or a sampler of your own together with its ``claim``.
         value: an input; a script of inputs for an interactive primitive.
         neighbour: another, at most ``d_in`` away.
-        samples: how many outcomes are drawn for each of them.
-        d_in: how far the two are apart; a mechanism's claim is its loss at this distance.
-        claim: what is claimed, for a sampler.
+        samples: the number of outcomes drawn for each of them.
+        d_in: the distance of the two; a mechanism's claim is its loss at this distance.
+        claim: the claim of a sampler.
         false_alarm: the probability of refuting a claim that is true.
-        pair: what to call the two inputs.
+        pair: a name for the two inputs.
 
     >>> from dither.mechanisms import Geometric
     >>> verdict = audit(Geometric(scale=1), 0, 1, samples=20_000)

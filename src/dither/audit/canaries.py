@@ -141,7 +141,7 @@ def audit_one_run(
             promise for replacing rows it puts something neutral in place of those left out.
         canaries: rows, each of which is put in or left out by a fair coin.
         score: of an output and a canary; the larger, the likelier the canary was in.
-        claim: what the algorithm claims, for adding or removing one row.
+        claim: the claim of the algorithm, for adding or removing one row.
         delta: the delta of the bound; by default the claim's own, and for zCDP one that the false alarm can bear.
         false_alarm: the probability of a bound that is too high.
 

@@ -61,7 +61,7 @@ def choose(
     Args:
         seen: for the value and for its neighbour, one column a feature, all of the same length.
         features: through which the outcomes were looked at.
-        trials: on how many draws a side the events will be tested.
+        trials: the number of draws a side on which the events will be tested.
         deltas: the deltas at which a bound on epsilon is wanted; each may need other events.
 
     """

@@ -203,9 +203,9 @@ def run_all(
 
     Args:
         names: of mechanisms or ``PARTS``; everything if there are none.
-        extent: how much is tried.
-        progress: is told how many tasks are done, of how many, and which was the last.
-        complain: is told what is wrong with an instance as soon as that is known, lest it be lost with the run.
+        extent: the size of the audit.
+        progress: called with the number of tasks done, the number of all, and the last one.
+        complain: called with each complaint about an instance at once, lest it be lost with the run.
 
     """
     start, run = perf_counter(), Run(false_alarm=extent.false_alarm, is_in_full=extent.samples >= Extent.samples)

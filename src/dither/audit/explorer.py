@@ -70,7 +70,7 @@ def explore(
         universe: the data sets and which of them are neighbours.
         metric: in which answers are compared.
         starts: data sets to climb from, beside those that the search makes up itself.
-        most_calls: how often the query may be asked when the universe is too large to be listed.
+        most_calls: the largest number of calls of the query when the universe is too large to be listed.
 
     >>> from dither.privacy import Relation
     >>> ages = Universe(range(100), range(30), relation=Relation.ADD_REMOVE)

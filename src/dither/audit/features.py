@@ -38,7 +38,7 @@ def features(dtype: np.dtype[Any], entries: int, change: NDArray[np.float64] | N
 
     Args:
         dtype: the type of an entry.
-        entries: how many entries an outcome has.
+        entries: the number of entries of an outcome.
         change: how the two inputs differ, entry by entry, where inputs and outcomes have the same size.
 
     """

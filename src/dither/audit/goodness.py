@@ -60,8 +60,8 @@ class Law:
     """A law to draw from, and the probability of a draw up to x when its scale is multiplied by a factor.
 
     Args:
-        name: what it is called.
-        draw: returns so many independent draws.
+        name: its name.
+        draw: returns a number of independent draws.
         up_to: of points and a factor of the scale.
         step: the distance between the values of a discrete law; 0 for a continuous one.
 

@@ -70,9 +70,9 @@ def grey_box(
 
     Args:
         example: a composed or interactive mechanism, and data for it.
-        pairs: how many pairs are replayed.
+        pairs: the number of pairs to replay.
         seconds: of this process's time after which no further pair is begun.
-        progress: is told how many pairs are done.
+        progress: called with the number of pairs done.
 
     >>> from dither.mechanisms import find
     >>> example = next(iter(find("poisson-sample").examples()))

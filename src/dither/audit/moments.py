@@ -115,8 +115,8 @@ def divergence_shown(heights: Floats, here: NDArray[Any], there: NDArray[Any], o
 
     Args:
         heights: T on each cell, chosen without these draws.
-        here: how many draws of the first law fell into each cell.
-        there: how many of the second did.
+        here: the number of draws of the first law in each cell.
+        there: the number of draws of the second law in each cell.
         order: of the divergence, at least 1.
         failure: the probability that the bound is too high, over both counts; half of it for each mean.
 
@@ -138,7 +138,7 @@ def rho_shown(
     Args:
         sides: for the value and for its neighbour, one column a feature, all of one length.
         features: through which the outcomes were looked at.
-        choosing: how many of the draws serve to choose.
+        choosing: the number of draws that serve to choose.
         false_alarm: the probability of a bound that is too high.
 
     """

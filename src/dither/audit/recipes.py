@@ -34,10 +34,10 @@ class Recipe:
 
     Args:
         example: its number among the examples.
-        sets: fields and what they become; a dot leads into a part.
+        sets: fields and their new values; a dot leads into a part.
         loud: fields whose noise is divided by ``LOUDER`` before all others are.
         is_pure: whether Gaussian noise becomes noise with an epsilon, of which a part that is half seen shows half.
-        claim: what is claimed in the end, about.
+        claim: the approximate final claim.
         pairs: makes the neighbours for the instance; by default all that are made without one, and rows in corners.
 
     """

@@ -55,8 +55,8 @@ def write_report(
         path: of the file.
         accounts: one for each instance.
         false_alarm: of the whole run.
-        notes: what else was tried, in sentences.
-        sheets: tables of what else was found; the first one comes first on the page.
+        notes: the other parts that were tried, as sentences.
+        sheets: tables of further findings; the first one comes first on the page.
 
     """
     target = page_target(path)

@@ -41,7 +41,7 @@ def audit_example(
         example: a mechanism and data for it.
         samples: the draws a side of a pair in full; fewer for a mechanism that would take longer than ``seconds``.
         false_alarm: the probability that any verdict refutes a true claim.
-        seconds: how long a pair in full may take, about.
+        seconds: the approximate time limit of a pair in full.
 
     """
     mechanism, pairs = example.mechanism, pairs_of(example)

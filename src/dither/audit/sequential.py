@@ -73,12 +73,12 @@ def audit_until(
         subject: a mechanism, or a sampler of your own together with its ``claim``.
         value: an input.
         neighbour: another, at most ``d_in`` away.
-        most_samples: how many outcomes may be drawn for each of them, in all stages together.
+        most_samples: the largest number of outcomes drawn for each of them, in all stages together.
         tight: the share of the claim that suffices to stop.
-        d_in: how far the two are apart.
-        claim: what is claimed, for a sampler.
+        d_in: the distance of the two.
+        claim: the claim of a sampler.
         false_alarm: the probability of refuting a true claim in any stage.
-        pair: what to call the two inputs.
+        pair: a name for the two inputs.
         progress: is told the verdict of each stage.
 
     >>> from dither.mechanisms import RandomisedResponse

@@ -55,7 +55,7 @@ def small_instance(example: Example, recipe: Recipe | None = None) -> Example | 
 
     Args:
         example: from which it is made.
-        recipe: what is done to it first; by default all scales are divided alike.
+        recipe: the changes made to it first; by default all scales are divided alike.
 
     """
     mechanism = example.mechanism

@@ -47,8 +47,8 @@ def subject(function: Callable[..., Any], claim: Loss, *pairs: tuple[Any, Any]) 
     """Return a plain function as a subject of an audit.
 
     Args:
-        function: of an input, returning one outcome; or of an input and a count, returning so many, one a row.
-        claim: what it promises for every pair.
+        function: of an input, returning one outcome; or of an input and a count, returning that many, one a row.
+        claim: its promise for every pair.
         pairs: of inputs that are neighbours.
 
     >>> from dither.privacy import PureDP
@@ -91,7 +91,7 @@ def subjects_of(
 
     Args:
         name: of a registered mechanism, or ``module:thing``, or ``file.py:thing``.
-        claim: what a plain function promises.
+        claim: the promise of a plain function.
         pairs: neighbours for a plain function.
 
     >>> len(subjects_of("randomised-response"))

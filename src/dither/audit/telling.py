@@ -33,7 +33,7 @@ def audit_and_tell(
 
     Args:
         names: of mechanisms or parts; everything if there are none.
-        extent: how much is tried.
+        extent: the size of the audit.
         report: where the page with the evidence is written, .html or .json.
         as_json: whether JSON is printed in place of tables.
         console: where to print.

@@ -35,7 +35,7 @@ class Trial:
         scale: the number of rows.
         cells: the size of the domain: how many cells, or how many attributes where tables are concerned.
         epsilon: the loss.
-        method: what is tried.
+        method: the name of the method.
         repeats: how often.
         asked: the name of the queries whose error is measured.
         delta: the probability outside which epsilon holds; 0 for a pure loss.
@@ -113,7 +113,7 @@ class Grid:
         methods: names; all that fit where None.
         shapes: names of data; all where None.
         asked: names of sets of queries; all where None.
-        repeats: how often each is run.
+        repeats: the number of runs of each.
 
     """
 
@@ -172,7 +172,7 @@ def compare(
         wanted: the trials.
         record: a file of one JSON line for each finished trial; made if it is not there.
         run: measures one trial; a function of a module, so that other processes find it.
-        processes: how many trials at a time.
+        processes: the number of trials at a time.
         progress: told how many of how many are done.
 
     """
@@ -221,8 +221,8 @@ class Standing:
         median_ratio: the median over settings of its error over that of the best.
         worst_ratio: the largest of these ratios.
         to_baseline: the largest ratio of its error to that of the baseline.
-        wins: in how many settings it was the best.
-        settings: in how many it was tried.
+        wins: the number of settings in which it was the best.
+        settings: the number of settings in which it was tried.
 
     """
 

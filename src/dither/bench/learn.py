@@ -46,7 +46,7 @@ class LearningFigures:
     Args:
         task: the name of the data set.
         model: what was learned.
-        epsilons: what each fit might lose.
+        epsilons: the loss of each fit.
         delta: beside each epsilon.
         ours: the median score at each epsilon.
         low: the score that a tenth of the fits stay below, at each epsilon.
@@ -54,7 +54,7 @@ class LearningFigures:
         without_privacy: the score of scikit-learn.
         without_data: the score of a start without data; None where there is none.
         rival: the rival's median scores; None where it is absent.
-        runs: how many fits there were at each epsilon.
+        runs: the number of fits at each epsilon.
         seconds: processor time of the fastest fit.
         seconds_without: the same, of scikit-learn.
 

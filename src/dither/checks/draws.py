@@ -149,7 +149,7 @@ def larger(mechanism: Any, times: int, *, but: str = "grid") -> Any:
 
     Args:
         mechanism: a record with scales.
-        times: by what they are multiplied.
+        times: the factor.
         but: a field that stays as it is: noise on the same grid is wider in steps, on a larger grid it costs the same.
 
     """

@@ -107,9 +107,9 @@ def check_law_by_counting(
     Args:
         here: returns whether an event happened, in each of a number of independent draws for one value.
         there: the same event, for a neighbour.
-        loss: what is promised for the two.
-        draws: how many a side.
-        false_alarm: the probability of refuting what is true.
+        loss: the promise for the two.
+        draws: the number of draws a side.
+        false_alarm: the probability of refuting a true claim.
 
     """
     laws = []

@@ -56,7 +56,7 @@ def evaluate(expression: Expression, row: Mapping[str, Value], columns: Mapping[
     """Return the value of an expression over one row.
 
     Args:
-        expression: what to compute; its kinds must fit, see ``kind_of``.
+        expression: the expression to compute; its kinds must fit, see ``kind_of``.
         row: the values of the columns, each NULL or of its kind (see ``cell``).
         columns: the kinds of the columns. They matter where integers and reals are mixed and some are NULL; by default
             each is what the row's own value is.
@@ -72,7 +72,7 @@ def evaluator(expression: Expression, columns: Mapping[str, Kind]) -> Callable[[
     """Return ``evaluate`` of one expression as a function of the row; work that is the same for all rows is done once.
 
     Args:
-        expression: what to compute.
+        expression: the expression to compute.
         columns: the kinds of the columns.
 
     >>> doubled = evaluator(Call("add", (Name("age"), Name("age"))), {"age": Kind.INTEGER})

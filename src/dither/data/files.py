@@ -72,7 +72,7 @@ def schema_from(tree: Mapping[str, Any]) -> DataSet:
     """Return the data set that a dictionary declares: the same keys, rules and errors as in a file.
 
     Args:
-        tree: what a schema file says, as dictionaries, lists, texts, numbers and dates.
+        tree: the content of a schema file, as dictionaries, lists, texts, numbers and dates.
 
     >>> ages = {"kind": "integer", "bounds": [0, 120]}
     >>> visits = {"source": "visits.csv", "columns": {"age": ages, "region": "text"}}

@@ -21,7 +21,7 @@ class Hint:
     """The guesses from a name.
 
     Args:
-        kind: what the column may hold, where no type is declared.
+        kind: the kind of the column, where no type is declared.
         bounds: bounds as they would be written in a schema, or empty.
         is_category: whether its values are probably few and known in advance.
 

@@ -77,9 +77,9 @@ def largest_text(expression: Expression, columns: Mapping[str, Kind], lengths: M
     """Return the largest number of characters of any text that is made while an expression is evaluated.
 
     Args:
-        expression: what is computed.
+        expression: the expression that is computed.
         columns: the kinds of the columns.
-        lengths: how many characters the columns have at most; those that are not named have the usual length.
+        lengths: the largest number of characters of each column; by default the usual length.
 
     >>> long = Call("replace", (Name("note"), Literal("x", Kind.TEXT), Literal("xyz", Kind.TEXT)))
     >>> largest_text(Call("length", (long,)), {"note": Kind.TEXT}, {"note": 5})

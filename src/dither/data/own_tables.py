@@ -53,7 +53,7 @@ def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False
 
     Args:
         relation: the private rows of a request.
-        dataset: what it is a request about.
+        dataset: the data set of the request.
         anywhere: whether only what is declared of a table is compared, and not where its rows are: an engine takes
             these from its own data set, which may name a copy.
 

@@ -37,7 +37,7 @@ class Symbol:
     Args:
         operation: ``+``, ``-``, ``*``, ``/``; or ``>=``, ``=``, which compare the first two operands and choose the
             third if that holds, else the fourth; or the name of an argument.
-        operands: what it is applied to; None is NULL.
+        operands: its operands; None is NULL.
 
     """
 

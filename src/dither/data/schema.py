@@ -41,15 +41,15 @@ class Column:
 
     Args:
         name: letters, digits and underscores, not starting with a digit or with two underscores.
-        kind: what its cells hold; any other cell is NULL.
+        kind: the kind of its cells; any other cell is NULL.
         lower: the least value that counts as it is; smaller ones are clamped to it where they are added up.
         upper: the largest value that counts as it is.
         categories: all values that may be published; a row with another value belongs to no group.
         nullable: whether NULL is a value that may be published.
         description: one line for people.
-        length: of a text, how many characters (code points) are read of it: the rest is cut off. 1,024 if nothing is
-            said. A privacy id that is longer is NULL instead, because two people's could become one.
-        source: what the column is called in the file, the frame or the database's table, letter by letter, where that
+        length: of a text, the number of characters (code points) that are read: the rest is cut off. By default
+            1,024. A privacy id that is longer is NULL instead, because two people's could become one.
+        source: the exact name of the column in the file, the frame or the database's table, where that
             is not ``name``. Any text without NUL.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
@@ -139,8 +139,8 @@ class Table:
     """A table: its columns, the place of its rows, and the people they belong to.
 
     Args:
-        name: how requests call it.
-        columns: what is declared; other columns of the source are never read.
+        name: its name in requests.
+        columns: the declared columns; other columns of the source are never read.
         source: a path (CSV, Parquet), or the name of a table in the engine's database, possibly with a schema.
         person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
@@ -201,17 +201,17 @@ class DataSet:
     """One privacy unit, one budget, one or more tables.
 
     Args:
-        name: how the catalogue, the ledger and requests call it.
+        name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id.
-        rows: how many rows of one person count in one request, over all groups (people only; 1 for rows).
-        groups: how many groups of a request one person may count in.
-        rows_per_group: how many rows of one person count in one group.
+        rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
+        groups: the largest number of groups of a request in which one person counts.
+        rows_per_group: the largest number of rows of one person that count in one group.
         engine: where the rows are: "duckdb" (files), "postgresql://...", "spark", "spark://...". What is written as
             ``${NAME}`` in an address is read from the environment when a connection is opened: see ``addresses``.
-        rows_per_join: how many rows of one person enter each side of a join of private tables (people only); 100 if
-            nothing is said.
-        time_limit: after how many seconds an engine gives a query up; an hour if nothing is said.
+        rows_per_join: the most rows of one person that enter each side of a join of private tables (people only); by
+            default 100.
+        time_limit: the number of seconds after which an engine stops a query; an hour by default.
 
     """
 

@@ -68,7 +68,7 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
     Args:
         source: the path of a CSV or Parquet file, the address of a PostgreSQL database (then ``name`` is the table in
             it), or a pandas or Polars frame or an Arrow table.
-        name: what the table is to be called; by default after the file.
+        name: the name of the table; by default that of the file.
 
     >>> import pandas
     >>> suggest(pandas.DataFrame({"user_id": [1], "age": [30]}), name="visits").decisions

@@ -149,9 +149,9 @@ class _Request:
 
         Args:
             what: the place is, for people.
-            place: what is computed and held for a row.
+            place: the values computed and held for a row.
             rows: those that come there.
-            held: how many of a person's rows are held there at once, if not all.
+            held: the number of a person's rows that are held there at once, if not all.
 
         """
         allowed = ROW_BYTES + _TIMES_DECLARED * rows.declared
@@ -187,9 +187,9 @@ def check_widths(aggregation: Aggregation, *, memory: int | None = None, paramet
     """Refuse a request whose rows are too wide, or in which one person could cost too much.
 
     Args:
-        aggregation: what an engine is asked; no row is read.
-        memory: how many bytes the engine may use, if that is known.
-        parameter: what the caller calls the request.
+        aggregation: the request to an engine; no row is read.
+        memory: the number of bytes that the engine may use, if known.
+        parameter: the caller's name for the request.
 
     """
     bounded = aggregation.relation if isinstance(aggregation.relation, Bounded) else None

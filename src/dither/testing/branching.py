@@ -137,7 +137,7 @@ def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: i
 
     Args:
         draw: the sampler; it must depend on its noise alone.
-        runs: how many times it is run, which bounds the work.
+        runs: the number of runs, which bounds the work.
         word_bits: the width of words where words are drawn that belong to no coin.
 
     >>> coin = branch_outcomes(lambda noise: noise.bernoulli("1/3", 1)[0], runs=10)

@@ -32,10 +32,10 @@ def replay_call(
     """Return every way in which a call on ``data`` and on ``neighbour`` can be told apart with its draws frozen.
 
     Args:
-        call: what a caller does; what it returns is what is released.
+        call: the action of a caller; its return value is the release.
         data: an input.
         neighbour: another, ``d_in`` units apart.
-        d_in: how many units.
+        d_in: the number of units.
         is_owner: whether the caller may keep its input, as an owner does; else nothing released may hold it.
         allowed: folders in which files may be written, such as that of a curator.
 

@@ -48,7 +48,7 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
 
     Args:
         draw: the sampler. It must depend on the words alone: it is run again from the start for every string.
-        word_bits: how many bits a word has; 2 to 4 keep the number of strings small.
+        word_bits: the number of bits of a word; 2 to 4 keep the number of strings small.
         max_words: strings on which the sampler wants more words than these are undecided.
 
     >>> coin = enumerate_outcomes(lambda noise: noise.bernoulli("1/3", 1), word_bits=2, max_words=3)

@@ -297,7 +297,7 @@ def compared(
         tapes: of both runs.
         courses: how both ended.
         data: of both, no part of which may be in their outputs; None where that is not looked for.
-        distance: how far apart the data are.
+        distance: the distance of the data.
 
     """
     found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]

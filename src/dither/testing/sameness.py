@@ -114,7 +114,7 @@ def held(released: Any, data: Any, public: Any = None) -> str | None:
     """Return the place at which a released object holds the data, a part of it or its memory, or None.
 
     Args:
-        released: what leaves.
+        released: the released object.
         data: what must not.
         public: an object with parts that both may share, such as a schema.
 

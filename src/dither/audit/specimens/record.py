@@ -121,16 +121,16 @@ class Specimen:
     Args:
         name: in lower case with hyphens.
         source: where it was printed.
-        claim: what was promised on the pair below.
+        claim: the promise on the pair below.
         what_is_wrong: why that is not so, in a sentence or two.
         value: an input.
         neighbour: another, one step away.
-        step: what one step is.
+        step: the meaning of one step.
         refuted_by: how the claim is refuted.
         replacement: the registered mechanism, or the public name, to use instead; or ``NONE_YET``.
-        sample: for sampling, the specimen itself: so many outcomes on an input.
+        sample: for sampling, the specimen itself: a number of outcomes on an input.
         weigh: otherwise, the odds of an event on two inputs, computed from the specimen.
-        samples: how many outcomes on each side are sure to do.
+        samples: a number of outcomes on each side that is surely enough.
 
     """
 

@@ -60,7 +60,7 @@ def refute(specimen: Specimen, samples: int | None = None, false_alarm: float = 
 
     Args:
         specimen: one of those here.
-        samples: how many outcomes to draw on each side, where it is sampled; its own number if None.
+        samples: the number of outcomes to draw on each side, if it is sampled; its own number if None.
         false_alarm: the probability of refuting a claim that is true, where it is sampled.
 
     """

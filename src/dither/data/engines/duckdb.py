@@ -56,7 +56,7 @@ class DuckDBEngine(Engine):
         frames: rows given as pandas or Polars frames or Arrow tables, by table.
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
         memory: how much memory queries may use before they spill to disk, such as "4GB"; DuckDB's own share if None.
-        threads: how many threads work; all processors if None.
+        threads: the number of threads; all processors if None.
 
     """
 

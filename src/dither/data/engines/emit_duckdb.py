@@ -46,7 +46,7 @@ class DuckDBEmitter(Emitter):
     """Prints one aggregation for DuckDB.
 
     Args:
-        sources: for every table what stands after FROM, and the types of its columns.
+        sources: for every table its FROM clause, and the types of its columns.
         make_list: puts a public list into a table and returns that table's name.
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 

@@ -427,7 +427,7 @@ class RelationEmitter(ExpressionEmitter):
             rows: the rows of all people.
             hidden: their columns that no scope names.
             keys: the columns that make a group, which are among those of the rows.
-            order: by what a person's rows are ordered.
+            order: the columns by which a person's rows are ordered.
             limits: those in effect.
 
         """

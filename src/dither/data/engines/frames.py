@@ -89,7 +89,7 @@ def place_of(table: Table, column: Column, names: Sequence[str | None]) -> int:
     Args:
         table: what is declared.
         column: one of its columns.
-        names: what the frame calls its columns, in order; None for a label that is not a name.
+        names: the frame's names of its columns, in order; None for a label that is not a name.
 
     """
     if list(names).count(column.stored_name) != 1:

@@ -50,7 +50,7 @@ class Dialect:
     """How a file is written.
 
     Args:
-        delimiter: what stands between fields.
+        delimiter: the character between fields.
         is_crlf: whether lines end in CR LF instead of LF.
 
     """
@@ -73,8 +73,8 @@ class Rows:
         starts: the first byte of each field, rows by columns.
         ends: the byte behind each field.
         dropped: the second quotes of pairs, which are not content.
-        size: how many bytes of the block the rows take.
-        lines: how many line feeds are in them.
+        size: the number of bytes of the block that the rows take.
+        lines: the number of line feeds in them.
 
     """
 
@@ -111,7 +111,7 @@ def scan(data: bytes, dialect: Dialect, width: int, *, is_last: bool) -> Rows | 
     Args:
         data: bytes that begin where a row does.
         dialect: how the file is written.
-        width: how many fields a row has.
+        width: the number of fields of a row.
         is_last: whether nothing follows; the block then went through ``last_block``.
 
     """
@@ -170,7 +170,7 @@ def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...], in
 
     Args:
         data: the beginning of the file, in valid UTF-8 as far as the row goes.
-        delimiter: what is taken to stand between fields.
+        delimiter: the assumed character between fields.
 
     """
     block = np.frombuffer(data, dtype=np.uint8)

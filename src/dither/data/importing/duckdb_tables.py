@@ -69,9 +69,9 @@ def typed_source(
     Args:
         connection: where it can be read.
         table: what is declared.
-        source: what stands after FROM.
-        what: how messages call it.
-        names: what its columns are called, in order, where DuckDB may call them otherwise.
+        source: the FROM clause.
+        what: its name in messages.
+        names: the names of its columns, in order, where DuckDB may use others.
 
     """
     described: list[tuple[Any, ...]] | None = None

@@ -39,7 +39,7 @@ class TextWriter:
 
         Args:
             columns: for each column its texts, one behind the other, and the length of each.
-            rows: how many texts each column has.
+            rows: the number of texts of each column.
 
         """
         chunks, total = [], 0

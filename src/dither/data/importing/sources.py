@@ -183,7 +183,7 @@ def absent_column(table: Table, column: Column, present: Sequence[str], where: s
         table: what is declared.
         column: the declared column.
         present: the names of the columns that the source has.
-        where: how messages call the source; by default as the schema names it.
+        where: the name of the source in messages; by default that of the schema.
 
     """
     place, name = table.source if where is None else where, column.stored_name

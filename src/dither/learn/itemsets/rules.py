@@ -23,7 +23,7 @@ class Rule:
         then: the items that follow.
         support: the noisy number of transactions with all of them.
         confidence: the share of transactions with ``given`` that also have ``then``, clamped to [0, 1].
-        lift: how much more frequent ``then`` is among those, as a factor; None unless its support and a total are known.
+        lift: how much more frequent ``then`` is among those, as a factor; None if its support or a total is not known.
 
     """
 
