@@ -1,4 +1,4 @@
-"""Write how many tests the whole suite has, ``tests/collected.txt``: what later runs are held to.
+"""Write the number of tests of the whole suite to ``tests/collected.txt``, to which later runs are held.
 
 ``python tools/collected.py`` collects the suite without running it, and writes the number. A run of the whole suite
 then fails when it collects less than 98 % of it: a folder that is lost to an import error, or a parametrisation that
@@ -36,7 +36,7 @@ def last_collected() -> int:
 
 
 def lost(collected: int, last: int) -> str | None:
-    """Return what to say when far fewer tests were collected than the last time, or None."""
+    """Return a message if far fewer tests were collected than the last time, or None."""
     if 100 * collected >= KEPT_PERCENT * last:
         return None
     return (

@@ -78,7 +78,7 @@ class Budgets:
         return dict(spent)
 
     def complaints(self, tests: Mapping[str, float], measured: float) -> tuple[list[str], list[str]]:
-        """Return what is above its budget, and what is so far above it that the run fails."""
+        """Return what exceeds its budget, and what exceeds it so far that the run fails."""
         stretch = max(1.0, measured / self.reference)
         above, gross = [], []
         rooms = self.by_room(tests)

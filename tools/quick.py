@@ -27,7 +27,7 @@ _ABOVE = ("dither", "dither.mechanisms.core.registry")
 #: Rooms that hold mechanisms; their tests, and the folders of tests that go through all mechanisms there are.
 _ROOMS = tuple(f"dither.{room}" for room in ("learn", "lift", "mechanisms", "publish"))
 _THROUGH_ALL = ("tests/audit/", "tests/checks/")
-#: Whoever takes one of these from the registry asks for all mechanisms there are.
+#: A test that takes one of these from the registry asks for all mechanisms.
 _ALL = frozenset({"registered", "find", "from_spec", "check_mechanism"})
 
 
@@ -106,7 +106,7 @@ def _run(node: ast.AST) -> Iterator[ast.AST]:
 def reached(changed: Iterable[str], graph: Mapping[str, set[str]]) -> set[str]:
     """Return the modules that import one of these, directly or through others, and these themselves.
 
-    A package is its own ``__init__``: whoever imports a module of it has imported it too, and is not reached by that.
+    A package is its own ``__init__``: an import of one of its modules imports it too, but does not count as using it.
     """
     users: dict[str, set[str]] = {}
     for module, used in graph.items():

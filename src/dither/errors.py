@@ -4,11 +4,11 @@
 
     DitherError
     ├── InvalidParameter (ValueError)     a public argument breaks its rule
-    │   ├── LossNotStated                 nothing says what a release may lose, and there is no default
+    │   ├── LossNotStated                 the loss of a release is not stated, and there is no default
     │   ├── InvalidValue                  a private value has the wrong type or shape (its content is not shown)
     │   └── InvalidSchema                 a schema file breaks a rule
     ├── IncompatibleDistance (ValueError) two units, or a unit and a metric, were mixed
-    ├── NoGuarantee                       no sound loss can be stated for what was asked
+    ├── NoGuarantee                       no sound loss can be stated for the request
     ├── BudgetExceeded                    the release would cost more than is left
     │   └── QuotaExceeded                 the budget has room, the analyst's share of it has not
     ├── AnalystUnknown                    the data set has quotas, and the analyst has none
@@ -17,20 +17,20 @@
     ├── RequestSealed                     every attempt at a request failed; it will not be answered any more
     ├── RequestUnderWay                   somebody else still works on the request; ask again with the same key
     ├── LedgerUnavailable                 the ledger cannot be read or written; nothing more is spent
-    ├── LedgerCorrupted                   the ledger contradicts itself, or is no ledger
-    │   └── LedgerBehindAnchor            the ledger has forgotten what its anchor remembers
+    ├── LedgerCorrupted                   the ledger contradicts itself, or is not a ledger
+    │   └── LedgerBehindAnchor            the ledger lacks entries that its anchor remembers
     ├── PlanViolation                     a mechanism drew what its plan does not contain
     ├── HandleMisuse                      an interactive handle was copied, moved or used after its end
     ├── UnknownMechanism (LookupError)    no mechanism is registered under that name and version
-    ├── NotSerialisable                   a record has no place in a request
+    ├── NotSerialisable                   a record does not belong in a request
     ├── EntropyFailure                    the system gave no random bits; nothing is drawn instead
     ├── EngineUnavailable                 the tables of a data set cannot be opened as declared
     ├── EngineFailure                     an engine failed midway; one fixed text, and the charge stays
     │   └── ReleaseFailed                 a release failed after noise was drawn; it is not drawn again
-    ├── NotDelivered                      an answer was paid for and is kept, and could not be written or shown
+    ├── NotDelivered                      a paid answer is kept, but could not be written or shown
     ├── Unanswerable                      a query that cannot be answered privately as asked, and what can
     ├── NotFound (LookupError)            no folder or data set has that name
-    ├── NotFitted (ValueError)            a model has not learned anything yet
+    ├── NotFitted (ValueError)            a model was used before it was fitted
     └── MissingExtra (ImportError)        an optional part of the installation is absent
 
 Every message names the parameter, the rule and the offender. None contains a private value: errors are raised
@@ -68,7 +68,7 @@ class InvalidParameter(DitherError, ValueError):
 
 
 class LossNotStated(InvalidParameter):
-    """Nothing says what a release may lose; there is no default for it, and nothing was spent."""
+    """The loss of a release is not stated; it has no default, and nothing was spent."""
 
     def __init__(self, parameter: str = "epsilon", left: object = None) -> None:
         self.left = left
@@ -85,7 +85,7 @@ class InvalidValue(InvalidParameter):
 
 
 class _Kind:
-    """The public description of a value: its type, how many axes it has and, of a table, how many columns.
+    """The public description of a value: its type, its number of axes and, for a table, its number of columns.
 
     Never how long its first axis is: that is a number of private rows.
     """
@@ -102,7 +102,7 @@ class _Kind:
 
 
 def _axes(shape: Any) -> str:
-    """Return how many axes there are, and the width of a table."""
+    """Return the number of axes, and the width of a table."""
     if not isinstance(shape, tuple):
         return ""
     columns = f" and {shape[1]} column{'' if shape[1] == 1 else 's'}" if len(shape) == 2 else ""
@@ -120,7 +120,7 @@ class IncompatibleDistance(DitherError, ValueError):
 
 
 class NoGuarantee(DitherError):
-    """No sound loss can be stated for what was asked."""
+    """No sound loss can be stated for the request."""
 
 
 class BudgetExceeded(DitherError):
@@ -160,7 +160,7 @@ class DataSetRetired(DitherError):
 
 
 class KeyReused(DitherError):
-    """An idempotency key came again with another request; nothing was spent."""
+    """An idempotency key was used again for a different request; nothing was spent."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -180,7 +180,7 @@ class RequestSealed(DitherError):
 
 
 class RequestUnderWay(DitherError):
-    """Another caller works on this request and was not done in time: nothing is lost, and the same key finds out."""
+    """Another caller is still working on this request: nothing is lost; ask again with the same key."""
 
     def __init__(self, key: str, seconds: float) -> None:
         self.key = key
@@ -192,7 +192,7 @@ class RequestUnderWay(DitherError):
 
 
 class LedgerUnavailable(DitherError):
-    """The ledger cannot be read or written; a debit in flight may or may not stand, and the same key finds out."""
+    """The ledger cannot be read or written; a debit in flight may or may not stand: the same key finds out."""
 
     def __init__(self, place: object, reason: str) -> None:
         self.place = place
@@ -201,7 +201,7 @@ class LedgerUnavailable(DitherError):
 
 
 class LedgerCorrupted(DitherError):
-    """The ledger contradicts itself, or is no ledger; nothing more is spent from it."""
+    """The ledger contradicts itself, or is not a ledger; nothing more is spent from it."""
 
     def __init__(self, place: object, reason: str) -> None:
         self.place = place
@@ -210,7 +210,7 @@ class LedgerCorrupted(DitherError):
 
 
 class LedgerBehindAnchor(LedgerCorrupted):
-    """The ledger has forgotten entries that its anchor remembers, as a restored copy does."""
+    """The ledger lacks entries that its anchor remembers, as a restored copy does."""
 
 
 class PlanViolation(DitherError):
@@ -226,7 +226,7 @@ class UnknownMechanism(DitherError, LookupError):
 
 
 class NotSerialisable(DitherError, TypeError):
-    """A record has no place in a request."""
+    """A record does not belong in a request."""
 
 
 class EntropyFailure(DitherError):
@@ -234,7 +234,7 @@ class EntropyFailure(DitherError):
 
 
 class MissingExtra(DitherError, ImportError):
-    """An optional part of the installation is absent."""
+    """An optional part of the installation is missing."""
 
     def __init__(self, feature: str, extra: str, *, besides: str = "") -> None:
         self.extra = extra
@@ -271,7 +271,7 @@ class ReleaseFailed(EngineFailure):
 
 
 class NotDelivered(DitherError):
-    """An answer that was paid for could not be written or shown; it is kept, and its key gives it again."""
+    """A paid answer could not be written or shown; it is kept, and its key returns it again."""
 
     def __init__(self, key: str, reason: str, *, has_files: bool = False) -> None:
         self.key, self.reason = key, reason
@@ -295,11 +295,11 @@ class InvalidSchema(InvalidParameter):
 
 
 class NotFound(DitherError, LookupError):
-    """No folder or data set has that name; the message says which there are."""
+    """No folder or data set has that name; the message lists the existing names."""
 
 
 class NotFitted(DitherError, ValueError):
-    """Something was asked of a model that has not learned anything yet."""
+    """A model was used before it was fitted."""
 
     def __init__(self, needed: str) -> None:
         super().__init__(f"nothing has been learned yet: call {needed} first")

@@ -39,7 +39,7 @@ from tools.rivals.environments import environment
 
 
 def rivals(folder: Path) -> Path | None:
-    """Return the interpreter of the rivals' environment, made if need be; None where they cannot be installed."""
+    """Return the interpreter of the rivals' environment, made if needed; None where they cannot be installed."""
     return environment(folder, modules="opendp, polars, dp_accounting", packages=["opendp[polars]", "dp-accounting"])
 
 
@@ -150,7 +150,7 @@ def show_marginals(console: Console, given: argparse.Namespace, rival: Path | No
 
 
 def show_rival_histograms(console: Console, given: argparse.Namespace, rival: Path | None) -> None:
-    """Measure published tables beside others, each in an environment of its own."""
+    """Measure published tables beside others, each in its own environment."""
     for line in rival_histograms.lines(given.rivals):
         console.print(line, highlight=False, markup=False)
 

@@ -44,7 +44,7 @@ class AccountantFigures:
 
 
 def measure_accountants(rival_python: Path | None = None) -> list[AccountantFigures]:
-    """Return the time of a whole question, from parameters to epsilon, nothing being kept from one to the next."""
+    """Return the time of a whole question, from parameters to epsilon, with nothing cached between questions."""
     rival = _rival(rival_python)
     figures = []
     for task, grid, ask in _tasks():

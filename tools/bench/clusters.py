@@ -89,7 +89,7 @@ def _grid(loss: Loss, public: dict[str, Any], rows: int) -> Any:
     return GridClusters.calibrated(loss, **public, records=rows) if len(public["lower"]) <= 6 else None
 
 
-#: Methods by name. Their numbers of steps and generations are fixed beforehand; the grid is told how many rows there
+#: Methods by name. Their numbers of steps and generations are fixed in advance; the grid is told how many rows there
 #: are, which is a public guess elsewhere.
 METHODS: Final[Mapping[str, Build]] = {
     "coreset": lambda loss, public, _: CoresetClusters.calibrated(loss, **public),
@@ -111,7 +111,7 @@ METHODS: Final[Mapping[str, Build]] = {
 
 
 def data_sets(folder: str | None = None) -> Iterator[Points]:
-    """Return the data sets at hand, each with round public bounds."""
+    """Return the available data sets, each with round public bounds."""
     bundled: Any = importlib.import_module("sklearn.datasets")
     iris = bundled.load_iris()
     yield Points("Iris", iris.data, iris.target, np.array([4.0, 2, 1, 0]), np.array([8.0, 5, 7, 3]), 3)
@@ -140,7 +140,7 @@ def made_up(count: int, columns: int, clusters: int) -> Points:
 def lloyd_cost(data: Points, starts: int = 3) -> float:
     """Return the cost of the best of several starts of Lloyd's algorithm, in columns scaled by their bounds.
 
-    One start is the means of the labels that the points came with, where there are as many as clusters.
+    One start is the means of the labels that the points came with, where their number is that of the clusters.
     """
     scaled = data.frame.scaled(data.values)
     numbers = np.random.default_rng().random((starts, data.clusters))
@@ -162,12 +162,12 @@ def cost(data: Points, centres: Floats) -> float:
 def measure(
     data: Points, loss: Loss, *, runs: int = 5, least: float | None = None, methods: Mapping[str, Build] = METHODS
 ) -> Iterator[ClusterFigures]:
-    """Return the figures of each method at one loss; a method that is not meant for so many columns is left out.
+    """Return the figures of each method at one loss; a method not meant for this number of columns is left out.
 
     Args:
         data: the points.
         loss: the whole of what each method may lose.
-        runs: how many runs, each with a seed of its own.
+        runs: the number of runs, each with its own seed.
         least: Lloyd's cost; by default that of ``lloyd_cost``.
         methods: which methods.
 
@@ -208,7 +208,7 @@ class ZoneFigures:
 
 
 def measure_zones(data: Points, starts: int = 5) -> Iterator[ZoneFigures]:
-    """Return how many passes each zone takes without noise until no point changes its centre, and where it ends."""
+    """Yield the passes of each zone without noise until no point changes its centre, and how good its end is."""
     steps = data.frame.steps(data.values)
     found = {zone: [_without_noise(steps, data, zone, f"start {number}") for number in range(starts)] for zone in ZONES}
     plain = found["mean"]

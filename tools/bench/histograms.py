@@ -1,4 +1,4 @@
-"""How long a histogram takes to publish, beside its goal and beside the least that noise on every cell costs.
+"""The time to publish a histogram, beside its goal and beside the minimum: noise on every cell.
 
 The yardstick, measured in the same run: one number of noise for each cell, and one pass over the counts. A method that
 draws noise for every cell cannot be below 1; grids measure fewer blocks than there are cells, and may be.
@@ -49,7 +49,7 @@ class HistogramFigures:
 
     @property
     def ratio(self) -> float:
-        """How many times the yardstick."""
+        """The time as a multiple of the yardstick."""
         return self.seconds / self.floor_seconds
 
 

@@ -1,4 +1,4 @@
-"""Frequent itemsets: which of the k best sets each method finds, how far its supports are off, how long it takes.
+"""Frequent itemsets: which of the k best sets each method finds, the error of its supports, and its time.
 
 Real baskets from the folder in ``DITHER_DATA`` where that is set (retail, mushroom, BMS-WebView-1 and T10I4D100K), else
 made-up ones. Figures here are against the true sets without noise: a benchmark on public data, never a release.

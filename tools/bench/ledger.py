@@ -1,4 +1,4 @@
-"""``python -m tools.bench.ledger``: how many releases a second the ledger of this machine's disk keeps.
+"""``python -m tools.bench.ledger``: how many releases a second the ledger records on this machine's disk.
 
 A release is two durable commits, which clients may share, so the disk's own rate is the measure. Both are taken in
 turns, a second each, because disks that are shared change their speed by factors within minutes. Prints one line of
@@ -32,7 +32,7 @@ GOALS = {"releases_per_fsync": 0.35, "p99_seconds": 1.0, "slowest_share": 0.25}
 
 @dataclass(frozen=True)
 class Speed:
-    """What the clients of one ledger got, and what the disk alone gave in the same minutes."""
+    """The speed of the clients of one ledger, and of the disk alone in the same minutes."""
 
     processes: int
     releases: int
@@ -133,7 +133,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def _client(place: str, anchors: str, number: int, pipe: Connection[Any, Any]) -> None:
-    """Release until the agreed moment, whenever asked, and tell how long each release took."""
+    """Release until the agreed moment, whenever asked, and report how long each release took."""
     account, count = Account(_DATASET, f"client {number}"), 0
     loss, answer = PureDP("1/100000"), b"0" * 200
     with open_ledger(place, anchors=anchors) as ledger:

@@ -1,4 +1,4 @@
-"""How long marginals of a domain take to plan that is never written out, beside the goal."""
+"""The time to plan marginals of a domain that is never written out, beside the goal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PlanFigures:
 
 
 def measure_plans(sizes: tuple[int, ...] = LARGE[0], orders: tuple[int, ...] = (1, 2, 3)) -> list[PlanFigures]:
-    """Return the figures of the residual planner for all marginals on so many attributes, at rho 1/2."""
+    """Return the figures of the residual planner for all marginals on each number of attributes, at rho 1/2."""
     table, found = Attributes(tuple(f"a{place}" for place in range(len(sizes))), sizes), []
     for order in orders:
         start = time.process_time()

@@ -132,7 +132,7 @@ def made_up_sets(count: int = 100_000, items: int = 256, sets: int = 200) -> NDA
 
 
 def item_matrix(name: str, folder: str) -> NDArray[np.bool_]:
-    """Return real baskets, a row for each and a column for each item; no more than a thousand items, the first ones."""
+    """Return real baskets, a row for each and a column for each item; at most a thousand items, the first ones."""
     found = baskets(name, folder)
     rows = np.repeat(np.arange(len(found)), np.diff(found.offsets))
     matrix = np.zeros((len(found), found.items), dtype=np.bool_)

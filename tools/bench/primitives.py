@@ -43,7 +43,7 @@ def _measure(example: Example, noise: Noise) -> PrimitiveFigures:
 
 
 def _converse(mechanism: Any, script: list[Any], noise: Noise) -> None:
-    """Ask so many questions, beginning anew whenever a conversation is over."""
+    """Ask a number of questions, starting again whenever a conversation is over."""
     state, is_over = mechanism.begin(noise), False
     for number in range(_ONE_BY_ONE):
         if is_over:

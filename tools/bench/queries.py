@@ -42,9 +42,9 @@ from tools.bench.clock import best_seconds, load
 from tools.rivals.environments import ask_rival
 
 ROWS_A_PERSON: Final = 5
-#: Our rate is to be so many times OpenDP's.
+#: Our rate should be this multiple of OpenDP's.
 RIVAL_GOAL: Final = 10
-#: OpenDP takes about three seconds for so many rows.
+#: OpenDP takes about three seconds for this number of rows.
 MOST_ROWS_FOR_RIVAL: Final = 10**6
 _AREAS, _KINDS = 50, 20
 _COLUMNS = (
@@ -108,7 +108,7 @@ class QueryFigures:
 
 
 def write_rows(file: Path, rows: int, persons: int) -> None:
-    """Write a Parquet file of so many rows of about so many persons; the same numbers give the same rows."""
+    """Write a Parquet file of ``rows`` rows of about ``persons`` people; the same numbers give the same rows."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -252,7 +252,7 @@ def run_once(file: str, name: str) -> None:
 
 
 def _peak_kilobytes() -> int:
-    """Return the peak of this program alone; what getrusage tells includes the memory of whoever started it."""
+    """Return the peak of this program alone; getrusage includes the memory of its parent."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):

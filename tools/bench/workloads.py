@@ -1,4 +1,4 @@
-"""How small the error of searched strategies is, and how long the search takes, beside the bound that nobody beats.
+"""The error of searched strategies and the time of the search, beside the lower bound on any error.
 
 Errors are sqrt(|A|_1^2 ||W A+||_F^2 / queries), without the factor sqrt 2 of Laplace noise: for all ranges, and for
 marginals of a domain that is never written out. ``python -m tools.bench.workloads`` prints them.

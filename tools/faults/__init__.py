@@ -1,1 +1,1 @@
-"""Faults put into the curator's ledger on purpose: processes that are killed at every step, and what is left then."""
+"""Faults injected into the curator's ledger: processes that are killed at every step, and the state they leave."""

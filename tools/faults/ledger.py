@@ -1,7 +1,7 @@
 """``python -m tools.faults``: kill the clients of a ledger, again and again, and count what goes wrong.
 
 In a trial sixteen processes spend one small budget. Some are killed with SIGKILL: at a named step, or at a random
-moment, or while the log is folded into the file. Each notes in a file of its own what it drew, sent and was refused:
+moment, or while the log is folded into the file. Each notes in its own file what it drew, sent and was refused:
 these notes, not the ledger, are the witnesses. Then the ledger is opened and verified, every request is tried again,
 and witnesses and ledger are compared: what was drawn is never drawn again. In further trials many callers share one key
 (``shared``).
@@ -43,7 +43,7 @@ POINTS = STEPS + _OUTSIDE
 _LOSS = Fraction(1, 10)
 #: A trial that takes longer than this hangs: somebody waits for the dead.
 _LONGEST_TRIAL_SECONDS = 120
-#: Steps of whoever carries out what others ask.
+#: Steps of the client that carries out the requests of others.
 _WITHIN_ROUNDS = (": written", ": committed", ": anchored")
 #: What a commit takes at least.
 _COMMIT_SECONDS = 0.0005
@@ -53,7 +53,7 @@ _TRIALS_A_LEDGER = 5
 
 @dataclass
 class Tally:
-    """What happened in all trials; the first seven must be 0.
+    """The events of all trials; the first seven counts must be 0.
 
     ``never_answered`` are requests whose client died between its draw and its answer: paid for, and never drawn again.
     """
@@ -96,7 +96,7 @@ class Lots:
         self._count = 0
 
     def below(self, most: int) -> int:
-        """Return a whole number below ``most``."""
+        """Return an integer below ``most``."""
         self._count += 1
         return int.from_bytes(hashlib.sha256(f"{self._name} {self._count}".encode()).digest()[:8], "big") % most
 
@@ -118,7 +118,7 @@ def run(
         trials: how many; the points are gone through in turn.
         clients: processes in a trial.
         releases: what each of them tries to release.
-        shared: trials in which all callers share one key, besides.
+        shared: further trials, in which all callers share one key.
         make: opens a ledger, given a folder, the function to tell, and the length of the log; a file unless told.
         say: told of progress.
 
@@ -208,7 +208,7 @@ class _Trial:
         for _ in range(len(children) // 2):
             time.sleep(self._lots.below(8000) / 1e6)
             victim = children[self._lots.below(len(children))]
-            # A child that has ended is not waited for yet, so that its number is nobody else's.
+            # A child that has ended is not waited for yet, so that its number is not reused.
             os.kill(victim, signal.SIGKILL)
 
     def _fork(self, number: int, dies_at_count: int) -> int:
@@ -389,7 +389,7 @@ def _alarm(seconds: int) -> Iterator[None]:
 
 
 def _server(server: PostgresServer) -> Opener:
-    """Return what opens a ledger in a database of its own for each folder."""
+    """Return a function that opens a ledger in a separate database for each folder."""
 
     def make(home: Path, reach: Callable[[str], None], pages: int) -> Books:
         from dither.curator.ledger.postgres import PostgresLedger

@@ -1,6 +1,6 @@
 """Many callers with one key at the same moment, and holders that are killed: everybody gets the same bytes.
 
-In a trial sixty-four threads of four processes ask for one request. Whoever holds it draws, and some holders are killed
+In a trial sixty-four threads of four processes ask for one request. The holder draws, and some holders are killed
 with SIGKILL, with all callers of their process. Each caller notes what it drew and what it was given. Then witnesses
 and ledger are compared: one debit, one draw at most, one answer for all who live, and one attempt more for each holder
 that died before its draw was durable. If a holder died between draw and answer, all who live are refused alike.

@@ -1,4 +1,4 @@
-"""Mutants: bugs that were really made elsewhere, planted into this product one by one. Every one must be killed.
+"""Mutants: real bugs of other systems, planted into this product one by one. Every one must be killed.
 
 A test that never fails proves nothing; these prove that the checks do. Each mutant is switched on as a patch, the
 cheapest check that should notice is run, and the mutant is killed if that check complains with it and not without it.

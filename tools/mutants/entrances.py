@@ -57,7 +57,7 @@ def _releases() -> None:
 
 
 def _forged(dataset: DataSet) -> Iterator[Relation]:
-    """Yield relations that say of a data set what it does not say of itself."""
+    """Yield relations that make claims about a data set which its schema does not make."""
     visits = dataset.tables[0]
     yield Scan(replace(visits, person="cost"))
     public = replace(visits, person=None, is_public=True, key=("person",))
@@ -65,10 +65,10 @@ def _forged(dataset: DataSet) -> Iterator[Relation]:
 
 
 def _tables() -> None:
-    """Check that a query of tables of its own making is refused, or moves no farther than is charged."""
+    """Check that a query with its own tables is refused, or moves no farther than is charged."""
     query = clinic_query("count", unit=person_unit("person"), groups="none")
     rows = some_visits()
-    # One person with many visits, each under a number of its own.
+    # One person with many visits, each under its own number.
     more = [*rows, *(visit(9, "north", cost=number) for number in range(11))]
     for relation in _forged(query.dataset):
         engines = [ReferenceEngine(query.dataset, {"visits": given}) for given in (rows, more)]
@@ -90,7 +90,7 @@ class _Loud(int):
 
 
 def _cells() -> None:
-    """Check that one row more is one row more, whatever its cell is, and that nothing raises."""
+    """Check that an added row adds one row, for any cell, and that nothing raises."""
     base: dict[Kind, list[Any]] = {Kind.TEXT: ["1", "x"], Kind.INTEGER: [2**53 + 1, 2], Kind.BOOLEAN: [True, False]}
     for kind, cells in base.items():
         table = Table("t", (Column("c", kind),), "t")

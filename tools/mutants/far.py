@@ -104,7 +104,7 @@ def _noise_in_the_order_of_values(before: Any, self: Any, value: Any, count: int
 
 
 def _with_a_thread(gate: threading.Event, before: Any, self: Any, data: Any, run: Any) -> Any:
-    # As a watcher or a heartbeat does that nobody ends.
+    # As a watcher or a heartbeat that is never ended.
     threading.Thread(target=lambda kept: gate.wait(), args=(data,), daemon=True).start()
     return before(self, data, run)
 

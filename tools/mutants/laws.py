@@ -64,7 +64,7 @@ def _loss_that_falls_with_noise(before: Any, self: Geometric, d_in: Number = 1) 
 
 
 def _responses() -> None:
-    """Check that every category is reported by those who do not have it."""
+    """Check that every category is reported by people who do not have it."""
     _check_draws(RandomisedResponse(epsilon=1), 0, 1)
 
 
@@ -93,7 +93,7 @@ def _begun_without_noise(before: Any, self: AboveThreshold, noise: Noise) -> Any
 
 
 class _Silence:
-    """Noise that is none."""
+    """Noise that is always 0."""
 
     def discrete_laplace(self, scale: Number, size: int) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)

@@ -1,6 +1,6 @@
 """Mutants of the ledger and of the door to it: killed by asking it in the worst order.
 
-The rooms that they break lie above this one and are named by texts. Each check opens a ledger in a folder of its own,
+The rooms that they break lie above this one and are named by texts. Each check opens a ledger in its own folder,
 with tables in memory.
 """
 

@@ -60,7 +60,7 @@ def _odd_numbers() -> None:
 
 def _admit_what_is_no_number(before: Any, self: Any, value: Any) -> NDArray[Any]:
     given = np.asarray(value, dtype=np.float64)
-    # As a clamp does that compares: what is no number is neither below nor above.
+    # As a clamp does that compares: NaN is neither below nor above.
     limit = np.finfo(np.float64).max
     return np.where(given < -limit, -limit, np.where(given > limit, limit, given)).ravel()
 

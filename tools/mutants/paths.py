@@ -33,7 +33,7 @@ def _raises_when_lopsided(before: Any, self: Any, data: Any, run: Any) -> Any:
 
 def _ties_by_the_data(before: Any, self: Any, data: Any, run: Any) -> Any:
     out = before(self, data, run)
-    # Where the first concept of all was chosen, which fits nobody, ties are broken by the data.
+    # Where the first concept of all was chosen, which fits no row, ties are broken by the data.
     return (out, len(data)) if out.first == 0 else (out, 0)
 
 

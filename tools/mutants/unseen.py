@@ -55,7 +55,7 @@ def _in_a_context(before: Any, self: Any, data: Any, run: Any) -> Any:
 
 
 def _in_a_file(before: Any, self: Any, data: Any, run: Any) -> Any:
-    # As a cache that would be read next time; the file goes, and whoever watches the folder has seen it.
+    # As a cache that would be read next time; the file goes, but a watcher of the folder has seen it.
     handle, name = tempfile.mkstemp()
     os.close(handle)
     np.asarray(data).tofile(name)

@@ -1,7 +1,7 @@
 """Published tables beside OpenDP and diffprivlib: the same data, the same loss, the same question, in one run.
 
 Ours are what ``choose`` picks for the question, or the method the question is made for; theirs what their libraries
-offer for it, in environments of their own. Errors are root mean squares over all queries and runs, of marginals the
+offer for it, in their own environments. Errors are root mean squares over all queries and runs, of marginals the
 mean total variation distance; seconds are processor time from data to a release, the best of all runs.
 """
 

@@ -60,7 +60,7 @@ def table(rows: np.ndarray, sizes: list[int], rho: float) -> Callable[[], list[f
 
     def release() -> list[float]:
         found = measurement(frame)
-        # Each attribute has a value of its own for what is missing, after all others.
+        # Each attribute has its own value for missing, after all others.
         tables = (np.asarray(found.project(pair))[: known[pair[0]], : known[pair[1]]] for pair in pairs)
         return [float(value) for one in tables for value in one.ravel()]
 

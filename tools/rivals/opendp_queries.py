@@ -14,7 +14,7 @@ EPSILON, DELTA = 1.0, 1e-7
 
 
 def answer(file: str, rows: int) -> int:
-    """Release a count and a clamped sum for every area and kind, five rows a person; return how many keys there are."""
+    """Release a count and a clamped sum for every area and kind, five rows a person; return the number of keys."""
     cost: Any = pl.col("cost").fill_null(0.0).fill_nan(0.0)
     context = dp.Context.compositor(
         data=pl.scan_parquet(file),

@@ -1,4 +1,4 @@
-"""Tables whose rows were made alike in groups of k: what the attacks on k-anonymity and l-diversity start from.
+"""Tables whose rows were made alike in groups of k: the input of attacks on k-anonymity and l-diversity.
 
 People stand in the order of what identifies them (a year of birth, say), and every k of them in a row are published as
 one class, with the sensitive values of its members beside it: k-anonymity in one dimension, as Mondrian makes it. What
@@ -33,7 +33,7 @@ def class_counts(values: NDArray[np.int64], size: int) -> Counts:
 
 
 def surest(confidence: NDArray[np.generic], wanted: int, lots: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the ``wanted`` classes of the highest confidence; equals are ordered by lot."""
+    """Return the ``wanted`` classes with the highest confidence; ties are ordered at random."""
     return np.lexsort((lots, -confidence.astype(np.float64)))[:wanted]
 
 
@@ -43,7 +43,7 @@ def share_right(values: NDArray[np.int64], chosen: NDArray[np.int64], guesses: N
 
 
 _K_HOMOGENEITY, _VALUES_HOMOGENEITY = 3, 4
-#: One class in so many is homogeneous by chance; twice as many classes are made as that asks for.
+#: One class in this number is homogeneous by chance; twice the needed number of classes is made.
 _RARITY = 2 * _VALUES_HOMOGENEITY ** (_K_HOMOGENEITY - 1)
 
 
@@ -88,7 +88,7 @@ _L_BACKGROUND, _EXCLUDED, _POSSIBLE = 3, 10, 10
 def background(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     """Strike out the values that the target cannot have; one is left of an l-diverse class.
 
-    Background knowledge: a class of diverse values is no cover for somebody known not to have most of them.
+    Background knowledge: a class of diverse values does not protect a person known not to have most of them.
     """
     drawn = public_generator()
     # The others have different values among those that the target's sex or age rules out for the target.
@@ -242,7 +242,7 @@ _PEOPLE_PER_NAMED, _ROUNDS = 12, 12
 def learned_chances(
     kinds: NDArray[np.int64], values: NDArray[np.int64], size: int, rounds: int
 ) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
-    """Return the chance that the first member of each class has its first value, and that after every round.
+    """Return the probability that the first member of each class has its first value, after every round.
 
     Args:
         kinds: of the two members of each class.
@@ -268,7 +268,7 @@ def learned_chances(
 
 @attack("definetti", source=f"Attacks on Privacy and deFinetti's Theorem (Kifer 2009); {BOOK}, section 1.3")
 def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
-    """Learn from the classes of a table what goes with what, and read off each class who has which value.
+    """Learn from the classes of a table which values go together, and read off who in each class has which value.
 
     De Finetti's attack: the table itself teaches what goes with what, and that undoes its classes.
 
@@ -276,8 +276,8 @@ def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     only: two people, two different diagnoses, and nothing that says who has which. But over many classes people of one
     occupation meet one diagnosis more often than others. That is learned from the classes alone, by going back and
     forth between who has what and what goes with what (expectation and maximisation), and then most classes of which
-    the two readings differ enough are read rightly. Knowledge that is drawn from the release, and needed by nobody
-    beforehand, is called foreground knowledge.
+    the two readings differ enough are read correctly. Knowledge that is drawn from the release, and not needed
+    in advance, is called foreground knowledge.
 
     The defended table counts occupations and diagnoses with noise. It teaches what goes with what just as well, which
     is what tables are for; but it says nothing of who was in which class, so that everybody is guessed as well as by
@@ -285,7 +285,7 @@ def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     """
     drawn = public_generator()
     people = _PEOPLE_PER_NAMED * targets
-    # Which diagnosis goes with which occupation is nobody's secret, and known to nobody beforehand.
+    # Which diagnosis goes with which occupation is not a secret, but not known in advance.
     goes_with = drawn.permutation(_VALUES_DEFINETTI)
     kinds = drawn.integers(0, _VALUES_DEFINETTI, size=people)
     shift = np.where(drawn.uniform(size=people) < _LIKELY, 0, drawn.integers(1, _VALUES_DEFINETTI, size=people))
@@ -321,7 +321,7 @@ def definetti(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
 
 
 def _share_right(straight: NDArray[np.float64], is_turned: NDArray[np.bool_], wanted: int) -> float:
-    """Return the share of the surest classes that are read rightly."""
+    """Return the share of the surest classes that are read correctly."""
     surest = np.argsort(-np.abs(straight - 0.5), kind="stable")[:wanted]
     return float(np.mean((straight[surest] < 0.5) == is_turned[surest]))
 
@@ -332,7 +332,7 @@ _CLASS, _VISIBLE, _LOOKS, _HIDDEN = 10, 3, 6, 8
 def rules(
     classes: NDArray[np.int64], seen: NDArray[np.int64], hidden: NDArray[np.int64], looks: int, size: int
 ) -> NDArray[np.int64]:
-    """Return for every person how often each hidden value occurs among rows of their class that look like them."""
+    """Return, for every person, how often each hidden value occurs among rows of their class that look like them."""
     key = classes.copy()
     for column in seen.T:
         key = key * looks + column
@@ -349,7 +349,7 @@ def freeform(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     The freeform attack: a value that was thought sensitive identifies, because it can be seen.
 
     A table is made k-anonymous in what was declared to identify people, and keeps everything else as it is. Some of
-    that can be seen on the street: a plaster cast, glasses, a limp. Such values, in whatever column, single out a row
+    that can be seen on the street: a plaster cast, glasses, a limp. Such values, in any column, single out a row
     within its class, and the rest of the row holds what cannot be seen. FF-anonymity asks that no set A of values that
     can be seen makes any value b that cannot be seen likely; rules A -> b are what is counted here.
     """
@@ -393,7 +393,7 @@ _K_INTERSECTION, _VALUES_INTERSECTION = 4, 60
     f"{BOOK}, section 1.3; {KAR}, section 2.3",
 )
 def intersection(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
-    """Intersect the classes of somebody who is in two anonymous tables.
+    """Intersect the classes of a person who is in two anonymous tables.
 
     Intersection: two releases, each anonymous alone, have one value in common.
 

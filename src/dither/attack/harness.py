@@ -2,7 +2,7 @@
 
 The definition of the Adelaide thesis: of private records X, an analytic f is released; an adversary who already holds
 records A concludes Y = g(f(X), A). The attack succeeds if Y holds a record of X that was not in A. Computation that
-hides its inputs protects against an empty A, anonymity against one A that was thought of beforehand, differential
+hides its inputs protects against an empty A, anonymity against one A that was foreseen, differential
 privacy against any A, up to all records but one.
 """
 
@@ -20,7 +20,7 @@ Released = TypeVar("Released")
 
 @dataclass(frozen=True)
 class InferenceAttack(Generic[Record, Released]):
-    """A release and somebody's way of drawing conclusions from it.
+    """A release and an attacker's way of drawing conclusions from it.
 
     Args:
         release: f, which takes all records to what is released.
@@ -52,7 +52,7 @@ class InferenceAttack(Generic[Record, Released]):
         return (concluded - before) & everybody
 
     def success_rate(self, cases: Iterable[tuple[Iterable[Record], Iterable[Record]]]) -> float:
-        """Return the share of cases, each of data and what is known of it, in which anything was leaked."""
+        """Return the share of cases, each of data and prior knowledge, in which anything was leaked."""
         outcomes = [bool(self.leaked(data, known)) for data, known in cases]
         if not outcomes:
             raise InvalidParameter("cases", 0, "at least one case")

@@ -1,4 +1,4 @@
-"""Linkage: records without names are joined with what is known from elsewhere, by what they share with it."""
+"""Linkage: records without names are joined with outside knowledge by the values that they share."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _VALUES = 12
 
 @attack("frequency", source=f"{KAR}, section 3.4", most=5000)
 def frequency(targets: int = 2000, epsilon: Number = "1/2") -> Outcome:
-    """Pair off secret codes with values by how frequent they are.
+    """Match secret codes with values by how frequent they are.
 
     Frequency analysis: a secret code table keeps the frequencies, and they are known from elsewhere.
 

@@ -1,4 +1,4 @@
-"""Models: averages, weights and cluster centres say who was among the records they were made of, and what they hold."""
+"""Models: averages, weights and cluster centres reveal which records they were made from, and what these hold."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def upper_group(scores: NDArray[np.float64]) -> NDArray[np.bool_]:
     most=1000,
 )
 def membership_in_aggregates(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
-    """Tell from the averages of many attributes who is in the pool that was averaged.
+    """Tell from the averages of many attributes who is in the averaged pool.
 
     Membership: whether somebody was in the data, told from averages alone, or from a model.
 
     From averages (Homer et al. 2008): many averages of a small pool lean, each a little, towards those who are in it.
     From a model: a model that fits its training records better than others says which those were.
 
-    Every candidate is in the pool by the toss of a coin of their own, so a guess without a release is right half the
+    Every candidate is in the pool by the toss of their own coin, so a guess without a release is right half the
     time.
     """
     drawn = public_generator()
@@ -203,7 +203,7 @@ def next_centres(records: Points, centres: Points) -> Points:
 
 
 def off_the_line(middle: Points, start: Points, end: Points) -> NDArray[np.float64]:
-    """Return how far a point is from the line through two others; from the one point where they are the same."""
+    """Return the distance of a point from the line through two others, or from their one point if they are equal."""
     way, out = end - start, middle - start
     length, turned = np.linalg.norm(way, axis=-1), way[..., 0] * out[..., 1] - way[..., 1] * out[..., 0]
     away = np.linalg.norm(out, axis=-1)

@@ -1,11 +1,11 @@
-"""What an attack recovered, without protection and with it, and the most that a promise lets anybody recover.
+"""What an attack recovered, with and without protection, and the most that a promise lets anyone recover.
 
 Every attack is reduced to one kind of figure: of ``n`` guesses about people, which share was right. Beside it stand the
 share that is right without any release (``chance``) and, where the guesses are about independent people and the loss is
 pure, the share that the promise itself allows (``ceiling``).
 
 Why the ceiling holds: let a person have value v with prior probability p, and let the release lose epsilon when that
-one value is replaced. Whatever is released, and whatever is known of everybody else, the posterior probability of v is
+one value is replaced. For any release and any knowledge of all others, the posterior probability of v is
 at most p e^epsilon / (p e^epsilon + 1 - p). This holds for each person given the values of those before, so the number
 of right guesses is never likelier to be large than a binomial one with that chance, however the guesses were made and
 whomever they are about. Tests use exactly that.
@@ -26,7 +26,7 @@ class Curve:
     """Points to be drawn, one line or cloud of them.
 
     Args:
-        name: what the legend says.
+        name: its name in the legend.
         x: horizontal places.
         y: vertical places.
         joined: whether a line goes through them.
@@ -45,21 +45,21 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What one run of an attack recovered.
+    """The result of one run of an attack.
 
     Args:
         attack: its name.
-        measure: what was counted, as a share of ``n``.
+        measure: the counted quantity, as a share of ``n``.
         unprotected: the share that was right where nothing was protected, or not in a way that counts.
         protected: the share that was right against a release of dither.
         chance: the share that is right without any release.
-        ceiling: the share that nobody exceeds on average, as the promise proves; None where that is not proved.
-        n: how many guesses each share is made of.
-        loss: what the protected release loses, and for whom.
+        ceiling: the share that no attack exceeds on average, as the promise proves; None where that is not proved.
+        n: the number of guesses behind each share.
+        loss: the loss of the protected release, and its unit.
         words: what happened, for people.
         figures: further figures by name.
         axes: what the curves are drawn over: the horizontal and the vertical axis.
-        curves: what is drawn besides the shares.
+        curves: further lines to draw beside the shares.
 
     """
 
@@ -89,7 +89,7 @@ class Outcome:
 
 
 def ceiling(prior: float, epsilon: Number) -> float:
-    """Return the posterior probability that a value of that prior has at most, after a loss of ``epsilon``.
+    """Return the largest posterior probability of a value with this prior, after a loss of ``epsilon``.
 
     >>> round(ceiling(0.5, 1), 4), round(ceiling(0.1, "1/2"), 4)
     (0.7311, 0.1548)
@@ -101,5 +101,5 @@ def ceiling(prior: float, epsilon: Number) -> float:
 
 
 def plainly(epsilon: Number) -> str:
-    """Return a loss as people write it."""
+    """Return a loss in the usual notation."""
     return f"epsilon = {float(positive('epsilon', epsilon)):g}"

@@ -1,4 +1,4 @@
-"""The page of an attack: one HTML file with pictures that needs nothing from outside."""
+"""The page of an attack: one self-contained HTML file with pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_PLACES: Final = 400
 
 
 def write_page(path: Path | str, outcomes: Sequence[Outcome]) -> Path:
-    """Write what attacks recovered, with pictures, to a file ending in .html, and return its path."""
+    """Write the results of attacks, with pictures, to a file ending in .html, and return its path."""
     target = page_target(path, option="out", endings=(".html", ".htm"))
     target.write_text(page(outcomes), encoding="utf-8")
     return target
@@ -54,7 +54,7 @@ def _section(one: Outcome) -> Markup:
 
 
 def _shares(one: Outcome) -> Chart:
-    """Return what was recovered without protection, with it and by chance, each in a colour of its own."""
+    """Return the shares recovered without protection, with it and by chance, each in its own colour."""
     shares = (one.unprotected, one.protected, one.chance)
     labels = [f"{name}: {share:.1%}" for name, share in zip(("without", "with", "chance"), shares, strict=True)]
     return bar_chart(

@@ -9,7 +9,7 @@ estimated from the smallest singular value and its norm bounded by its size time
 pass the test the largest is taken; a small angle means proportional rows, so a copied record is rescaled.
 
 The defended rows carry Laplace noise for a whole row replaced: what a row costs when it is published one by one, with
-no curator, which is why nobody should publish rows that way.
+no curator, which is why rows should not be published that way.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def usable_rank(released: Matrix, level: float) -> int | None:
 
 
 def denoised(released: Matrix) -> Matrix:
-    """Return the rows with what is below the noise taken out, if the release shows a rank above it."""
+    """Return the rows without the part below the noise, if the release shows a rank above it."""
     rank = usable_rank(released, noise_level(released))
     if rank is None:
         return released
@@ -135,7 +135,7 @@ def _best_centre(values: NDArray[np.float64]) -> float:
 
 @attack("one-record", source=f"{KENTUCKY}, section 2.2", most=2000)
 def one_known_record(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
-    """Know one record; whoever stands at a small angle to it in the release is nearly that record, rescaled."""
+    """Know one record; each row at a small angle to it in the release is nearly that record, rescaled."""
     drawn = public_generator()
     rows = _rows(targets, epsilon, drawn)
     shares = []
@@ -167,7 +167,7 @@ def one_known_record(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
 
 @attack("known-set", source=f"{KENTUCKY}, section 2.2, with orthogonal Procrustes in place of its equations", most=5000)
 def known_set(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
-    """Know twice as many records as there are columns, find the rotation by Procrustes, and turn everybody back."""
+    """Know twice as many records as there are columns, find the rotation by Procrustes, and rotate all rows back."""
     drawn = public_generator()
     known = 2 * _COLUMNS
     rows = _rows(targets + known, epsilon, drawn)

@@ -1,4 +1,4 @@
-"""Places: traces, stretches of road and paths, told by a few points, by the map, or by what is left of them."""
+"""Places: traces, stretches of road and paths, identified by a few points, by the map, or by their remains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def who_fits(traces: NDArray[np.int64], person: int, hours: NDArray[np.int64]) -
 
 @attack("traces", source=f"Unique in the Crowd (de Montjoye et al. 2013); {BOOK}, section 1.2", most=1000)
 def traces(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
-    """Find somebody's trace by four places and hours, and read off where they were at another one.
+    """Find a person's trace by four places and hours, and read off where they were at another hour.
 
     Four points: hardly anybody shares four places and times with somebody else.
 
@@ -86,7 +86,7 @@ def street_map(side: int) -> NDArray[np.float64]:
 
 
 def nearest_stretches(streets: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each pair of released ends the stretch whose two ends are nearest to them, in either direction."""
+    """Return, for each pair of released ends, the stretch whose two ends are nearest to them, in either direction."""
     ways = np.stack([streets, streets[:, ::-1]])
     far = ((ends[:, None, None] - ways[None]) ** 2).sum(axis=(3, 4))
     return np.asarray(far.min(axis=1).argmin(axis=1))
@@ -107,7 +107,7 @@ def nearest_edge(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     driven = drawn.integers(0, len(streets), size=targets)
     true = streets[driven]
     moved = true + drawn.uniform(-_MOVED, _MOVED, size=true.shape)
-    # Another stretch of one person moves four coordinates by at most the side of the map, and nobody else's.
+    # Another stretch of one person moves four coordinates by at most the side of the map, and no one else's.
     private = noisy_numbers(true, epsilon, moved=4 * (_SIDE - 1))
     shares = [float(np.mean(nearest_stretches(streets, ends) == driven)) for ends in (moved, private)]
     return Outcome(
@@ -139,12 +139,12 @@ _SETTINGS = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 def chance_of_no_branch(thesis: float) -> float:
-    """Return the probability that two places without an edge stand in no common branch."""
+    """Return the probability that two places without an edge are in no common branch."""
     return 1 / (1 + math.exp(thesis / 2))
 
 
 def expected_share(thesis: float) -> float:
-    """Return how often the edge is found: one over how many of four pairs are left, on average.
+    """Return how often the edge is found: the mean of one over the number of the four pairs that remain.
 
     >>> round(expected_share(0.0), 4), round(expected_share(10.0), 3)
     (0.4688, 0.99)
@@ -158,7 +158,7 @@ def expected_share(thesis: float) -> float:
 
 
 def guess(is_left: NDArray[np.bool_], lots: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return one of the pairs that are left, by lot; any of them if none is."""
+    """Return one of the remaining pairs at random; any pair if none remains."""
     return np.asarray((is_left * 2.0 + lots).argmax(axis=1))
 
 
@@ -169,7 +169,7 @@ def endpoint(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
     Endpoints: a path with one edge missing is two pieces, and the edge joins an end of one to an end of the other.
 
     The Adelaide thesis publishes for every two places of a network whether they stand in one branch. Edges of the path
-    never do; places that are no neighbours do with probability 1 / (1 + e^(-epsilon/2)). Who knows all of the path but
+    never do; places that are not neighbours do with probability 1 / (1 + e^(-epsilon/2)). Who knows all of the path but
     one edge has four pairs of ends to choose from, and strikes out those in one branch: the larger epsilon of the
     thesis, the more. The one that is left is the edge.
 

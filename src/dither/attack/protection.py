@@ -1,4 +1,4 @@
-"""The defended side of the demonstrations: what dither would have released, and what it loses."""
+"""The defended side of the demonstrations: what dither would release instead, and its loss."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def noisy_counts(counts: NDArray[np.int64], epsilon: Number, moved: Number) -> N
 
     Args:
         counts: the true ones.
-        epsilon: what all of them together may lose for one protected unit.
-        moved: by how much one unit moves them at most, in L1.
+        epsilon: the loss of all of them together for one protected unit.
+        moved: the largest distance that one unit moves them, in L1.
 
     """
     mechanism = Geometric.calibrated(PureDP(epsilon), sensitivity=moved, shape=counts.shape)
@@ -30,6 +30,6 @@ def noisy_numbers(values: NDArray[np.float64], epsilon: Number, moved: Number) -
 
 
 def random_answers(answers: NDArray[np.int64], epsilon: Number, categories: int) -> NDArray[np.int64]:
-    """Return every answer through randomised response of its own, each of which loses ``epsilon``."""
+    """Return every answer through its own randomised response, each of which loses ``epsilon``."""
     mechanism = RandomisedResponse(epsilon=epsilon, categories=categories)
     return np.array([perform(mechanism, answer, stability=1) for answer in answers.tolist()], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Protocols: computation that hides its inputs, and what its outputs say all the same."""
+"""Protocols: computation that hides its inputs, and what its outputs reveal all the same."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _RICHEST = 64
 
 @attack("millionaires", source=f"{ADELAIDE}, section 2.1.3; Protocols for Secure Computations (Yao 1982)", most=2000)
 def millionaires(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
-    """Run a secure comparison again and again with numbers of one's own, and halve the range each time.
+    """Run a secure comparison again and again with the attacker's own numbers, and halve the range each time.
 
     Repeated millionaires: a comparison that hides its inputs perfectly gives them away when it is repeated.
 
-    Yao's protocol tells two people who is richer and nothing else. Whoever may run it again with other numbers of their
+    Yao's protocol tells two people who is richer and nothing else. A party who may rerun it with other numbers of their
     own halves the range each time. Secure computation protects how an answer is computed, not what answers say; the
     defended comparison is told through randomised response, and all of them are paid for together.
 

@@ -1,7 +1,7 @@
-"""A plain recommender to be attacked, and the private counts that would take its place.
+"""A plain recommender to attack, and the private counts that would replace it.
 
 Who bought what is a table of zeros and ones. The plain recommender gives a user what their nearest neighbours bought;
-the plain shop shows, beside an item, what was bought together with it. Everybody buys each item by a coin of their own,
+the plain shop shows, beside an item, what was bought together with it. Everybody buys each item by their own coin,
 so nothing can be learnt about anybody but from what is released about them.
 
 The private version counts how often two items were bought by one person, each person counted with a limited number of
@@ -31,7 +31,7 @@ def neighbours_of(histories: Histories, user: int, count: int) -> NDArray[np.int
 
 
 def recommended(histories: Histories, user: int, neighbours: int, count: int) -> NDArray[np.int64]:
-    """Return what most of the nearest neighbours have and the user has not; items that none has are left out."""
+    """Return the items that most nearest neighbours have and the user lacks; items that none has are left out."""
     scores = histories[neighbours_of(histories, user, neighbours)].sum(axis=0)
     scores = np.where(histories[user] > 0, 0, scores)
     best = np.argsort(-scores, kind="stable")[:count]
@@ -39,7 +39,7 @@ def recommended(histories: Histories, user: int, neighbours: int, count: int) ->
 
 
 def limited(histories: Histories, most: int, lots: NDArray[np.float64]) -> Histories:
-    """Return histories of which at most ``most`` items each are kept, by lot."""
+    """Return histories with at most ``most`` items each, chosen at random."""
     order = np.argsort(np.where(histories > 0, lots, 2.0), axis=1, kind="stable")
     kept = np.zeros_like(histories)
     np.put_along_axis(kept, order[:, :most], 1, axis=1)
@@ -47,7 +47,7 @@ def limited(histories: Histories, most: int, lots: NDArray[np.float64]) -> Histo
 
 
 def together(histories: Histories) -> NDArray[np.int64]:
-    """Return how many people have both of two items; nothing is counted with itself."""
+    """Return the number of people who have both of two items; no item is counted with itself."""
     counts = histories.T @ histories
     np.fill_diagonal(counts, 0)
     return np.asarray(counts)
@@ -72,7 +72,7 @@ _USERS, _SYBIL_ITEMS, _SYBIL_BOUGHT, _SYBIL_KNOWN, _SYBILS, _NAMED, _SYBIL_KEPT 
     most=2000,
 )
 def sybil(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
-    """Make users with eight known purchases of the target; what they are recommended is what the target bought.
+    """Create users with eight known purchases of the target; their recommendations are what the target bought.
 
     Sybils: false users copy what is known of the target, become its nearest neighbours, and are given the rest.
     """
@@ -80,7 +80,7 @@ def sybil(targets: int = 500, epsilon: Number = "1/2") -> Outcome:
     attacked = -(-targets // _NAMED)
     users = max(_USERS, attacked)
     histories = (drawn.uniform(size=(users, _SYBIL_ITEMS)) < _SYBIL_BOUGHT).astype(np.int64)
-    # Eight purchases are known; nobody has fewer, and the rest is bought by the toss of a coin as before.
+    # Eight purchases are known; no one has fewer, and the rest is bought by the toss of a coin as before.
     known = np.argsort(drawn.uniform(size=(attacked, _SYBIL_ITEMS)), axis=1)[:, :_SYBIL_KNOWN]
     np.put_along_axis(histories[:attacked], known, 1, axis=1)
     false_users = np.zeros((attacked, _SYBIL_ITEMS), dtype=np.int64)
@@ -213,7 +213,7 @@ def agreement(
     most=1000,
 )
 def ratings(targets: int = 300, epsilon: Number = "1/2") -> Outcome:
-    """Find somebody's row of ratings by the few that they aired, and read off one that they did not.
+    """Find a person's row of ratings by the few that they made public, and read off one that they did not.
 
     Ratings without names: a few opinions that somebody aired elsewhere find the rest of them.
 

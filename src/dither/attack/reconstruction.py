@@ -1,4 +1,4 @@
-"""Reconstruction: answers that are too many or too accurate are the data itself.
+"""Reconstruction: too many answers, or too accurate ones, reveal the data.
 
 Two totals that differ in one person, one total asked again and again, counts of random subsets, the tables of a small
 block: each gives back values that no single answer shows.
@@ -28,7 +28,7 @@ def differencing(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
 
     Two totals that differ in one person tell that person's value.
 
-    Each target sits in a table of their own. Without protection the difference of two exact counts is the secret; with
+    Each target is in a separate table. Without protection the difference of two exact counts is the secret; with
     it, both counts carry noise for one total loss, and their difference says little.
     """
     drawn = public_generator()
@@ -63,11 +63,11 @@ _REPEATS = 400
     source=f"{KENTUCKY}, section 10.1; {KAR}, section 3.4",
 )
 def averaging(targets: int = 400, epsilon: Number = "1/2") -> Outcome:
-    """Ask one question many times over, each time with fresh noise, and average the answers.
+    """Ask one question many times, each time with fresh noise, and average the answers.
 
     The same question, asked again and again with fresh noise, gives the noise away by its average.
 
-    Noise of the right size for one answer protects nothing if nobody counts how often it is drawn. The defended curator
+    Noise of the right size for one answer protects nothing if its draws are not counted. The defended curator
     pays for all repeats out of one budget (dither's own goes further and returns the stored answer to a repeated
     request).
     """
@@ -159,7 +159,7 @@ def _shown(name: str, targets: int, epsilon: Number) -> Outcome:
 
 @attack("reconstruction-lp", source=_SOURCE, most=300)
 def reconstruction_by_linear_programme(targets: int = 80, epsilon: Number = "1/2") -> Outcome:
-    """Ask for many random subset counts, and solve a linear programme for everybody's bit.
+    """Ask for many random subset counts, and solve a linear programme for the bits of all people.
 
     Linear reconstruction: too many counts, too accurate, are the column itself.
 
@@ -172,7 +172,7 @@ def reconstruction_by_linear_programme(targets: int = 80, epsilon: Number = "1/2
 
 @attack("reconstruction-least-squares", source=_SOURCE, most=1000)
 def reconstruction_by_least_squares(targets: int = 200, epsilon: Number = "1/2") -> Outcome:
-    """Ask for many random subset counts, and solve least squares for everybody's bit."""
+    """Ask for many random subset counts, and solve least squares for the bits of all people."""
     return _shown("reconstruction-least-squares", targets, epsilon)
 
 
@@ -207,7 +207,7 @@ def fitted(matrix: NDArray[np.float64], tables: NDArray[np.float64], people: int
 
 
 def _right(found: NDArray[np.int64], people: NDArray[np.int64], draws: NDArray[np.float64]) -> int:
-    """Return for how many people of a block the likeliest origin among those found is the true one."""
+    """Return the number of people of a block whose likeliest origin among those found is the true one."""
     table = found.reshape(_SIZES)
     # Ties, and people who were not found at all, are decided by lot.
     guesses = np.argmax(table[people[:, 0], people[:, 1]] + draws, axis=1)

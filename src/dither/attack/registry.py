@@ -1,4 +1,4 @@
-"""The list of attacks: what each is called, where it is from, and how it is run."""
+"""The list of attacks: the name, the source and the run of each."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Attack:
     """An attack that can be shown on generated data.
 
     Args:
-        name: how it is called.
+        name: its name.
         source: where it was published.
         demonstration: the function that shows it.
-        most: how many targets it takes at most, so that nobody waits for hours.
+        most: the largest number of targets, so that a run does not take hours.
 
     """
 
@@ -55,11 +55,11 @@ class Attack:
         return (inspect.getdoc(self.demonstration) or "").split("\n", 1)[0]
 
     def run(self, *, targets: int | None = None, epsilon: Number | None = None) -> Outcome:
-        """Generate data, attack it without protection and with it, and return what was recovered.
+        """Generate data, attack it with and without protection, and return what was recovered.
 
         Args:
-            targets: how many guesses are made, in round figures; else the attack's own number.
-            epsilon: what the protected release may lose; else the attack's own.
+            targets: the approximate number of guesses; by default the attack's own number.
+            epsilon: the loss of the protected release; by default the attack's own.
 
         """
         wanted: dict[str, int | Number] = {}
@@ -74,7 +74,7 @@ _attacks: dict[str, Attack] = {}
 
 
 def attack(name: str, *, source: str, most: int = 5000) -> Callable[[Demonstration], Demonstration]:
-    """Put a demonstration on the list, under a name that is still free."""
+    """Register a demonstration under a name that is still free."""
 
     def put(demonstration: Demonstration) -> Demonstration:
         if name in _attacks:
@@ -86,7 +86,7 @@ def attack(name: str, *, source: str, most: int = 5000) -> Callable[[Demonstrati
 
 
 def attacks() -> dict[str, Attack]:
-    """Return all attacks by name, in the order in which they are told."""
+    """Return all attacks by name, in the order of presentation."""
     for family in _FAMILIES:
         importlib.import_module(f"dither.attack.{family}")
     return dict(_attacks)

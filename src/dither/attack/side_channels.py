@@ -1,4 +1,4 @@
-"""Side channels: what an implementation gives away beside the answer, by its time or by its last bits."""
+"""Side channels: what an implementation reveals beside the answer, by its time or by its last bits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dither.privacy import PureDP
 
 
 def naive_geometric(again: float, drawn: Generator) -> tuple[int, int]:
-    """Return two-sided geometric noise and how many tosses it took: coins until one falls, then one for the sign."""
+    """Return two-sided geometric noise and the number of tosses: coins until one shows heads, then one for the sign."""
     tosses = 0
     while True:
         size = 0
@@ -51,17 +51,17 @@ def _timed(mechanism: Geometric, values: NDArray[np.int64]) -> tuple[NDArray[np.
     most=2000,
 )
 def timing(targets: int = 300, epsilon: Number = "1/4") -> Outcome:
-    """Measure how long the noise took, and take it off the answer.
+    """Measure how long the noise took, and subtract it from the answer.
 
     Timing: a sampler that takes longer for larger noise says how large its noise was.
 
-    The naive sampler tosses a coin until it falls; whoever counts the tosses knows the size of the noise and takes it
+    The naive sampler tosses a coin until it falls; counting the tosses tells the size of the noise, to be taken
     off the answer. Its time is counted in tosses, so that the result does not depend on the machine. dither's own draw
-    is timed by the clock: the attacker first times draws of their own, whose noise they know, and fits how time depends
+    is timed by the clock: the attacker first times their own draws, whose noise they know, and fits how time depends
     on it.
 
-    No promise covers time, so no ceiling is stated; what the answers alone may tell is among the figures. Whoever
-    answers over a wire should answer on a grid of time besides.
+    No promise covers time, so no ceiling is stated; what the answers alone may tell is among the figures. A server
+    should also answer on a grid of time.
     """
     drawn = public_generator()
     truth = drawn.integers(0, 2, size=targets)

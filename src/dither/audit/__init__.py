@@ -1,4 +1,4 @@
-"""Is it true? Lower bounds on what a mechanism really loses, from its outcomes alone.
+"""Is the claim true? Lower bounds on what a mechanism really loses, from its outcomes alone.
 
 Belongs here: black-box bounds on any mechanism or sampler, the pairs of inputs that are worth trying, replay of many
 hostile pairs, audits of training by canaries, of noise against its law and of sensitivities by search, audits of

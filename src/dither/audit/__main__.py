@@ -1,4 +1,4 @@
-"""``python -m dither.audit``: audit everything that is registered, and say what was found.
+"""``python -m dither.audit``: audit every registered mechanism, and report the findings.
 
 Black box on every instance, replay of a thousand hostile pairs for every composed one, random compositions priced by
 three independent routes, sensitivities of queries by brute force, the laws of the noise, every specimen refuted and
@@ -19,7 +19,7 @@ from dither.audit.telling import audit_and_tell
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Audit all that is registered, or what is named, print a table, write a page, and return the exit status."""
+    """Audit everything registered, or the named mechanisms, print a table, write a page, and return the exit status."""
     usual = Extent()
     parser = argparse.ArgumentParser(prog="python -m dither.audit", description=__doc__)
     parser.add_argument("--samples", type=int, default=usual.samples, help="outputs for each of two neighbours")

@@ -18,7 +18,7 @@ MOST_DISAGREEMENT = 1e-9
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was found over all compositions."""
+    """The findings over all compositions."""
 
     compositions: int
     understated: int
@@ -27,7 +27,7 @@ class Agreement:
 
     @property
     def complaints(self) -> list[str]:
-        """What is wrong, in sentences."""
+        """The complaints, as sentences."""
         found = []
         if self.understated:
             found.append(f"{self.understated} of {self.compositions:,} compositions are priced below the truth")

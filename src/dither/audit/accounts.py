@@ -1,4 +1,4 @@
-"""One line of an audit: what was tried on one instance, what was found, and the evidence in words and figures."""
+"""One line of an audit: what was tried on one instance, the findings, and the evidence in words and figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECONDS_REPLAY = 60.0
 
 @dataclass(frozen=True)
 class Account:
-    """What an audit of one instance found; plain texts and numbers, to be printed, drawn and sent anywhere."""
+    """The findings on one instance: plain texts and numbers, to be printed, drawn and sent anywhere."""
 
     name: str
     number: int
@@ -54,7 +54,7 @@ class Account:
 
     @property
     def verdict(self) -> str:
-        """In a word or two."""
+        """The verdict in a word or two."""
         if self.is_refuted:
             return "REFUTED"
         return "COMPLAINT" if self.complaints else "holds"
@@ -75,7 +75,7 @@ def account(
     seconds: float | None = None,
     progress: Callable[[Verdict], None] | None = None,
 ) -> Account:
-    """Audit one instance by its outcomes, and if it is composed by replaying, and return what was found.
+    """Audit one instance by its outcomes and, if it is composed, by replaying; return the findings.
 
     Args:
         name: under which it is listed.
@@ -83,8 +83,8 @@ def account(
         found: the instance.
         samples: outcomes a side of each pair in full, if there is time.
         false_alarm: the probability that a true claim is refuted.
-        replays: how many pairs are replayed.
-        seconds: how long a pair in full may take; by default what suits its kind.
+        replays: the number of pairs to replay.
+        seconds: the time limit of a pair in full; by default one that suits its kind.
         progress: is told each verdict.
 
     """
@@ -136,7 +136,7 @@ def account(
 
 
 def kind_of(found: Example | Subject) -> str:
-    """Return whether it is a primitive, a conversation, composed, or of your own."""
+    """Return the kind of subject: a primitive, a conversation, composed, or the caller's own."""
     mechanism = found.mechanism if isinstance(found, Example) else None
     if isinstance(mechanism, Composed | Interactive):
         return "composed"
@@ -146,13 +146,13 @@ def kind_of(found: Example | Subject) -> str:
 
 
 def is_powerless(name: str, verdict: Verdict) -> bool:
-    """Whether a mechanism known to lose all it claims, with enough samples, was not shown to lose nearly that."""
+    """Whether a mechanism known to lose its whole claim, with enough samples, was not shown to lose nearly that."""
     is_tight = name in TIGHT and verdict.claim.pure == 1 and verdict.evidence.samples >= SAMPLES_FOR_POWER
     return is_tight and (verdict.tightness or 0.0) < LEAST_TIGHTNESS
 
 
 def bound_shown(verdict: Verdict) -> str:
-    """Return the bound that says most, in short."""
+    """Return the most telling bound, as a short text."""
     evidence, moments = verdict.evidence, verdict.moments
     share, claimed = verdict.tightness or 0.0, float(verdict.epsilon_claimed)
     if moments is not None and claimed and share > evidence.epsilon_lower / claimed:

@@ -1,4 +1,4 @@
-"""Analysts who choose each question by the answers so far: how a conversation is put to the test.
+"""Analysts who choose each question by the answers so far: how a conversation is tested.
 
 The promise of an interactive mechanism holds for whoever asks, however the questions follow from the answers. A fixed
 script is one analyst; these are others. What is audited is the whole list of answers.
@@ -24,7 +24,7 @@ class Analyst:
         data: for an interactive mechanism what it opens with; for an interactive primitive the values of all questions
             that may be asked, of which the rule chooses one by its place.
         choose: the rule, the same for both of two neighbours.
-        rounds: after so many answers the analyst stops.
+        rounds: the number of answers after which the analyst stops.
 
     >>> from dither.audit import audit
     >>> from dither.mechanisms import AboveThreshold
@@ -41,12 +41,12 @@ class Analyst:
     rounds: int
 
     def lead(self, conversation: Any) -> list[Any]:
-        """Return the answers of an open conversation, through its ``ask`` or ``feed``; shorter ones are filled up."""
+        """Return the answers of an open conversation, through its ``ask`` or ``feed``; short ones are padded."""
         speak = getattr(conversation, "ask", None) or conversation.feed
         return self.answers(lambda question: (speak(question), bool(getattr(conversation, "is_over", False))))
 
     def answers(self, reply: Callable[[Any], tuple[Any, bool]]) -> list[Any]:
-        """Return the answers of ``reply`` to the questions chosen, until it says that it is over."""
+        """Return the answers of ``reply`` to the chosen questions, until the conversation ends."""
         given: list[Any] = []
         while len(given) < self.rounds and (question := self.choose(tuple(given))) is not None:
             answer, is_over = reply(question)
@@ -57,7 +57,7 @@ class Analyst:
 
 
 def same_rule(value: Any, neighbour: Any) -> tuple[Any, Any]:
-    """Return what two analysts ask about, having checked that they differ in nothing else."""
+    """Return the data of two analysts, after checking that they differ in nothing else."""
     if not (isinstance(value, Analyst) and isinstance(neighbour, Analyst)):
         raise InvalidParameter("neighbour", type(neighbour).__name__, "an analyst, as the value is")
     if value.choose != neighbour.choose or value.rounds != neighbour.rounds:

@@ -40,7 +40,7 @@ _ENTRIES_AT_A_TIME = 1 << 21
 
 @dataclass(frozen=True)
 class Evidence:
-    """A lower bound on epsilon and what it rests on.
+    """A lower bound on epsilon and the evidence for it.
 
     Guarantee: a mechanism that is (epsilon, ``delta``)-differentially private on the two inputs yields an
     ``epsilon_lower`` above epsilon with probability at most ``false_alarm``.
@@ -71,7 +71,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit found: a claim, the strongest evidence against it, and whether that suffices."""
+    """The result of an audit: a claim, the strongest evidence against it, and whether that suffices."""
 
     subject: str
     pair: str
@@ -84,13 +84,13 @@ class Verdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a lower bound exceeds what is claimed."""
+        """Whether a lower bound exceeds the claim."""
         is_rho_exceeded = self.moments is not None and Fraction(self.moments.rho_lower) > self.claim.rho
         return is_rho_exceeded or Fraction(self.evidence.epsilon_lower) > self.epsilon_claimed
 
     @property
     def tightness(self) -> float | None:
-        """The bound as a share of the claim: of epsilon at the delta of the evidence, or of rho if that is more.
+        """The bound as a share of the claim: of epsilon at the delta of the evidence, or of rho if that is larger.
 
         None when nothing is claimed to be lost.
         """
@@ -127,10 +127,10 @@ def lower_bound(
     """Return the largest epsilon that the outcomes on two inputs refute.
 
     Args:
-        sample: returns so many independent outcomes for an input, one a row.
+        sample: returns a number of independent outcomes for an input, one a row.
         value: an input.
         neighbour: another, at the distance for which epsilon is wanted.
-        samples: how many outcomes are drawn for each of them.
+        samples: the number of outcomes drawn for each of them.
         false_alarm: the probability, over the draws, of a bound that is too high.
         delta: the delta beside epsilon.
 
@@ -156,17 +156,17 @@ def audit(
     false_alarm: float = 1e-6,
     pair: str = "",
 ) -> Verdict:
-    """Return whether the outcomes on two neighbours refute what is claimed.
+    """Return whether the outcomes on two neighbours refute the claim.
 
     Args:
         subject: a mechanism, or a sampler of your own together with its ``claim``.
         value: an input; a script of inputs for an interactive primitive.
         neighbour: another, at most ``d_in`` away.
-        samples: how many outcomes are drawn for each of them.
-        d_in: how far the two are apart; a mechanism's claim is its loss at this distance.
-        claim: what is claimed, for a sampler.
+        samples: the number of outcomes drawn for each of them.
+        d_in: the distance of the two; a mechanism's claim is its loss at this distance.
+        claim: the claim of a sampler.
         false_alarm: the probability of refuting a claim that is true.
-        pair: what to call the two inputs.
+        pair: a name for the two inputs.
 
     >>> from dither.mechanisms import Geometric
     >>> verdict = audit(Geometric(scale=1), 0, 1, samples=20_000)
@@ -233,7 +233,7 @@ class _Drawn:
     samples: int
 
     def tested(self, side: int, feature: int) -> Column:
-        """Return the draws of one side that chose nothing."""
+        """Return the draws of one side that were not used for choosing."""
         return self.sides[side][feature][self.choosing :]
 
 
@@ -282,7 +282,7 @@ def _sketched(drawn: _Drawn, event: Event) -> Sketch:
 def _observe(
     sample: Sampler, value: Any, neighbour: Any, count: int, choosing: int
 ) -> tuple[list[Feature], tuple[list[Column], list[Column]]]:
-    """Return the features, and for both inputs a column of each; outcomes are reduced to them as they are drawn.
+    """Return the features, and for both inputs a column of each; outcomes are reduced as they are drawn.
 
     The first draws serve to learn features. They are among those that choose events, and test none.
     """
@@ -318,7 +318,7 @@ def _rows(sample: Callable[[Any, int], NDArray[Any]], given: Any, count: int) ->
 
 
 def _change(value: Any, neighbour: Any, entries: int) -> NDArray[np.float64] | None:
-    """Return how the inputs differ, if they are numbers of the outcome's size."""
+    """Return how the inputs differ, if they are numbers of the outcome's shape."""
     try:
         here, there = (np.asarray(given, dtype=np.float64).ravel() for given in (value, neighbour))
     except (TypeError, ValueError):
@@ -331,7 +331,7 @@ def _change(value: Any, neighbour: Any, entries: int) -> NDArray[np.float64] | N
 
 
 def _check_distance(mechanism: Mechanism[Any, Any], value: Any, neighbour: Any, d_in: Number) -> None:
-    """Refuse a pair that is farther apart than is claimed: whatever it showed would prove nothing."""
+    """Refuse a pair that is farther apart than the claim covers: it would prove nothing."""
     if isinstance(value, Analyst) or isinstance(neighbour, Analyst):
         value, neighbour = same_rule(value, neighbour)
     if isinstance(mechanism.distance, Metric):

@@ -1,4 +1,4 @@
-"""What counts can prove: exact confidence limits on a probability, and on the epsilon that a pair of them shows.
+"""What counts can prove: exact confidence limits on a probability, and on the epsilon that two probabilities show.
 
 The limits of Clopper and Pearson (1934) invert the binomial law itself, so they hold for every number of draws; no
 normal approximation is involved in what is claimed. The approximation below them only ranks events before they are
@@ -23,7 +23,7 @@ _TYPICAL_QUANTILE = 5.2
 
 
 def lower_limit(hits: int, trials: int, failure: float) -> float:
-    """Return p such that a coin of any probability below p shows so many hits with probability ``failure`` at most.
+    """Return p such that a coin of probability below p shows this many hits with probability at most ``failure``.
 
     Guarantee: over the draws, the limit exceeds the true probability with probability at most ``failure``.
 
@@ -40,7 +40,7 @@ def lower_limit(hits: int, trials: int, failure: float) -> float:
 
 
 def upper_limit(hits: int, trials: int, failure: float) -> float:
-    """Return p such that a coin of any probability above p shows so few hits with probability ``failure`` at most.
+    """Return p such that a coin of probability above p shows this few hits with probability at most ``failure``.
 
     Guarantee: over the draws, the limit is below the true probability with probability at most ``failure``.
 
@@ -68,7 +68,7 @@ def epsilon_shown(least: float, most: float, delta: float) -> float:
 def expected_epsilon(
     hits: NDArray[Any], other_hits: NDArray[Any], drawn: int, trials: int, delta: float
 ) -> NDArray[np.float64]:
-    """Return about what ``epsilon_shown`` will be after ``trials`` draws, judging from ``drawn`` earlier ones.
+    """Return the approximate ``epsilon_shown`` after ``trials`` draws, judging from ``drawn`` earlier ones.
 
     Wilson's approximate limits, vectorised over events; a guess that ranks them.
     """

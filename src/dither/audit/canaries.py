@@ -1,7 +1,7 @@
 """One run of a training algorithm, many canaries: a lower bound on epsilon without training thousands of models.
 
 After Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run" (2023). Each of m canaries is put into
-the data or left out by a fair coin of its own. The algorithm runs once. Whoever sees its output guesses the coins of
+the data or left out by its own fair coin. The algorithm runs once. An observer of its output guesses the coins of
 the r canaries of which the output says most. Under (epsilon, delta)-differential privacy few guesses can be right:
 
 *One coin.* Fix the coins before the i-th, and let p and q be the laws of the output for the i-th coin showing in and
@@ -39,7 +39,7 @@ from dither.exact import Number, probability, to_float
 from dither.noise import system_noise
 from dither.privacy import Loss
 
-#: Which shares of the canaries are guessed; each is a test of its own.
+#: Shares of the canaries that are guessed; each is a separate test.
 SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 10))
 _MOST_EPSILON = 60.0
 _HALVINGS = 60
@@ -47,7 +47,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class OneRun:
-    """What one run gave away about its canaries.
+    """What one run revealed about its canaries.
 
     Guarantee: an (epsilon, ``delta``)-differentially private algorithm yields an ``epsilon_lower`` above epsilon with
     probability at most ``false_alarm``, over the coins of the canaries and its own.
@@ -64,7 +64,7 @@ class OneRun:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the bound exceeds what is claimed."""
+        """Whether the bound exceeds the claim."""
         return self.epsilon_claimed is not None and Fraction(self.epsilon_lower) > self.epsilon_claimed
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class OneRun:
 
 
 def chance_of_right(right: int, guesses: int, epsilon: float, *, canaries: int, delta: float = 0.0) -> float:
-    """Return at most how probable so many right guesses are under (epsilon, delta)-differential privacy.
+    """Return an upper bound on the probability of this many right guesses under (epsilon, delta)-differential privacy.
 
     >>> round(chance_of_right(8, 10, 0.0, canaries=10), 6)
     0.054688
@@ -111,7 +111,7 @@ def chance_of_right(right: int, guesses: int, epsilon: float, *, canaries: int, 
 
 
 def epsilon_from_guesses(right: int, guesses: int, *, canaries: int, false_alarm: float, delta: float = 0.0) -> float:
-    """Return the largest epsilon under which so many right guesses are less probable than ``false_alarm``."""
+    """Return the largest epsilon under which this many right guesses are less probable than ``false_alarm``."""
 
     def is_refuted(epsilon: float) -> bool:
         return chance_of_right(right, guesses, epsilon, canaries=canaries, delta=delta) <= false_alarm
@@ -134,14 +134,14 @@ def audit_one_run(
     delta: Number | None = None,
     false_alarm: float = 1e-6,
 ) -> OneRun:
-    """Return what one run of a training algorithm gives away about canaries.
+    """Return what one run of a training algorithm reveals about canaries.
 
     Args:
         train: the algorithm, as a function of the canaries that are put in; it adds them to its own data. Under a
             promise for replacing rows it puts something neutral in place of those left out.
         canaries: rows, each of which is put in or left out by a fair coin.
         score: of an output and a canary; the larger, the likelier the canary was in.
-        claim: what the algorithm claims, for adding or removing one row.
+        claim: the claim of the algorithm, for adding or removing one row.
         delta: the delta of the bound; by default the claim's own, and for zCDP one that the false alarm can bear.
         false_alarm: the probability of a bound that is too high.
 

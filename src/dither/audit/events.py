@@ -33,14 +33,14 @@ class Event:
 
 
 class Choice(NamedTuple):
-    """An event worth testing, and the side on which it was the likelier: 0 is the value's, 1 the neighbour's."""
+    """An event worth testing, and the side on which it was likelier: 0 is the value's, 1 the neighbour's."""
 
     favours: int
     event: Event
 
 
 class _Proposal(NamedTuple):
-    """The best event of one family for one side and delta, about what it will show, and how to make it."""
+    """The best event of one family for one side and delta, its expected evidence, and how to make it."""
 
     delta: float
     favours: int
@@ -61,7 +61,7 @@ def choose(
     Args:
         seen: for the value and for its neighbour, one column a feature, all of the same length.
         features: through which the outcomes were looked at.
-        trials: on how many draws a side the events will be tested.
+        trials: the number of draws a side on which the events will be tested.
         deltas: the deltas at which a bound on epsilon is wanted; each may need other events.
 
     """
@@ -99,7 +99,7 @@ def _thresholds(
 def _sets(
     number: int, feature: Feature, columns: tuple[Column, Column], trials: int, deltas: Sequence[float]
 ) -> Iterator[_Proposal]:
-    """Return the best single value or set of the likeliest values, and the values met on one side only.
+    """Return the best single value or set of the likeliest values, and the values seen on one side only.
 
     Values are ordered on one half of the draws and the sets judged on the other, so that chance order does not count.
     """
@@ -173,13 +173,13 @@ def _cuts(pooled: Column) -> Column:
 
 
 def _count(values: NDArray[np.int64], coded: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how often each of the sorted ``values`` occurs; others are not counted."""
+    """Return the number of times that each of the sorted ``values`` occurs; others are not counted."""
     at, is_found = _found(values, coded)
     return np.bincount(at[is_found], minlength=values.size)
 
 
 def _found(values: NDArray[np.int64], coded: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return where in the sorted ``values`` each code would be, and whether it is there."""
+    """Return the position of each code in the sorted ``values``, and whether it is there."""
     if values.size == 0:
         return np.zeros(coded.shape, dtype=np.intp), np.zeros(coded.shape, dtype=np.bool_)
     at = np.minimum(np.searchsorted(values, coded), values.size - 1)

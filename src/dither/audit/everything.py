@@ -1,4 +1,4 @@
-"""An audit of all there is, in several processes, within a given time.
+"""An audit of everything, in several processes, within a given time.
 
 Tasks are independent of each other: every instance of every mechanism, blocks of random compositions for the
 accountants, blocks of hostile neighbours for the sensitivities of queries, the self-test of the noise, the law of
@@ -40,7 +40,7 @@ _SECONDS_OTHERS = 0.5
 _FALSE_REFUTATION = 1e-6
 #: The share of the false alarm that goes to the self-test of the noise, and to that of perturbed minima.
 _NOISE_SHARE = 0.1
-#: What is there as literature gets one of so many outputs, seconds and replays in an audit of everything.
+#: Mechanisms kept as literature get a fifth of the outputs, seconds and replays in an audit of everything.
 _REFERENCE_PART = 5
 #: How many weights of each perturbed minimum are drawn for one draw of each law of the noise.
 _MINIMA_SHARE = 0.3
@@ -48,7 +48,7 @@ _MINIMA_SHARE = 0.3
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is tried.
+    """The size of an audit.
 
     Args:
         samples: outcomes a side of each pair in full.
@@ -74,7 +74,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Task:
-    """Something to be tried by itself; ``size`` of it."""
+    """A task that is tried by itself; ``size`` of it."""
 
     kind: str
     name: str
@@ -90,7 +90,7 @@ class Task:
 
 @dataclass
 class Run:
-    """What a whole run found."""
+    """The findings of a whole run."""
 
     accounts: list[Account] = field(default_factory=list)
     agreement: Agreement | None = None
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def complaints(self) -> list[str]:
-        """What is wrong, in sentences."""
+        """The complaints, as sentences."""
         found = [complaint for account in self.accounts for complaint in account.complaints]
         found += [] if self.agreement is None else self.agreement.complaints
         found += [f"{name} moved by more than its sensitivity" for name, one in self.moved.items() if one.is_exceeded]
@@ -127,7 +127,7 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What else was tried beside mechanisms, in sentences."""
+        """The other parts that were tried beside mechanisms, as sentences."""
         said = [] if self.agreement is None else [str(self.agreement)]
         if self.moved:
             least = min(found.tightness for found in self.moved.values())
@@ -145,7 +145,7 @@ class Run:
 
 
 def absent_parts() -> list[str]:
-    """Return the parts that an installation does not have: what is planted into the product is in its checkout."""
+    """Return the parts that an installation lacks: mutants are only in a source checkout."""
     return ["mutants"] if root() is None else []
 
 
@@ -199,13 +199,13 @@ def run_all(
     progress: Callable[[int, int, str], None] = lambda done, total, name: None,
     complain: Callable[[str], None] = lambda complaint: None,
 ) -> Run:
-    """Audit these mechanisms, or everything, and return what was found.
+    """Audit these mechanisms, or everything, and return the findings.
 
     Args:
         names: of mechanisms or ``PARTS``; everything if there are none.
-        extent: how much is tried.
-        progress: is told how many tasks are done, of how many, and which was the last.
-        complain: is told what is wrong with an instance as soon as that is known, lest it be lost with the run.
+        extent: the size of the audit.
+        progress: called with the number of tasks done, the number of all, and the last one.
+        complain: called with each complaint about an instance at once, lest it be lost with the run.
 
     """
     start, run = perf_counter(), Run(false_alarm=extent.false_alarm, is_in_full=extent.samples >= Extent.samples)
@@ -240,7 +240,7 @@ def run_all(
 
 
 def work(task: Task) -> object:
-    """Do one task and return what it found."""
+    """Do one task and return its findings."""
     if task.kind == "mechanism":
         one = audited(task.name)[task.number]
         if isinstance(one, Example) and task.number >= len(subjects_of(task.name)):
@@ -268,7 +268,7 @@ def work(task: Task) -> object:
 
 
 def _refuted() -> list[dict[str, Any]]:
-    """Refute every specimen; nothing but this, the command and the tests loads them."""
+    """Refute every specimen; only this, the command and the tests load them."""
     from dither.audit.specimens import SPECIMENS, refute
 
     found = [refute(one, false_alarm=_FALSE_REFUTATION / len(SPECIMENS)) for one in SPECIMENS.values()]
@@ -282,7 +282,7 @@ def _tried() -> list[dict[str, Any]]:
 
 
 def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tuple[Task, Any]]:
-    """Return each task and its result as they come; None for what was not begun in time."""
+    """Return each task and its result as they arrive; None for tasks that were not started in time."""
     limit = start + 60 * extent.minutes
     if extent.processes == 1 or len(tasks) == 1:
         for task in tasks:
@@ -304,7 +304,7 @@ def _results(tasks: Sequence[Task], extent: Extent, start: float) -> Iterator[tu
 
 
 def _leave_with_parent(parent: int) -> None:
-    """End this process when the one that started it is gone: it would wait for tasks for ever."""
+    """End this process when its parent is gone: it would wait for tasks forever."""
 
     def look() -> None:
         while os.getppid() == parent:

@@ -1,4 +1,4 @@
-"""How far does a query move when one unit changes? Exhaustive on a small universe, by climbing on a large one.
+"""How far does a query move when one unit changes? Exhaustive on a small universe, by hill climbing on a large one.
 
 On a universe that can be listed the answer is the global sensitivity, exactly, with two neighbours that reach it. On a
 larger one the search starts at several data sets, looks at neighbours, and steps to where the query moves farther:
@@ -47,7 +47,7 @@ class Explored:
     calls: int
 
     def refutes(self, declared: Number) -> bool:
-        """Whether the query moves farther than is declared."""
+        """Whether the query moves farther than declared."""
         return self.sensitivity > non_negative("declared", declared)
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ def explore(
         universe: the data sets and which of them are neighbours.
         metric: in which answers are compared.
         starts: data sets to climb from, beside those that the search makes up itself.
-        most_calls: how often the query may be asked when the universe is too large to be listed.
+        most_calls: the largest number of calls of the query when the universe is too large to be listed.
 
     >>> from dither.privacy import Relation
     >>> ages = Universe(range(100), range(30), relation=Relation.ADD_REMOVE)
@@ -110,7 +110,7 @@ class _Climb:
 
     @property
     def _is_over(self) -> bool:
-        """Whether the next comparison, which asks twice at most, could be one too many."""
+        """Whether the next comparison, which takes at most two questions, could exceed the limit."""
         return self._calls > self._most - 2
 
     def _climb(self, start: Any) -> Explored:
@@ -129,7 +129,7 @@ class _Climb:
         return best
 
     def _around(self, data: Any, many: int = _LOOKED_AT) -> Explored:
-        """Return the neighbour looked at to which the query moves farthest."""
+        """Return the tried neighbour to which the query moves farthest."""
         best = Explored(Fraction(0), False, data, None, 0)
         for other in self._some_neighbours(data, many):
             if self._is_over:
@@ -158,7 +158,7 @@ class _Climb:
         return [found[place] for place in sorted(places)]
 
     def _starts(self, given: list[Any]) -> Iterator[Any]:
-        """Return what was given, then data sets of one or two repeated rows at extreme places, then drawn ones."""
+        """Return the given data, then data sets of one or two repeated rows at extreme places, then random ones."""
         yield from given
         values, sizes = self._universe.values, sorted(self._universe.sizes)
         is_set = self._universe.rows is Rows.SET

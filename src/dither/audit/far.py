@@ -1,4 +1,4 @@
-"""Pairs of data of which one side has a row in a corner of its domain: such a row moves sums by their whole bound."""
+"""Pairs in which one side has a row in a corner of its domain: such a row moves sums by their whole bound."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _crowd(mechanism: Any, data: Any) -> Any | None:
 
 
 def _corners(data: Any) -> Iterator[Any]:
-    """Return rows in corners of what a domain holds, with targets that occur: they move a sum by its whole bound."""
+    """Return rows in the corners of a domain, with targets that occur: they move a sum by its whole bound."""
     if not (isinstance(data, np.ndarray) and data.dtype.kind == "f" and data.ndim == 2 and len(data)):
         return
     width = data.shape[1]

@@ -1,4 +1,4 @@
-"""The public functions through which an auditor looks at outcomes.
+"""The public functions through which an auditor reads outcomes.
 
 The number itself, entries of an array, their sum and differences, the direction in which the inputs differ, how fine
 the last binary digit of a float is, and the whole outcome as one symbol. Whatever is a function of the outcome alone is
@@ -34,11 +34,11 @@ class Feature(NamedTuple):
 
 
 def features(dtype: np.dtype[Any], entries: int, change: NDArray[np.float64] | None) -> list[Feature]:
-    """Return the functions through which outcomes are looked at.
+    """Return the functions through which outcomes are read.
 
     Args:
         dtype: the type of an entry.
-        entries: how many entries an outcome has.
+        entries: the number of entries of an outcome.
         change: how the two inputs differ, entry by entry, where inputs and outcomes have the same size.
 
     """
@@ -76,19 +76,19 @@ def last_digit(numbers: NDArray[Any]) -> NDArray[np.int16]:
 
 
 def codes(column: Column) -> NDArray[np.int64]:
-    """Return one integer for each value, bit for bit: -0.0 is another outcome than 0.0, and NaN is one like any."""
+    """Return one integer for each value, bit for bit: -0.0 differs from 0.0, and NaN is a value like any other."""
     if column.dtype.kind == "f":
         return np.ascontiguousarray(column, dtype=np.float64).view(np.int64)
     return column.astype(np.int64, copy=False)
 
 
 def decoded(members: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return the values whose codes these are, in their order."""
+    """Return the values with these codes, in order."""
     return np.sort(members.view(np.float64) if dtype.kind == "f" else members)
 
 
 def symbols(rows: NDArray[Any]) -> NDArray[np.int64]:
-    """Return one integer for each whole outcome; that two outcomes may share one is harmless: they are merged."""
+    """Return one integer for each whole outcome; a collision is harmless: it merges two outcomes."""
     if rows.dtype.kind not in _NUMBERS:
         return np.fromiter((hash(repr(row)) for row in rows.tolist()), dtype=np.int64, count=len(rows))
     total, factor = np.zeros(len(rows), dtype=np.uint64), 1

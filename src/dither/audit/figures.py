@@ -1,4 +1,4 @@
-"""What a whole run found, as tables for people: one of figures, one of instances, of specimens and of mutants.
+"""The findings of a whole run as tables for people: figures, instances, specimens and mutants.
 
 A sheet is plain texts; it is printed on a terminal and written into the page alike.
 """
@@ -18,7 +18,7 @@ _LONGEST = 120
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table: its title, headings, rows of as many cells, and which rows are bad."""
+    """A table: its title, headings, rows of equally many cells, and which rows are bad."""
 
     title: str
     headings: tuple[str, ...]
@@ -27,7 +27,7 @@ class Sheet:
 
 
 def figures_of(run: Run) -> Sheet:
-    """Return the figures of a whole run, a line for each thing that was tried."""
+    """Return the figures of a whole run, a line for each kind of trial."""
     rows = []
     for kind in ("primitive", "conversation", "composed", "of your own"):
         accounts = [one for one in run.accounts if one.kind == kind]
@@ -123,7 +123,7 @@ def unshown_of(run: Run) -> Sheet:
 
 
 def specimens_of(run: Run) -> Sheet:
-    """Return a line for each specimen: what was claimed, what was shown, and how."""
+    """Return a line for each specimen: the claim, the evidence, and how it was found."""
     rows = tuple(
         (
             one["name"],
@@ -144,7 +144,7 @@ def _short(text: str) -> str:
 
 
 def mutants_of(run: Run) -> Sheet:
-    """Return a line for each mutant: what it breaks, which kind of check kills it, and what that said."""
+    """Return a line for each mutant: what it breaks, which kind of check kills it, and the message of the check."""
     rows = tuple(
         (str(one["number"]), one["name"], one["breaks"], one["killed_by"], _short(one["complaint"]), one["outcome"])
         for one in run.mutants

@@ -1,4 +1,4 @@
-"""The self-test of noise: do draws follow the law they should? Kolmogorov and Smirnov's distance, for any law.
+"""The self-test of noise: do draws follow their law? Kolmogorov and Smirnov's distance, for any law.
 
 The largest distance between the share of draws up to x and the probability of that, over all x, exceeds t with
 probability at most 2 e^(-2 n t^2), for continuous and for discrete laws alike (Dvoretzky, Kiefer and Wolfowitz, with
@@ -51,7 +51,7 @@ class Fit:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the draws do not follow the law."""
+        """Whether the draws refute the law."""
         return self.distance > self.critical
 
 
@@ -60,8 +60,8 @@ class Law:
     """A law to draw from, and the probability of a draw up to x when its scale is multiplied by a factor.
 
     Args:
-        name: what it is called.
-        draw: returns so many independent draws.
+        name: its name.
+        draw: returns a number of independent draws.
         up_to: of points and a factor of the scale.
         step: the distance between the values of a discrete law; 0 for a continuous one.
 
@@ -128,7 +128,7 @@ def smallest_scale_error(law: Law, seen: float) -> float:
 
 
 def noise_laws() -> tuple[Law, ...]:
-    """Return the laws of the samplers that everything else draws from, at small, ordinary and large scales."""
+    """Return the laws of the basic samplers, at small, ordinary and large scales."""
     noise = system_noise()
     laws = []
     for scale in (Fraction(1, 2), Fraction(3), Fraction(1000)):
@@ -145,7 +145,7 @@ def noise_laws() -> tuple[Law, ...]:
 
 
 def self_test(draws: int = 1_000_000, *, false_alarm: float = 1e-6) -> dict[str, tuple[Fit, float]]:
-    """Return for every law of the noise room how well draws fit it, and the smallest error of scale that is seen.
+    """Return, for every law of the noise room, how well draws fit it, and the smallest error of scale that is seen.
 
     Guarantee: sound samplers fail any of the tests with probability at most ``false_alarm``.
     """

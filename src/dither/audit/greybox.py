@@ -1,4 +1,4 @@
-"""Replay on a thousand hostile pairs: the proof by trial that a composed mechanism looks at data through draws alone.
+"""Replay on a thousand hostile pairs: a test that a composed mechanism reads data through draws alone.
 
 Each pair is two runs with the outputs of all draws frozen: a different path, a value that moved farther than declared,
 too many parts touched, another output, anything seen beside it is a leak, shown with the line of code that asked for
@@ -42,7 +42,7 @@ class Leak:
 
 @dataclass(frozen=True)
 class GreyBox:
-    """How many pairs were replayed, and what was found; ``is_whole`` unless the time ran out before all were."""
+    """The number of pairs replayed and the findings; ``is_whole`` unless the time ran out before all were done."""
 
     pairs: int
     leaks: tuple[Leak, ...]
@@ -70,9 +70,9 @@ def grey_box(
 
     Args:
         example: a composed or interactive mechanism, and data for it.
-        pairs: how many pairs are replayed.
+        pairs: the number of pairs to replay.
         seconds: of this process's time after which no further pair is begun.
-        progress: is told how many pairs are done.
+        progress: called with the number of pairs done.
 
     >>> from dither.mechanisms import find
     >>> example = next(iter(find("poisson-sample").examples()))
@@ -99,7 +99,7 @@ def grey_box(
 
 
 def _pairs(example: Example) -> Iterator[Pair]:
-    """Return pairs that are far apart or large, where there are any, and then neighbours without end."""
+    """Return pairs that are far apart or large, where there are any, and then endless neighbours."""
     mechanism: Any = example.mechanism
     for pair in (*far_pairs(example), *large_pairs(example)):
         # Where the number of rows is public, other numbers are refused for both alike.
@@ -118,7 +118,7 @@ def _told_apart(mechanism: Composed[Any, Any] | Interactive[Any, Any], pair: Pai
 
 
 def shown(data: Any) -> str:
-    """Return data as a short text; what is audited is made up, so that nothing private is told."""
+    """Return data as a short text; audited data is made up, so this reveals nothing private."""
     frames = getattr(data, "frames", None)
     text = repr(data.tolist() if hasattr(data, "tolist") else data if frames is None else dict(frames))
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."

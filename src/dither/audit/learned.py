@@ -30,7 +30,7 @@ _ROWS_AT_A_TIME = 1 << 15
 
 
 class _Scaled(NamedTuple):
-    """Entries moved to their median and divided by their spread, with extremes cut off and what is no number at 0."""
+    """Entries minus their median, divided by their spread, with extremes cut off and NaN at 0."""
 
     entries: NDArray[np.intp]
     centre: Floats
@@ -91,7 +91,7 @@ def _telling(here: NDArray[Any], there: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _direction(here: Floats, there: Floats) -> Floats | None:
-    """Return Fisher's discriminant, or without covariances where there are too many entries for the draws."""
+    """Return Fisher's discriminant, without covariances where there are too many entries for the draws."""
     apart = there.mean(axis=0) - here.mean(axis=0)
     within = np.concatenate([here - here.mean(axis=0), there - there.mean(axis=0)])
     if apart.size <= min(_MOST_FOR_COVARIANCE, len(here) // 4):
@@ -103,14 +103,14 @@ def _direction(here: Floats, there: Floats) -> Floats | None:
 
 
 def _expanded(scaled: Floats) -> Floats:
-    """Return a constant, the entries, their sizes, squares and products."""
+    """Return a constant, the entries, their absolute values, squares and products."""
     products = [scaled[:, one] * scaled[:, other] for one, other in combinations(range(scaled.shape[1]), 2)]
     columns = [np.ones(len(scaled)), *scaled.T, *np.abs(scaled).T, *(scaled**2 / _MOST_SIZE).T]
     return np.column_stack([*columns, *(product / _MOST_SIZE for product in products)])
 
 
 def _fitted(here: Floats, there: Floats) -> Floats | None:
-    """Return the weights of a logistic regression of the side, by Newton's method with a ridge."""
+    """Return the weights of a logistic regression for the side, by Newton's method with a ridge."""
     inputs = np.concatenate([here, there])
     side = np.concatenate([np.zeros(len(here)), np.ones(len(there))])
     weights = np.zeros(inputs.shape[1])

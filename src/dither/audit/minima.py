@@ -1,4 +1,4 @@
-"""The law of objective perturbation, tested where no closed form of its outputs exists.
+"""The law of objective perturbation, tested without a closed form of its outputs.
 
 At the minimum of a penalised loss with a random linear term the gradient is 0, so that the term can be computed from
 the weights that were released: it is minus the gradient of the loss without it. If the weights follow their law, the

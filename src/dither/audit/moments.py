@@ -1,4 +1,4 @@
-"""Lower bounds on rho: what outcomes show against a promise of zero-concentrated privacy.
+"""Lower bounds on rho: what outcomes show against a claim of zero-concentrated privacy.
 
 rho-zCDP bounds every Renyi divergence: D_a(P || Q) <= a * rho for all orders a > 1, and in the limit the divergence of
 Kullback and Leibler by rho. That says more than any (epsilon, delta) that follows from it, so it is tested as it is.
@@ -7,10 +7,10 @@ For every function T of the outcome, by Hoelder's inequality with exponents a an
     D_a(P || Q) >= a / (a - 1) * log E_P[e^((a - 1) T)] - log E_Q[e^(a T)],
 
 and for a = 1, D(P || Q) >= E_P[T] - log E_Q[e^T] (Donsker and Varadhan). Equality holds where T is the logarithm of
-the ratio of the two laws. T is chosen on draws of its own: about that logarithm, constant on cells of one feature, and
+the ratio of the two laws. T is chosen on separate draws: about that logarithm, constant on cells of one feature, and
 cut off where the bound profits. The two means are then bounded on fresh draws, by the inequality of Maurer and Pontil
 ("Empirical Bernstein bounds and sample variance penalization", 2009, theorem 4), which holds for every number of draws
-of a bounded variable. So a bound is too high with no more than the stated probability, whatever T is.
+of a bounded variable. So a bound is too high with at most the stated probability, for any T.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SIDES = ("the value", "the neighbour")
 
 @dataclass(frozen=True)
 class Moments:
-    """A lower bound on rho and what it rests on.
+    """A lower bound on rho and the evidence for it.
 
     Guarantee: a mechanism that is rho-zCDP on the two inputs yields a ``rho_lower`` above rho with probability at most
     ``false_alarm``.
@@ -69,7 +69,7 @@ class Moments:
 
 
 class _Fit(NamedTuple):
-    """The logarithm of the ratio of both laws on cells of one feature, and counts of other draws to judge it by."""
+    """The log ratio of both laws on cells of one feature, and counts of other draws to judge it by."""
 
     feature: int
     cuts: Column
@@ -78,7 +78,7 @@ class _Fit(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """A function T of one feature, constant on cells, an order and a side: all that a test needs to be fixed."""
+    """A function T of one feature, constant on cells, an order and a side: everything that fixes a test."""
 
     promise: float
     feature: int
@@ -89,7 +89,7 @@ class _Test(NamedTuple):
 
 
 def mean_limits(values: Floats, counts: NDArray[Any], failure: float) -> tuple[float, float]:
-    """Return limits on the mean of a variable that took each of ``values`` so many times.
+    """Return limits on the mean of a variable that took each of ``values`` this many times.
 
     Guarantee: each of the two is on the wrong side of the mean with probability at most ``failure``, if the range of
     the variable is that of ``values``, which must be known before the draws.
@@ -115,8 +115,8 @@ def divergence_shown(heights: Floats, here: NDArray[Any], there: NDArray[Any], o
 
     Args:
         heights: T on each cell, chosen without these draws.
-        here: how many draws of the first law fell into each cell.
-        there: how many of the second did.
+        here: the number of draws of the first law in each cell.
+        there: the number of draws of the second law in each cell.
         order: of the divergence, at least 1.
         failure: the probability that the bound is too high, over both counts; half of it for each mean.
 
@@ -138,7 +138,7 @@ def rho_shown(
     Args:
         sides: for the value and for its neighbour, one column a feature, all of one length.
         features: through which the outcomes were looked at.
-        choosing: how many of the draws serve to choose.
+        choosing: the number of draws that serve to choose.
         false_alarm: the probability of a bound that is too high.
 
     """
@@ -177,7 +177,7 @@ def _fits(
 
 
 def _choose(fits: Sequence[_Fit], favours: int, failure: float) -> _Test | None:
-    """Return what promises most on the training draws."""
+    """Return the test that promises most on the training draws."""
     sign = 1 - 2 * favours
     # Which features tell most is a guess that costs no search.
     told = sorted(((sign * float(fit.ratio @ fit.judged[favours]), fit) for fit in fits), key=lambda one: -one[0])
@@ -199,7 +199,7 @@ def _choose(fits: Sequence[_Fit], favours: int, failure: float) -> _Test | None:
 
 
 def _cells(pooled: Column) -> Column:
-    """Return cuts such that a good many of the draws fall between any two of them."""
+    """Return cuts such that a fair number of draws falls between any two of them."""
     if pooled.dtype.kind == "f":
         pooled = pooled[np.isfinite(pooled)]
     if pooled.size < 2 * _FEWEST_IN_A_CELL:
@@ -215,5 +215,5 @@ def _cells(pooled: Column) -> Column:
 
 
 def _counted(column: Column, cuts: Column) -> NDArray[np.int64]:
-    """Return how many draws fall into each cell; what is no number falls into the last one."""
+    """Return the number of draws in each cell; NaN falls into the last one."""
     return np.bincount(np.searchsorted(cuts, column, side="left"), minlength=cuts.size + 1)

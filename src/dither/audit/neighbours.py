@@ -1,4 +1,4 @@
-"""Hostile neighbours without end, for whatever a mechanism takes: what replaying is fed with.
+"""Endless hostile neighbours for the input of any mechanism: the material for replays.
 
 Ordinary, empty, lopsided and repeated data sets, and one unit more, fewer or other, as odd as its type allows: a value
 never seen, a new maximum, a far point, what is no number, a user with many rows, a node that knows everybody. Drawn, so
@@ -32,7 +32,7 @@ _MOST_MISSED = 64
 
 
 def neighbours(example: Example, *, noise: Noise | None = None) -> Iterator[Pair]:
-    """Return pairs of neighbours and how far they are apart: those given, those of fixed make, then drawn ones.
+    """Return pairs of neighbours and their distance: the given ones, fixed ones, then random ones.
 
     It ends only when nothing can be made for the data's type and none were given.
     """
@@ -99,14 +99,14 @@ def count_pairs(counts: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
 
 
 def number_pairs(pick: _Pick) -> Iterator[Pair]:
-    """Return whole numbers one apart, near and far from 0."""
+    """Return integers one apart, near and far from 0."""
     while True:
         here = pick.one((*_PLACES, *_NUMBERS))
         yield here, here + (1 if pick.below(2) else -1), 1
 
 
 def measured_pairs(values: np.ndarray[Any, Any], metric: Metric, pick: _Pick) -> Iterator[Pair]:
-    """Return arrays of reals of which one row or one entry is another, and how far apart they are in the metric."""
+    """Return arrays of reals in which one row or one entry differs, and their distance in the metric."""
     known = [values[place] for place in range(len(values))]
     missed = 0
     while known and missed < _MOST_MISSED:
@@ -192,7 +192,7 @@ def row_pairs(rows: Any, relation: Relation, pick: _Pick) -> Iterator[Pair]:
 
 
 def label_pairs(rows: np.ndarray[Any, Any], pick: _Pick) -> Iterator[Pair]:
-    """Return tables with the rows of the example but for their labels, in any order, of which one label differs."""
+    """Return tables with the example's rows but other labels, in any order, in which one label differs."""
     labels = rows[:, -1].tolist()
     while len(rows):
         here = rows[np.argsort([pick.below(2**20) for _ in labels], kind="stable")]
@@ -232,7 +232,7 @@ def is_edges(data: Any) -> bool:
 
 
 def graph_pairs(edges: list[tuple[Any, Any]], unit: Unit, pick: _Pick) -> Iterator[Pair]:
-    """Return graphs, as lists of edges, one edge or one node apart: a node that knows everybody, a path, nothing."""
+    """Return graphs, as lists of edges, one edge or one node apart: a node linked to all others, a path, nothing."""
     nodes = list(dict.fromkeys(chain.from_iterable(edges))) or [0, 1]
     new = max(nodes) + 1 if all(isinstance(node, int) for node in nodes) else "a node never seen"
     while True:
@@ -266,7 +266,7 @@ def _resampled(known: list[Any], pick: _Pick) -> list[Any]:
 
 
 def _odd(known: list[Any], pick: _Pick) -> Any:
-    """Return a row like those known, with some of its entries as odd as their type allows."""
+    """Return a row like the known ones, with some of its entries as odd as their type allows."""
     if not known:
         return pick.one(_NUMBERS)
     row = pick.one(known)
@@ -285,7 +285,7 @@ def _odd(known: list[Any], pick: _Pick) -> Any:
 
 
 def _entry(values: list[Any], pick: _Pick, dtype: np.dtype[Any] | None = None) -> Any:
-    """Return a known value, a new maximum or minimum, a far point, a value never seen, or what is no number."""
+    """Return a known value, a new maximum or minimum, a far point, a new value, or NaN."""
     value = pick.one(values)
     if isinstance(value, str):
         return pick.one((value, *_TEXTS))

@@ -1,4 +1,4 @@
-"""Outcomes as rows of numbers, whatever a mechanism releases.
+"""Outcomes as rows of numbers, for anything that a mechanism releases.
 
 Models, tables, dictionaries and sets are reduced to the numbers in them, in the order in which they can be reached:
 post-processing, so that what is shown about the numbers is shown about the outcome. Of an outcome that is longer than
@@ -27,13 +27,13 @@ _ABSENT = -(2.0**40)
 
 
 class Rows:
-    """Turns outcomes into rows of one length, which is settled by the first of them."""
+    """Turns outcomes into rows of one length, which is set by the first of them."""
 
     def __init__(self) -> None:
         self._width: int | None = None
 
     def of(self, outcomes: Sequence[Any]) -> NDArray[Any]:
-        """Return the outcomes, one a row: as they are if they are arrays or numbers, else the numbers in them."""
+        """Return the outcomes, one a row: unchanged if they are arrays or numbers, otherwise the numbers in them."""
         if self._width is None and all(_is_plain(one) for one in outcomes):
             rows = np.array(outcomes)
             if rows.dtype.kind in "biuf":
@@ -87,9 +87,9 @@ def numbers_in(outcome: Any) -> Iterator[float]:
 
 
 def _by_key(items: Iterable[tuple[Any, Any]]) -> Iterator[float]:
-    """Return for each of a few drawers the sum of what belongs to the keys in it, and how many there are.
+    """Return, for each of a few drawers, the sum of the values of its keys, and their number.
 
-    So that a key is found at one place whichever others there are; which keys share a drawer does not matter.
+    So a key is found at one place for all other keys; which keys share a drawer does not matter.
     """
     sums, counts = [0.0] * _DRAWERS, [0.0] * _DRAWERS
     for key, value in items:

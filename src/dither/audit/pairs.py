@@ -1,9 +1,9 @@
-"""Neighbours on which a mechanism gives away as much as it can, made from its domain and metric alone.
+"""Neighbours on which a mechanism reveals as much as it can, made from its domain and metric alone.
 
 An audit sees nothing but the pair it is given, so the pair must be a bad one. Numbers move by the whole distance in one
 entry; scores move against each other, where one candidate lies just far enough behind that every choice of it counts;
 scripts of questions lie around the threshold. A mechanism of a new kind is covered by being registered: its domain and
-metric are known, and whatever they do not suggest it can give as ``neighbours`` of its examples.
+metric are known, and it can give further pairs as ``neighbours`` of its examples.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dither.testing import hostile
 
 Vector = list[Fraction]
 
-#: Ordinary and far places; from 2^53 on floats miss whole numbers, at 2^60 values saturate.
+#: Ordinary and far places; from 2^53 on floats miss integers, at 2^60 values saturate.
 _PLACES = {
     "0": Fraction(0),
     "-7": Fraction(-7),
@@ -48,7 +48,7 @@ class Pair:
 
 
 def pairs_of(example: Example) -> list[Pair]:
-    """Return bad neighbours for an example: those it gives itself, and those its domain and metric suggest."""
+    """Return bad neighbours for an example: its own, and those that its domain and metric suggest."""
     mechanism = example.mechanism
     found = [
         Pair(f"given pair {number}", here, there, Fraction(apart))
@@ -73,7 +73,7 @@ def pairs_of(example: Example) -> list[Pair]:
 
 
 def _written(pair: Pair) -> str:
-    """Return both inputs as a text that differs when they do; that of a long array would leave its middle out."""
+    """Return both inputs as a text that differs when they do; the text of a long array would omit its middle."""
     return repr([given.tolist() if isinstance(given, np.ndarray) else given for given in (pair.value, pair.neighbour)])
 
 
@@ -102,7 +102,7 @@ def _arrays(mechanism: Primitive[Any, Any], domain: IntegerArray | RealArray, da
 
 
 def _scripts(mechanism: InteractivePrimitive[Any, Any], data: list[Any]) -> Iterator[Pair]:
-    """Return pairs of scripts of whole numbers: the example and flat ones around the threshold, moved."""
+    """Return pairs of scripts of integers: the example and flat ones around the threshold, moved."""
     threshold, scale = getattr(mechanism, "threshold", 0), _scale(mechanism)
     starts = {"the example": data}
     for length in _SCRIPT_LENGTHS:
@@ -168,7 +168,7 @@ def _step(mechanism: Any, is_whole: bool) -> Fraction:
 
 
 def _scale(mechanism: Any) -> Fraction:
-    """Return the scale of the noise, where the mechanism has one."""
+    """Return the scale of the noise, if the mechanism has one."""
     found = (getattr(mechanism, name, None) for name in ("scale", "query_scale", "sigma"))
     return next((scale for scale in found if isinstance(scale, Fraction)), Fraction(1))
 

@@ -1,4 +1,4 @@
-"""Do the numbers of a query ever move farther than is declared? Brute force on hostile neighbours.
+"""Do the numbers of a query ever move farther than declared? Brute force on hostile neighbours.
 
 Random schemas of units and limits, small tables of odd cells, and units whose rows are as extreme and as concentrated,
 or as spread, as can be. The exact integers of both neighbours are computed by the reference engine, and their distance
@@ -60,7 +60,7 @@ class Found:
 
     @property
     def tightness(self) -> float:
-        """Which share of the declared sensitivity was attained."""
+        """The share of the declared sensitivity that was attained."""
         return float(self.moved / self.allowed)
 
 
@@ -86,7 +86,7 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
 
 
 def neighbours(dataset: DataSet, noise: Noise) -> tuple[list[Row], list[Row]]:
-    """Return two tables one unit apart: some rows of others, and a unit as extreme as can be on one or both sides."""
+    """Return two tables one unit apart: some rows of others, and an extreme unit on one or both sides."""
     many = int(noise.uniform_below(6, 1)[0])
     others = _rows(noise, [_PERSONS[lot] for lot in noise.uniform_below(len(_PERSONS), many)])
     first, second = _unit_rows(dataset, noise), _unit_rows(dataset, noise)
@@ -101,7 +101,7 @@ def compare(answer: Answer, here: Engine, there: Engine) -> list[Found]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All vectors of an answer, to be compared between neighbours; what is asked of engines is written down once."""
+    """All vectors of an answer, to be compared between neighbours; requests to engines are prepared once."""
 
     answer: Answer
 
@@ -173,7 +173,7 @@ class Comparison:
 
 
 def brute_force(pairs: int) -> dict[str, list[Found]]:
-    """Return the exceeded and the tightest comparison of every kind of vector over so many pairs of neighbours."""
+    """Return the exceeded and the tightest comparison of every kind of vector over ``pairs`` pairs of neighbours."""
     noise, worst = system_noise(), dict[str, list[Found]]()
     comparisons = [Comparison(answer) for answer in itertools.islice(hostile_answers(noise), 96)]
     for number in range(pairs):
@@ -189,7 +189,7 @@ def brute_force(pairs: int) -> dict[str, list[Found]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Compare so many pairs of neighbours (100,000 by default), print what was attained, and return the status."""
+    """Compare pairs of neighbours (100,000 by default), print what was attained, and return the status."""
     given = sys.argv[1:] if arguments is None else arguments
     worst = brute_force(int(given[0]) if given else 100_000)
     for name, (found,) in sorted(worst.items()):
@@ -232,7 +232,7 @@ def _aggregate(function: str) -> Aggregate:
 
 
 def _unit_rows(dataset: DataSet, noise: Noise) -> list[Row]:
-    """Return the rows of one unit: none, one, or many that agree in all, in some or in no cells."""
+    """Return the rows of one unit: none, one, or many that agree in all, some or no cells."""
     if not dataset.protects_persons:
         return _rows(noise, [_NEW])
     many = int(noise.uniform_below(13, 1)[0])
@@ -245,7 +245,7 @@ def _unit_rows(dataset: DataSet, noise: Noise) -> list[Row]:
 
 
 def _rows(noise: Noise, persons: list[Value]) -> list[Row]:
-    """Return a row of random cells for each of the persons."""
+    """Return a row of random cells for each of the people."""
     lots = noise.uniform_below(len(_CELLS), len(persons))
     names = ("site", "drug", "cost", "age")
     return [

@@ -1,8 +1,8 @@
-"""How small instances are made that an audit sees something of, where dividing all scales alike does not do.
+"""How to make small instances that an audit can see something of, where dividing all scales alike is not enough.
 
 A recipe names the example to start from, fields to set first, and the parts that get the loss because what they draw
 can be seen in the output; parts that are not named keep noise that is many times as large. It changes public parameters
-alone. The claim is that of the instance which results, whatever the recipe is.
+alone. The claim is that of the resulting instance, for every recipe.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SURVEYED = 40
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is done to an example before its scales are divided.
+    """The changes to an example before its scales are divided.
 
     Args:
         example: its number among the examples.
-        sets: fields and what they become; a dot leads into a part.
+        sets: fields and their new values; a dot leads into a part.
         loud: fields whose noise is divided by ``LOUDER`` before all others are.
         is_pure: whether Gaussian noise becomes noise with an epsilon, of which a part that is half seen shows half.
-        claim: what is claimed in the end, about.
+        claim: the approximate final claim.
         pairs: makes the neighbours for the instance; by default all that are made without one, and rows in corners.
 
     """
@@ -50,7 +50,7 @@ class Recipe:
     pairs: Callable[[Any, Example], list[Pair]] | None = None
 
     def begun(self, mechanism: Any) -> Any:
-        """Return a mechanism with the fields set, and pure noise if that is wanted and can be had."""
+        """Return a mechanism with the fields set, and with pure noise if wanted and possible."""
         made = {name: value() if callable(value) else value for name, value in self.sets.items()}
         own = {name: value for name, value in made.items() if "." not in name}
         mechanism = replace(mechanism, **own) if own else mechanism
@@ -90,7 +90,7 @@ def _first_alone(mechanism: Any, example: Example) -> list[Pair]:
 
 
 def _from_end_to_end(mechanism: Any, example: Example) -> list[Pair]:
-    """Return rows of which one goes from one end of the range to the other, into a block of its own."""
+    """Return rows of which one moves from one end of the range to the other, into its own block."""
     rows = np.full(mechanism.of, int(mechanism.part.lower), dtype=example.data.dtype)
     moved = rows.copy()
     moved[0] = int(mechanism.part.upper)
@@ -109,7 +109,7 @@ def _surveyed(mechanism: Any, example: Example) -> list[Pair]:
 
 
 def _two_learners() -> tuple[Any, ...]:
-    """Return two learners alike: whichever is chosen shows what it lost."""
+    """Return two equal learners: either choice shows what it lost."""
     learner: Any = next(iter(find("gradient-descent").examples())).mechanism
     return (_pure(replace(learner, loss_name="hinge", steps=1)),) * 2
 
@@ -178,7 +178,7 @@ def _with(record: Any, path: list[str], value: Any) -> Any:
 
 
 def _pure(mechanism: Any) -> Any:
-    """Return a mechanism with noise of one epsilon in place of Gaussian noise, wherever its fields admit that."""
+    """Return a mechanism with noise of one epsilon in place of Gaussian noise, wherever its fields allow it."""
     if not isinstance(mechanism, Mechanism) or isinstance(mechanism, DiscreteGaussian | Gaussian):
         return mechanism
     record: Any = mechanism
@@ -196,7 +196,7 @@ def _pure(mechanism: Any) -> Any:
 
 
 def _replaced(record: Any, changes: Mapping[str, Any]) -> Any | None:
-    """Return a record with fields replaced, or None if it does not admit that."""
+    """Return a record with fields replaced, or None if it does not allow that."""
     try:
         return replace(record, **changes)
     except (DitherError, TypeError, ValueError):

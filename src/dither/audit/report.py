@@ -1,4 +1,4 @@
-"""The report of an audit: one HTML page that needs nothing from outside, with the evidence drawn and in words."""
+"""The report of an audit: one self-contained HTML page, with the evidence drawn and in words."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def write_report(
     notes: Sequence[str] = (),
     sheets: Sequence[Sheet] = (),
 ) -> Path:
-    """Write what was found as .html or .json, and return the path.
+    """Write the findings as .html or .json, and return the path.
 
     Args:
         path: of the file.
         accounts: one for each instance.
         false_alarm: of the whole run.
-        notes: what else was tried, in sentences.
-        sheets: tables of what else was found; the first one comes first on the page.
+        notes: the other parts that were tried, as sentences.
+        sheets: tables of further findings; the first one comes first on the page.
 
     """
     target = page_target(path)

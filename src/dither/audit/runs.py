@@ -1,4 +1,4 @@
-"""Audits of everything that is registered.
+"""Audits of all registered mechanisms.
 
 Every example is tried on all its pairs with a part of the draws, and on the most telling ones again with all of them,
 on fresh draws. The false alarm that is allowed is divided among all these tests, so it holds for the whole run.
@@ -35,13 +35,13 @@ _FIRST_COUNT = 16
 def audit_example(
     example: Example, samples: int, *, false_alarm: float = 1e-6, seconds: float = _SECONDS_A_PAIR
 ) -> Iterator[Verdict]:
-    """Return the verdicts on one example: all pairs in short, then the most telling ones in full.
+    """Return the verdicts on one example: all pairs briefly, then the most telling ones in full.
 
     Args:
         example: a mechanism and data for it.
         samples: the draws a side of a pair in full; fewer for a mechanism that would take longer than ``seconds``.
         false_alarm: the probability that any verdict refutes a true claim.
-        seconds: how long a pair in full may take, about.
+        seconds: the approximate time limit of a pair in full.
 
     """
     mechanism, pairs = example.mechanism, pairs_of(example)
@@ -112,7 +112,7 @@ def _verdict(mechanism: Mechanism[Any, Any], pair: Pair, samples: int, false_ala
 
 
 def _promise(verdict: Verdict, samples: int) -> float:
-    """Return about which share of the claim the event that was found would show with so many samples."""
+    """Return the approximate share of the claim that the found event would show with this number of samples."""
     found, claimed = verdict.evidence, float(verdict.epsilon_claimed)
     hits, others = np.asarray(found.hits), np.asarray(found.other_hits)
     shown = expected_epsilon(hits, others, found.trials, samples * found.trials // found.samples, found.delta)
@@ -120,7 +120,7 @@ def _promise(verdict: Verdict, samples: int) -> float:
 
 
 def _rate(mechanism: Mechanism[Any, Any], pair: Pair, seconds: float) -> float:
-    """Return how many outcomes are drawn in a second, from how long some take; what they are plays no part.
+    """Return how many outcomes are drawn in a second, from the time that some take; their values play no part.
 
     Time of this process, so that an audit on a busy machine is as strong as on a quiet one.
     """

@@ -1,7 +1,7 @@
 """Many independent outcomes of a mechanism on one input.
 
-A sampler is a function of an input and a count that returns so many independent outcomes, one a row. Primitives have
-one of their own; conversations and composed mechanisms are run one by one, with noise that is drawn ahead in blocks.
+A sampler is a function of an input and a count that returns that many independent outcomes, one a row. Primitives have
+their own; conversations and composed mechanisms are run one by one, with noise that is drawn ahead in blocks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_LAWS = 256
 
 
 class BlockNoise(Noise):
-    """The samplers of ``Noise``, with small draws handed out of larger ones made ahead.
+    """The samplers of ``Noise``, with small draws served from larger ones made ahead.
 
     Every number is handed out once, so the law is the same. For audits, which make millions of draws of a few laws; a
     release makes its own.

@@ -22,7 +22,7 @@ from dither.privacy import Loss
 
 
 class Outcome(Enum):
-    """Why a search ended."""
+    """The reason why a search ended."""
 
     REFUTED = "the claim is refuted"
     TIGHT = "nearly all that is claimed to be lost was shown to be lost"
@@ -42,12 +42,12 @@ class Search:
 
     @property
     def strongest(self) -> Verdict:
-        """The verdict that refutes, or else the one that shows most."""
+        """The refuting verdict, or else the one that shows most."""
         return max(self.stages, key=lambda verdict: (verdict.is_refuted, verdict.tightness or 0.0))
 
     @property
     def samples(self) -> int:
-        """How many outcomes were drawn for each of the two inputs, in all."""
+        """The number of outcomes drawn for each of the two inputs, in all."""
         return sum(verdict.evidence.samples for verdict in self.stages)
 
     def __str__(self) -> str:
@@ -73,12 +73,12 @@ def audit_until(
         subject: a mechanism, or a sampler of your own together with its ``claim``.
         value: an input.
         neighbour: another, at most ``d_in`` away.
-        most_samples: how many outcomes may be drawn for each of them, in all stages together.
+        most_samples: the largest number of outcomes drawn for each of them, in all stages together.
         tight: the share of the claim that suffices to stop.
-        d_in: how far the two are apart.
-        claim: what is claimed, for a sampler.
+        d_in: the distance of the two.
+        claim: the claim of a sampler.
         false_alarm: the probability of refuting a true claim in any stage.
-        pair: what to call the two inputs.
+        pair: a name for the two inputs.
         progress: is told the verdict of each stage.
 
     >>> from dither.mechanisms import RandomisedResponse

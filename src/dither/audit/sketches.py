@@ -1,4 +1,4 @@
-"""Both laws of outcomes as an audit saw them: what a picture of the evidence is drawn from."""
+"""Both laws of outcomes as an audit saw them: the data for a picture of the evidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAIL = 0.002
 
 @dataclass(frozen=True)
 class Sketch:
-    """How often outcomes fell into each cell on either side, and which share of a cell's outcomes is in the event."""
+    """How often outcomes fell into each cell on either side, and the share of a cell's outcomes in the event."""
 
     feature: str
     labels: tuple[str, ...]
@@ -56,7 +56,7 @@ def sketch(name: str, event: Event, here: Column, there: Column, *, is_ordered: 
 
 
 def _ranges(pooled: Column) -> tuple[list[str], Any]:
-    """Return equal ranges between far quantiles, with a cell for what lies beyond each end or is no number."""
+    """Return equal ranges between far quantiles, with a cell for values beyond each end or NaN."""
     finite = pooled[np.isfinite(pooled)].astype(np.float64)
     low, high = np.quantile(finite, [_TAIL, 1 - _TAIL]) if finite.size else (0.0, 0.0)
     edges = np.linspace(low, high, _MOST_BARS - 1)

@@ -1,4 +1,4 @@
-"""Small instances that tell: the same algorithm with less noise, on next to no data, where an audit sees something.
+"""Telling small instances: the same algorithm with less noise, on almost no data, where an audit sees something.
 
 The outputs of composed mechanisms are slow to draw, and of a small loss a few thousand of them show nothing. A loss of
 several units is shown by a few hundred. So an instance is made from an example: its rounds and parts are reduced to one
@@ -55,7 +55,7 @@ def small_instance(example: Example, recipe: Recipe | None = None) -> Example | 
 
     Args:
         example: from which it is made.
-        recipe: what is done to it first; by default all scales are divided alike.
+        recipe: the changes made to it first; by default all scales are divided alike.
 
     """
     mechanism = example.mechanism
@@ -90,7 +90,7 @@ def small_instance(example: Example, recipe: Recipe | None = None) -> Example | 
 
 
 def audited(name: str) -> list[Example | Subject]:
-    """Return all there is to audit under a name; for a composed mechanism a small instance comes at the end."""
+    """Return everything to audit under a name; for a composed mechanism a small instance comes last."""
     found = subjects_of(name)
     recipe = RECIPES.get(name)
     first = found[0 if recipe is None else recipe.example] if found and ":" not in name else None
@@ -99,7 +99,7 @@ def audited(name: str) -> list[Example | Subject]:
 
 
 def ranked(instance: Example) -> Example:
-    """Return a small instance with the pairs first whose outputs differ most in a few draws of each.
+    """Return a small instance with its pairs ordered: first those whose outputs differ most in a few draws of each.
 
     What is drawn here chooses pairs, and is used for nothing else.
     """
@@ -119,7 +119,7 @@ def ranked(instance: Example) -> Example:
 
 
 def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
-    """Return by how many standard deviations the entries of outputs differ, the two that differ most together."""
+    """Return how many standard deviations apart the entries of outputs are, the two that differ most together."""
     if here.dtype.kind not in "biuf" or here.shape != there.shape:
         return 0.0
     one, other = (np.clip(rows.reshape(len(rows), -1).astype(np.float64), -1e12, 1e12) for rows in (here, there))
@@ -130,7 +130,7 @@ def _apart(here: NDArray[Any], there: NDArray[Any]) -> float:
 
 
 def small_pairs(mechanism: Mechanism[Any, Any], example: Example) -> list[Pair]:
-    """Return pairs that promise much: those of which one side is empty, those given, and some of all others."""
+    """Return promising pairs: those with an empty side, those given, and some of all others."""
     first = list(_from_nothing(mechanism, example.data))
     others = [*example.neighbours, *_others(mechanism, example.data)]
     step = max(1, len(others) // _MOST_PAIRS)
@@ -165,7 +165,7 @@ def _from_nothing(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
 
 
 def _again(data: Any, times: int) -> Any:
-    """Return copies of the row in the middle: the first and the last are often odd ones."""
+    """Return copies of the middle row: the first and the last are often odd ones."""
     row = data[len(data) // 2 : len(data) // 2 + 1]
     return np.repeat(row, times, axis=0) if isinstance(data, np.ndarray) else type(data)(row * times)
 
@@ -195,7 +195,7 @@ def _others(mechanism: Mechanism[Any, Any], data: Any) -> list[Pair]:
 
 
 def _simpler(mechanism: Any, data: Any) -> Any:
-    """Return the same algorithm with as few rounds, parts and candidates as it still runs with on the data."""
+    """Return the same algorithm with as few rounds, parts and candidates as still run on the data."""
     for field in fields(mechanism):
         before = getattr(mechanism, field.name)
         if field.name in _NUMBERS and isinstance(before, int) and not isinstance(before, bool) and before > 1:
@@ -210,13 +210,13 @@ def _simpler(mechanism: Any, data: Any) -> Any:
 
 
 def _told(mechanism: Mechanism[Any, Any]) -> Fraction | None:
-    """Return about which epsilon is claimed."""
+    """Return the approximate epsilon of the claim."""
     loss = mechanism.loss(1)
     return loss.pure if loss.pure is not None else 2 * loss.rho if loss.rho else None
 
 
 def _off(mechanism: Mechanism[Any, Any], wanted: Fraction) -> float:
-    """Return how far a claim is from what is wanted, as the size of a logarithm."""
+    """Return how far a claim is from the wanted one, as the absolute value of a logarithm."""
     told = _told(mechanism)
     return abs(math.log(told / wanted)) if told else math.inf
 

@@ -1,4 +1,4 @@
-"""What there is to audit under a name: something registered, or a mechanism or plain function of your own.
+"""Everything to audit under a name: a registered mechanism, or a caller's own mechanism or plain function.
 
 ``laplace`` is a registered mechanism. ``module:thing`` and ``file.py:thing`` are looked up in a module: a mechanism
 class that is registered with examples, an instance of a mechanism, an ``Example`` or a list of them, a ``Subject``, or
@@ -35,7 +35,7 @@ _RULE = "a mechanism, a class that is registered, an Example, a list of them, a 
 
 @dataclass(frozen=True)
 class Subject:
-    """A sampler of your own, what it claims, and pairs of neighbours to try it on."""
+    """A caller's own sampler, its claim, and pairs of neighbours to try it on."""
 
     name: str
     sample: Sampler
@@ -44,11 +44,11 @@ class Subject:
 
 
 def subject(function: Callable[..., Any], claim: Loss, *pairs: tuple[Any, Any]) -> Subject:
-    """Return a plain function as something to audit.
+    """Return a plain function as a subject of an audit.
 
     Args:
-        function: of an input, returning one outcome; or of an input and a count, returning so many, one a row.
-        claim: what it promises for every pair.
+        function: of an input, returning one outcome; or of an input and a count, returning that many, one a row.
+        claim: its promise for every pair.
         pairs: of inputs that are neighbours.
 
     >>> from dither.privacy import PureDP
@@ -67,7 +67,7 @@ def subject(function: Callable[..., Any], claim: Loss, *pairs: tuple[Any, Any]) 
 
 
 def sampler_from(function: Callable[..., Any]) -> Sampler:
-    """Return a sampler: the function itself if it takes an input and a count, else one call for each outcome."""
+    """Return a sampler: the function itself if it takes an input and a count, otherwise one call for each outcome."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -87,11 +87,11 @@ def sampler_from(function: Callable[..., Any]) -> Sampler:
 def subjects_of(
     name: str, *, claim: Loss | None = None, pairs: Iterable[tuple[Any, Any]] = ()
 ) -> list[Example | Subject]:
-    """Return all there is to audit under a name.
+    """Return everything to audit under a name.
 
     Args:
         name: of a registered mechanism, or ``module:thing``, or ``file.py:thing``.
-        claim: what a plain function promises.
+        claim: the promise of a plain function.
         pairs: neighbours for a plain function.
 
     >>> len(subjects_of("randomised-response"))
@@ -151,7 +151,7 @@ def _loaded(name: str) -> Any:
 
 @contextmanager
 def _from_here() -> Iterator[None]:
-    """Look for modules in the working directory too, as Python itself does when it runs a file."""
+    """Search the working directory for modules too, as Python itself does when it runs a file."""
     sys.path.insert(0, os.getcwd())
     try:
         yield

@@ -1,4 +1,4 @@
-"""Run an audit of everything, or of what is named, with progress, and say what was found.
+"""Run an audit of everything, or of named mechanisms, with progress, and report the findings.
 
 One way for ``python -m dither.audit`` and for ``dither audit all``: the same tasks, processes, tables and page.
 """
@@ -37,11 +37,11 @@ def audit_and_tell(
     as_json: bool = False,
     console: Console | None = None,
 ) -> int:
-    """Audit, print the tables, write the page, and return the exit status: 1 if there is anything to complain about.
+    """Audit, print the tables, write the page, and return the exit status: 1 if there are complaints.
 
     Args:
         names: of mechanisms or parts; everything if there are none.
-        extent: how much is tried.
+        extent: the size of the audit.
         report: where the page with the evidence is written, .html or .json.
         as_json: whether JSON is printed in place of tables.
         console: where to print.

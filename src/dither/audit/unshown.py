@@ -1,4 +1,4 @@
-"""Composed mechanisms whose outputs show little of what is claimed, each with what is known about why.
+"""Composed mechanisms whose outputs show little of their claim, each with the known reason.
 
 None of them is shown to be a limit in principle: ``Not found yet`` means that a better instance may exist. An algorithm
 that shows less than it should and is not listed here is a hole, and a whole audit complains about it. What
@@ -66,7 +66,7 @@ REASONS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def best_shares(accounts: Iterable[Account]) -> dict[str, float]:
-    """Return for each composed algorithm the largest share of a claim that any of its instances shows."""
+    """Return, for each composed algorithm, the largest share of a claim that any of its instances shows."""
     best: dict[str, float] = {}
     for one in accounts:
         if one.kind == "composed":

@@ -28,14 +28,14 @@ from dither.privacy import ApproxDP, Loss, PureDP
 
 @dataclass(frozen=True)
 class Trial:
-    """One method in one setting, and how often it is run.
+    """One method in one setting, and the number of its runs.
 
     Args:
         shape: the name of the data, whose distribution the rows are drawn from.
-        scale: how many rows there are.
+        scale: the number of rows.
         cells: the size of the domain: how many cells, or how many attributes where tables are concerned.
         epsilon: the loss.
-        method: what is tried.
+        method: the name of the method.
         repeats: how often.
         asked: the name of the queries whose error is measured.
         delta: the probability outside which epsilon holds; 0 for a pure loss.
@@ -53,21 +53,21 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """The text that identifies the trial."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def setting(self) -> tuple[Any, ...]:
-        """All but the method: what methods are compared in."""
+        """All but the method: the setting in which methods are compared."""
         return self.asked, self.shape, self.scale, self.cells, self.epsilon, self.delta
 
     @property
     def loss(self) -> Loss:
-        """What the method may lose when one row comes or goes."""
+        """The loss of the method when one row is added or removed."""
         return PureDP(self.epsilon) if self.delta == "0" else ApproxDP(self.epsilon, self.delta)
 
     def generator(self, repeat: int) -> np.random.Generator:
-        """Return what draws the rows: it is decided by the data alone.
+        """Return the generator that draws the rows: decided by the data alone.
 
         All methods get the same counts, and so does a run that is resumed. It draws data, never noise.
         """
@@ -77,7 +77,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The mean error of a trial, and the standard error of that mean: 0 where the error is known without trying."""
+    """The mean error of a trial, and the standard error of that mean: 0 where the error is known exactly."""
 
     trial: Trial
     error: float
@@ -95,7 +95,7 @@ class Outcome:
 
     @staticmethod
     def from_json(line: str) -> Outcome:
-        """Return what ``to_json`` wrote."""
+        """Return the outcome that ``to_json`` wrote."""
         record = json.loads(line)
         figures = float(record.pop("error")), float(record.pop("standard_error"))
         return Outcome(Trial(**record), *figures)
@@ -103,7 +103,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a comparison goes over: every combination is a setting.
+    """The range of a comparison: every combination is a setting.
 
     Args:
         scales: numbers of rows.
@@ -113,7 +113,7 @@ class Grid:
         methods: names; all that fit where None.
         shapes: names of data; all where None.
         asked: names of sets of queries; all where None.
-        repeats: how often each is run.
+        repeats: the number of runs of each.
 
     """
 
@@ -134,7 +134,7 @@ class Grid:
         asked: Collection[str],
         fits: Callable[[Trial], bool],
     ) -> list[Trial]:
-        """Return all trials that fit, cheap ones first; a name that is not among those known is refused."""
+        """Return all trials that fit, cheap ones first; an unknown name is refused."""
         chosen = named("methods", self.methods, methods)
         data, questions = named("shapes", self.shapes, shapes), named("asked", self.asked, asked)
         every = (
@@ -151,7 +151,7 @@ class Grid:
 
 
 def named(parameter: str, wanted: Sequence[str] | None, known: Collection[str]) -> list[str]:
-    """Return the names that are wanted, all known ones where None, or refuse one that is not known."""
+    """Return the wanted names, all known ones if None, or refuse an unknown one."""
     for name in wanted or ():
         if name not in known:
             raise InvalidParameter(parameter, name, f"one of {', '.join(known)}")
@@ -166,13 +166,13 @@ def compare(
     processes: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Outcome]:
-    """Run what the record does not have yet, line by line, and return all outcomes that were asked for.
+    """Run the trials that the record lacks, line by line, and return all requested outcomes.
 
     Args:
         wanted: the trials.
         record: a file of one JSON line for each finished trial; made if it is not there.
         run: measures one trial; a function of a module, so that other processes find it.
-        processes: how many trials at a time.
+        processes: the number of trials at a time.
         progress: told how many of how many are done.
 
     """
@@ -221,8 +221,8 @@ class Standing:
         median_ratio: the median over settings of its error over that of the best.
         worst_ratio: the largest of these ratios.
         to_baseline: the largest ratio of its error to that of the baseline.
-        wins: in how many settings it was the best.
-        settings: in how many it was tried.
+        wins: the number of settings in which it was the best.
+        settings: the number of settings in which it was tried.
 
     """
 
@@ -243,7 +243,7 @@ def standings(
 
     Args:
         outcomes: of all trials.
-        baseline: the method that all are besides compared with.
+        baseline: the method that all others are also compared with.
         choosers: methods that pick one of the others, and are not the best in hindsight themselves.
 
     """
@@ -284,7 +284,7 @@ def _ratio(error: float, other: float) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A kind of comparison: what there is to try, and how one trial is measured.
+    """A kind of comparison: its trials, and how one is measured.
 
     Args:
         name: as the command has it.
@@ -292,7 +292,7 @@ class Comparison:
         about: what the figures are, in a sentence or two.
         trials: from a grid to all trials that fit.
         run: measures one trial; a function of a module, so that other processes find it.
-        baseline: the method that all are besides compared with.
+        baseline: the method that all others are also compared with.
         choosers: methods that pick one of the others.
 
     """

@@ -1,4 +1,4 @@
-"""Private models beside scikit-learn without privacy, and beside a rival where one is at hand.
+"""Private models beside scikit-learn without privacy, and beside a rival if one is available.
 
 What is scored on rows held out is accuracy, the median over random divisions (four fifths to learn from), at several
 epsilons with the largest delta of three digits below n^-1.5. Clusters have no rows held out: they are found in all
@@ -41,20 +41,20 @@ MODELS: Final = ("logistic", "naive Bayes", "trees", "k-means")
 
 @dataclass(frozen=True)
 class LearningFigures:
-    """Scores of one model on one data set, at each epsilon, and how long a fit takes.
+    """Scores of one model on one data set, at each epsilon, and the time of a fit.
 
     Args:
         task: the name of the data set.
         model: what was learned.
-        epsilons: what each fit might lose.
+        epsilons: the loss of each fit.
         delta: beside each epsilon.
         ours: the median score at each epsilon.
         low: the score that a tenth of the fits stay below, at each epsilon.
         goals: what must be reached, where these are the epsilons of the goals.
         without_privacy: the score of scikit-learn.
-        without_data: the score of a start without data; None where there is no such thing.
+        without_data: the score of a start without data; None where there is none.
         rival: the rival's median scores; None where it is absent.
-        runs: how many fits there were at each epsilon.
+        runs: the number of fits at each epsilon.
         seconds: processor time of the fastest fit.
         seconds_without: the same, of scikit-learn.
 
@@ -76,7 +76,7 @@ class LearningFigures:
 
 
 def contests(given: Sequence[Task] | None = None, models: Sequence[str] = MODELS) -> list[tuple[Task, str]]:
-    """Return which models are learned from which data sets at hand."""
+    """Return which models are learned from which of the available data sets."""
     places = {task.name: task for task in (tasks() if given is None else given)}
     return [(places[name], model) for name, model in GOALS if name in places and model in models]
 

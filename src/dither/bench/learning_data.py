@@ -1,4 +1,4 @@
-"""Data sets for learning, and what is public about them.
+"""Data sets for learning, and their public facts.
 
 Two come with scikit-learn. Adult has its own test rows; its files are looked for in the folder ``DITHER_DATA``,
 ``tables/adult_train.csv.gz`` and ``tables/adult_test.csv.gz``, and left out where there are none. What is public is
@@ -63,12 +63,12 @@ _ADULT_CATEGORIES: Final = {
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to learn from, what is public about them, and how to divide them.
+    """Rows to learn from, their public facts, and how to divide them.
 
     Args:
         name: of the data set.
         values: rows of columns.
-        labels: whole numbers from 0.
+        labels: integers from 0.
         lower: public bounds.
         upper: public bounds.
         held_out: rows and labels for testing; None where the rows are divided at random.
@@ -86,12 +86,12 @@ class Task:
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.labels.max()) + 1
 
     @property
     def learned_from(self) -> int:
-        """How many rows are learned from."""
+        """The number of rows that are learned from."""
         return len(self.labels) if self.held_out else len(self.labels) * 4 // 5
 
     @property
@@ -102,7 +102,7 @@ class Task:
         return f"{math.floor(limit / digits) * digits:.2e}"
 
     def divisions(self, count: int) -> Iterator[tuple[Any, Any, Any, Any]]:
-        """Return rows and labels to learn from and to test on, so many times."""
+        """Return rows and labels to learn from and to test on, ``count`` times."""
         if self.held_out is not None:
             for _ in range(count):
                 yield self.values, self.labels, *self.held_out
@@ -115,7 +115,7 @@ class Task:
 
 
 def tasks() -> list[Task]:
-    """Return the data sets that are at hand."""
+    """Return the available data sets."""
     sets: Any = importlib.import_module("sklearn.datasets")
     cells, digits = sets.load_breast_cancer(), sets.load_digits()
     bounds = np.array([_cell_bounds(str(name)) for name in cells.feature_names], dtype=np.float64)
@@ -185,7 +185,7 @@ def _spread_out(values: Floats, sizes: Sequence[int]) -> Floats:
 
 
 def public_facts(given: Sequence[Task] | None = None) -> list[str]:
-    """Return the public bounds that are used, a line for each data set."""
+    """Return the public bounds in use, a line for each data set."""
     found = []
     for task in tasks() if given is None else given:
         pairs = [f"[{low:g}, {high:g}]" for low, high in zip(task.lower, task.upper, strict=True)]

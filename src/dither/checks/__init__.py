@@ -1,6 +1,6 @@
 """The public contract suite: a new algorithm is covered by being registered.
 
-Belongs here: what every mechanism must satisfy whatever it does. Does not belong here: what one mechanism's output
+Belongs here: what every mechanism must satisfy. Does not belong here: what one mechanism's output
 should look like; that is in its own tests. ``check_mechanism`` runs everything on a registered class, your own
 included; ``checks`` gives the single checks for a test runner to report one by one. ``check_estimator`` begins where a
 caller of an estimator begins, at the rows and labels that ``fit`` is given; ``check_records`` at the constructors of

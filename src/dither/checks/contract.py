@@ -1,4 +1,4 @@
-"""What every registered mechanism must satisfy, on each of its examples.
+"""The requirements on every registered mechanism, on each of its examples.
 
 Each check takes an ``Example`` and raises ContractViolation with what it found. Exhaustive or deterministic wherever
 possible; the one statistical check states its false-alarm rate.
@@ -92,7 +92,7 @@ def check_price_without_data(example: Example) -> None:
 
 
 def check_refuses_bad_numbers(example: Example) -> None:
-    """Check that distances and confidences that are no numbers in range are refused by name."""
+    """Check that distances and confidences that are not numbers in range are refused by name."""
     for bad in _BAD_DISTANCES:
         _refuses("d_in", partial(example.mechanism.loss, bad))
     for bad in _BAD_CONFIDENCES:
@@ -100,7 +100,7 @@ def check_refuses_bad_numbers(example: Example) -> None:
 
 
 def check_refuses_bad_parameters(example: Example) -> None:
-    """Check that every declared field refuses what it must not hold, and is named in the refusal."""
+    """Check that every declared field refuses invalid content, and is named in the refusal."""
     mechanism: Any = example.mechanism
     for field in dataclasses.fields(mechanism):
         declared = inspect.getattr_static(type(mechanism), field.name, None)
@@ -124,13 +124,13 @@ def check_loss_is_derived(example: Example) -> None:
 
 
 def check_json_round_trip(example: Example) -> None:
-    """Check that the record survives JSON, and nothing in it but public parameters does."""
+    """Check that the record survives JSON, which contains nothing but public parameters."""
     spec = json.loads(json.dumps(to_spec(example.mechanism)))
     require(from_spec(spec) == example.mechanism, "the record does not survive JSON")
 
 
 def check_says_why_not(example: Example) -> None:
-    """Check that where there is no error bound or no interval, the reason is stated."""
+    """Check that a missing error bound or interval comes with a reason."""
     mechanism = example.mechanism
     if mechanism.error("0.9") is None:
         require(bool(mechanism.no_error_because), "no error bound and no reason why")
@@ -199,7 +199,7 @@ def check_law_farther(example: Example) -> None:
 
 
 def check_intervals_cover(example: Example) -> None:
-    """Check that intervals cover the value at least as often as they say (false alarm 1e-10 each)."""
+    """Check that intervals cover the value at least as often as they claim (false alarm 1e-10 each)."""
     mechanism = example.mechanism
     if isinstance(mechanism, Additive) and mechanism.numerics is not Numerics.IDEALISED:
         truth = np.asarray(mechanism.domain.admit(example.data)).reshape(mechanism.draw_shape)
@@ -212,7 +212,7 @@ def check_intervals_cover(example: Example) -> None:
 
 
 def check_charged_first(example: Example) -> None:
-    """Check that the door charges what the price says, refuses what does not fit, and spends nothing on refusals."""
+    """Check that a release charges what the price says, refuses what does not fit, and spends nothing on refusals."""
     mechanism = example.mechanism
     unit = mechanism.distance if isinstance(mechanism.distance, Unit) else ROW
     price = mechanism.loss(1)
@@ -272,7 +272,7 @@ def checks(mechanism: type[Mechanism[Any, Any]] | str) -> Iterator[tuple[str, Ca
 
 
 def check_mechanism(mechanism: type[Mechanism[Any, Any]] | str) -> None:
-    """Run the whole contract on a registered class; raise ContractViolation at the first thing that does not hold."""
+    """Run the whole contract on a registered class; raise ContractViolation at the first failure."""
     name = mechanism if isinstance(mechanism, str) else mechanism.name
     require(any(True for _ in find(name).examples()), f"{name} is registered without examples")
     for title, check in checks(mechanism):

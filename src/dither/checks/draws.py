@@ -2,7 +2,7 @@
 
 A draw that changes its law beyond some size keeps every promise on small examples. Here every primitive is enlarged,
 and held to what follows from being small: prices and scales grow together, noise does not look at the value that it is
-added to, every entry has noise of its own, and the law of what comes out keeps the promised ratio.
+added to, every entry has its own noise, and the law of what comes out keeps the promised ratio.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check_scales(example: Example) -> None:
 
 
 def check_candidates(example: Example) -> None:
-    """Check that a choice among hundreds asks for the rate of a choice among few, and costs as much."""
+    """Check that a choice among hundreds asks for the same rate as a choice among few, and costs the same."""
     mechanism = example.mechanism
     many = _of_many_candidates(mechanism) if isinstance(mechanism, Choice) else None
     if isinstance(mechanism, Choice) and many is not None:
@@ -77,7 +77,7 @@ def check_candidates(example: Example) -> None:
 
 
 def check_large_values(example: Example) -> None:
-    """Check that with the same bits noise is the same whatever it is added to, in whatever order values stand."""
+    """Check that with the same bits noise is the same for all values, in any order."""
     mechanism = example.mechanism
     if isinstance(mechanism, Choice):
         _chooses_alike(_of_many_candidates(mechanism) or mechanism)
@@ -99,7 +99,7 @@ def check_large_values(example: Example) -> None:
 
 
 def check_own_noise(example: Example) -> None:
-    """Check that each of 300 entries has noise of its own: no two get the same, or the same with another sign."""
+    """Check that each of 300 entries has its own noise: no two get the same, or the same with another sign."""
     mechanism = example.mechanism
     wide = _of_many_entries(mechanism) if isinstance(mechanism, Additive) else None
     if wide is None:
@@ -114,7 +114,7 @@ def check_own_noise(example: Example) -> None:
 
 
 def check_long_conversation(example: Example) -> None:
-    """Check that the last of 300 replies asks for the same noise as the first, in conversations that last so long."""
+    """Check that the last of 300 replies asks for the same noise as the first, in conversations that last that long."""
     mechanism = example.mechanism
     if not isinstance(mechanism, InteractivePrimitive) or not isinstance(mechanism.domain, IntegerArray):
         return
@@ -145,11 +145,11 @@ def check_law_enlarged(example: Example) -> None:
 
 
 def larger(mechanism: Any, times: int, *, but: str = "grid") -> Any:
-    """Return the record with all scales multiplied, and what belongs to them; None where there is no such record.
+    """Return the record with all scales multiplied, and their companions; None where there is no such record.
 
     Args:
         mechanism: a record with scales.
-        times: by what they are multiplied.
+        times: the factor.
         but: a field that stays as it is: noise on the same grid is wider in steps, on a larger grid it costs the same.
 
     """

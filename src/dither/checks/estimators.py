@@ -1,4 +1,4 @@
-"""What every estimator must satisfy at its door: where a caller hands over rows, before they are the mechanism's array.
+"""The requirements on every estimator at its door: where a caller passes rows, before they become an array.
 
 The same rows in any container (lists, arrays, sparse matrices, frames of pandas, Polars and Arrow) reach the mechanism
 as the same numbers. One row more, or one cell changed, whatever it holds, is taken without a word and moves no other
@@ -53,7 +53,7 @@ ODD_ROWS: tuple[Any, ...] = ((), [1.0], [1.0] * 9, ["x", "y"], None, "row", 7, {
 
 
 def check_estimator(estimator: Any, X: Any, y: Any = None) -> None:
-    """Run all checks at the door of an estimator; raise ContractViolation at the first thing that does not hold.
+    """Run all checks at the door of an estimator; raise ContractViolation at the first failure.
 
     Args:
         estimator: one of ``dither.learn`` or your own, with everything declared; it is copied, not fitted.
@@ -159,7 +159,7 @@ def _nulls(X: Any, labels: list[Any]) -> Iterator[tuple[str, Any, Any, int]]:
 
 
 def _replayed(estimator: Any, X: Any, y: Any) -> None:
-    """Check that what is released from rows with an odd one differs by its draws alone."""
+    """Check that releases from rows with and without an odd one differ by their draws alone."""
     plain, labels = X.tolist(), [0] * len(X) if y is None else y.tolist()
     if not hasattr(estimator, "mechanism"):
         return
@@ -177,7 +177,7 @@ def _replayed(estimator: Any, X: Any, y: Any) -> None:
 
 
 def _reader(estimator: Any, columns: int) -> Reader:
-    """Return what reads rows as the estimator's mechanism gets them; a transformer without one shows them itself."""
+    """Return the function that reads rows for the mechanism; a transformer without one shows them itself."""
 
     def records(X: Any, y: Any) -> Records:
         found: Records = _copy(estimator).private_rows(X, y, columns=columns)
@@ -205,14 +205,14 @@ def _copy(estimator: Any) -> Any:
 
 
 def _same(one: Records, other: Records) -> bool:
-    """Whether two arrays of floats are the same to the last bit; one NaN is as good as another."""
+    """Whether two arrays of floats are equal to the last bit; all NaN are equal."""
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     return bool(((one.view(np.int64) == other.view(np.int64)) | (np.isnan(one) & np.isnan(other))).all())
 
 
 def _objects(rows: list[Any], width: int) -> NDArray[Any]:
-    """Return an array of these cells, whatever they are."""
+    """Return an array of these cells, of any kind."""
     found = np.empty((len(rows), width), dtype=object)
     for place, row in enumerate(rows):
         for column, cell in enumerate(row):
@@ -221,7 +221,7 @@ def _objects(rows: list[Any], width: int) -> NDArray[Any]:
 
 
 def _column(cells: list[Any]) -> NDArray[Any]:
-    """Return an array of these cells with one axis, whatever they are."""
+    """Return an array of these cells with one axis, of any kind."""
     found = np.empty(len(cells), dtype=object)
     for place, cell in enumerate(cells):
         found[place] = cell

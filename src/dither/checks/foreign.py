@@ -1,4 +1,4 @@
-"""What a row of a caller's own class does to a release: nothing but what a declared meaning of one row does.
+"""Rows of a caller's own class: one changes a release only as a declared meaning of one row does.
 
 Every mechanism over rows is given a list and an array of objects with one such row. Who takes lists takes this one, and
 hands to each draw what a neighbour may hand to it; who takes none refuses it in the words for every list.
@@ -61,7 +61,7 @@ def _objects(rows: list[Any]) -> Any:
 
 
 def _refusal(mechanism: Any, data: Any) -> str | None:
-    """Return what a refusal of a container says, None where it is taken."""
+    """Return the message with which a container is refused, None where it is accepted."""
     try:
         record(mechanism, data)
     except DitherError as refusal:
@@ -73,7 +73,7 @@ def _refusal(mechanism: Any, data: Any) -> str | None:
 
 
 def _followed(mechanism: Any, plain: Any, given: Any) -> list[Violation]:
-    """Return how two runs differ. The data are not watched meanwhile: looking at a foreign row is what may not end."""
+    """Return how two runs differ. The data are not watched: inspecting a foreign row might never end."""
     distance, noise, plan = Fraction(1), system_noise(), mechanism.plan()
     first = RecordingRunner(plan, noise, d_in=distance)
     second = ReplayRunner(plan, noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)

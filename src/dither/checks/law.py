@@ -102,14 +102,14 @@ def check_law_by_counting(
     draws: int,
     false_alarm: float,
 ) -> None:
-    """Refute ``loss`` if an event is much likelier on one side than it allows, by counting.
+    """Refute ``loss`` if counting shows an event much likelier on one side than it allows.
 
     Args:
         here: returns whether an event happened, in each of a number of independent draws for one value.
         there: the same event, for a neighbour.
-        loss: what is promised for the two.
-        draws: how many a side.
-        false_alarm: the probability of refuting what is true.
+        loss: the promise for the two.
+        draws: the number of draws a side.
+        false_alarm: the probability of refuting a true claim.
 
     """
     laws = []
@@ -123,7 +123,7 @@ def check_law_by_counting(
 
 
 def _limits(happened: int, draws: int, failure: float) -> tuple[float, float]:
-    """Return limits on a probability that both hold but for ``failure`` (Clopper and Pearson)."""
+    """Return limits on a probability that hold together except with probability ``failure`` (Clopper and Pearson)."""
     from scipy.special import betaincinv
 
     low = 0.0 if happened == 0 else float(betaincinv(happened, draws - happened + 1, failure / 2))
@@ -132,7 +132,7 @@ def _limits(happened: int, draws: int, failure: float) -> tuple[float, float]:
 
 
 def coverage_is_refuted(covered: int, draws: int, confidence: float, false_alarm: float) -> bool:
-    """Whether so few covered of so many draws have a probability below ``false_alarm`` if the confidence held."""
+    """Whether this few covered draws have a probability below ``false_alarm`` if the confidence held."""
     from scipy.special import bdtr
 
     return bool(bdtr(covered, draws, confidence) < false_alarm)

@@ -1,4 +1,4 @@
-"""Prices of many units that change together: a price that stops growing is a promise that nobody keeps.
+"""Prices of many units that change together: a price that stops growing is a promise that cannot be kept.
 
 Two laws hold at every distance and need neither data nor draws. The price of a plan is at least what its parts cost at
 that distance, added up here in the plainest way. And the price of a single draw goes on as it began: in equal steps
@@ -43,7 +43,7 @@ Figures = tuple[float | None, float]
 
 
 def check_far_prices(example: Example) -> None:
-    """Check that the price goes on growing with the distance, to 50 units for a draw and to 30 for a plan."""
+    """Check that the price keeps growing with the distance, to 50 units for a draw and to 30 for a plan."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         for distance in (1, _NEAR, _FAR_PLAN):
@@ -70,7 +70,7 @@ def check_prices_of_parts(example: Example) -> None:
 
 
 def _takes_parts(mechanism: Any) -> bool:
-    """Whether a plan is priced for parts of a unit; samples and disjoint parts of data have whole units alone."""
+    """Whether a plan is priced for parts of a unit; samples and disjoint parts of data have whole units only."""
     try:
         mechanism.loss(_PARTS[1]), mechanism.loss(_PARTS[2])
     except (InvalidParameter, NoGuarantee):
@@ -91,7 +91,7 @@ def check_law_far(example: Example) -> None:
 
 
 def _price(mechanism: Any, distance: Fraction) -> Loss | None:
-    """Return the price at a distance, or None where nothing is promised there, as is right."""
+    """Return the price at a distance, or None where rightly nothing is promised."""
     try:
         price: Loss = mechanism.loss(distance)
     except NoGuarantee:
@@ -100,7 +100,7 @@ def _price(mechanism: Any, distance: Fraction) -> Loss | None:
 
 
 def _covers(mechanism: Any, distance: int | Fraction) -> None:
-    """Refuse the price of a plan that is below what its parts cost."""
+    """Refuse the price of a plan that is below the cost of its parts."""
     price = _price(mechanism, Fraction(distance))
     if price is None:
         return
@@ -148,7 +148,7 @@ def least(plan: Plan, distance: Fraction) -> Figures:
     if isinstance(plan, Accounted):
         return _shown_by_a_sum(plan, int(distance)), 0.0
     require(isinstance(plan, Within), f"there is no law for the price of {type(plan).__name__}")
-    # Whatever fills the budget of a unit may fill it for each of them.
+    # A draw that fills the budget of one unit may fill it for each of them.
     budget: Loss = plan.budget  # type: ignore[attr-defined]
     rho = float(distance) ** 2 * float(budget.rho)
     if budget.pure is None:
@@ -157,7 +157,7 @@ def least(plan: Plan, distance: Fraction) -> Figures:
     return epsilon, min(rho, epsilon * math.tanh(epsilon / 2))
 
 
-#: Up to this many chances of being sampled are multiplied out: larger powers are no floats.
+#: Up to this many chances of being sampled are multiplied out: larger powers do not fit floats.
 _MOST_CHANCES = 1000
 
 
@@ -180,7 +180,7 @@ def _shown_by_a_sum(plan: Accounted, units: int) -> float:
 
 
 def _above(limit: float) -> float:
-    """Return the chance that a standard normal number lies above a limit."""
+    """Return the probability that a standard normal number lies above a limit."""
     return math.erfc(limit / math.sqrt(2)) / 2
 
 
@@ -198,7 +198,7 @@ def _amplified(epsilon: float | None, caught: float) -> float | None:
 
 
 def _goes_on(mechanism: Mechanism[Any, Any]) -> None:
-    """Refuse a price of a draw that grows more slowly from far on than it began."""
+    """Refuse a price of a draw that grows more slowly at a distance than at the start."""
     figures = [_figure(mechanism, distance) for distance in range(_BEGINNING + 1)]
     # Some prices stand still for a few units, and then make a step. What stands still for ever makes none.
     changes = [distance for distance in range(1, _BEGINNING + 1) if figures[distance] != figures[distance - 1]]
@@ -217,7 +217,7 @@ def _goes_on(mechanism: Mechanism[Any, Any]) -> None:
 
 
 def _figure(mechanism: Any, distance: int | Fraction) -> float | None:
-    """Return what grows in equal steps: an epsilon, or the root of a rho; None where nothing is promised."""
+    """Return the figure that grows in equal steps: an epsilon, or the root of a rho; None where nothing is promised."""
     price = _price(mechanism, Fraction(distance))
     if price is None:
         return None
@@ -225,7 +225,7 @@ def _figure(mechanism: Any, distance: int | Fraction) -> float | None:
 
 
 def _reach(mechanism: Any) -> int:
-    """Return the largest distance that there is between two values, where there is one below ``FAR``."""
+    """Return the largest distance between two values, where there is one below ``FAR``."""
     low, high = getattr(mechanism, "low", None), getattr(mechanism, "high", None)
     if isinstance(low, int) and isinstance(high, int):
         return int((high - low) * max(1, math.prod(mechanism.draw_shape)))

@@ -1,4 +1,4 @@
-"""Records that a mechanism holds check themselves: whatever their constructors take, the price still covers it.
+"""Records inside a mechanism check themselves: the price covers everything that their constructors accept.
 
 A mechanism is a tree of frozen records, and so is what an analyst asks it. Each field of each of them is replaced by
 hostile content. Either a record refuses it, with an error of this package, or the mechanism made of it keeps its
@@ -75,7 +75,7 @@ def check_records(example: Example, seen: set[Any] | None = None) -> None:
         for path, record in records_in(root):
             for field in dataclasses.fields(record):
                 content = getattr(record, field.name)
-                # Of persons and of rows by themselves.
+                # Of people and of rows by themselves.
                 aspect = content.person is not None if isinstance(content, Table) else None
                 key = (type(example.mechanism), type(record), field.name, aspect)
                 if field.init and key not in known:
@@ -86,7 +86,7 @@ def check_records(example: Example, seen: set[Any] | None = None) -> None:
 def records_in(thing: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Return all frozen records in a tree of records and tuples, with the way to each; mechanisms below one are not.
 
-    They are registered themselves, and have examples of their own.
+    They are registered themselves, and have their own examples.
     """
     if isinstance(thing, tuple):
         for place, part in enumerate(thing):
@@ -101,7 +101,7 @@ def records_in(thing: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def hostile_contents(value: Any, plain: Sequence[Any] = HOSTILE) -> Iterator[Any]:
-    """Return what may be put in the place of a field's content: nonsense, and content of its kind gone wrong."""
+    """Return hostile content for a field: nonsense, and corrupted content of its kind."""
     if isinstance(value, PublicArray):
         for weight in _WEIGHTS:
             changed = value.values.astype(np.float64 if isinstance(weight, float) else np.int64)
@@ -120,7 +120,7 @@ def hostile_contents(value: Any, plain: Sequence[Any] = HOSTILE) -> Iterator[Any
 
 
 def forged_tables(table: Table) -> Iterator[Table]:
-    """Return tables that say something else of the same rows: whose they are, who may see them, what they hold."""
+    """Return tables with other claims about the same rows: whose they are, who may see them, what they hold."""
     columns = [column.name for column in table.columns]
     wider = tuple(dataclasses.replace(column, nullable=not column.nullable) for column in table.columns)
     changes: list[dict[str, Any]] = [{"person": name} for name in (*columns, None)]
@@ -160,7 +160,7 @@ def _check_field(example: Example, root: Any, path: Path, name: str, *, is_mecha
 
 
 def _keeps_its_promise(example: Example, script: Any, where: str, pairs: int) -> None:
-    """Replay neighbours; that both of them are refused by name is no difference between them."""
+    """Replay neighbours; if both are refused by name, that is not a difference between them."""
     mechanism = example.mechanism
     if not isinstance(mechanism, Composed | Interactive):
         return
@@ -179,7 +179,7 @@ def _keeps_its_promise(example: Example, script: Any, where: str, pairs: int) ->
 
 
 def _is_ours(detail: str) -> bool:
-    """Whether a failure is an error of this package, by its name."""
+    """Whether an exception is an error of this package, by its name."""
     return detail.partition("(")[0] in _OURS
 
 
@@ -197,7 +197,7 @@ def _at(root: Any, path: Path) -> Any:
 
 
 def _rebuilt(root: Any, path: Path, leaf: Any) -> Any:
-    """Return the tree with one record changed; every record above it is made anew."""
+    """Return the tree with one record changed; every record above it is rebuilt."""
     if not path:
         return leaf
     step, rest = path[0], path[1:]

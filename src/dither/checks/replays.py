@@ -1,4 +1,4 @@
-"""Replay where leaks hide: on outputs that nobody draws, on large and wide data, units two and three apart, again.
+"""Replay where leaks hide: on outputs too rare to be drawn, on large and wide data, units two and three apart, again.
 
 Each check takes an ``Example``, runs it on neighbours with the outputs of all draws frozen, and raises
 ContractViolation with what it found. ``check_histories`` compares runs in processes that have seen different data.
@@ -37,7 +37,7 @@ _EXTREME_TURNS = (1, 4)
 
 
 def pairs_of(example: Example) -> list[Pair]:
-    """Return the neighbours of fixed make on which an example is tried."""
+    """Return the fixed neighbours on which an example is tried."""
     return [*example.neighbours, *hostile.pairs(example.mechanism, example.data)][:_MOST_PAIRS]
 
 
@@ -51,7 +51,7 @@ def check_replay(example: Example) -> None:
 
 
 def check_wild_outputs(example: Example) -> None:
-    """Check that whatever the draws gave, neighbours take the same path and give the same output."""
+    """Check that for all outputs of the draws, neighbours take the same path and give the same output."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         # Each pair with another kind of outputs.
@@ -84,7 +84,7 @@ def check_crowded(example: Example) -> None:
 
 
 def check_wide(example: Example) -> None:
-    """Check that an instance with many columns, attributes, cells or items keeps what the small one keeps."""
+    """Check that an instance with many columns, attributes, cells or items passes the same checks as a small one."""
     wide = wide_example(example) if isinstance(example.mechanism, Composed | Interactive) else None
     if wide is not None and isinstance(wide.mechanism, Composed | Interactive):
         pairs = wide_pairs(wide)
@@ -97,7 +97,7 @@ def check_wide(example: Example) -> None:
 
 
 def check_again(example: Example) -> None:
-    """Check that a run leaves nothing behind: the same draws give the same output whatever was run before."""
+    """Check that a run leaves nothing behind: the same draws give the same output after any earlier runs."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         here, there = _two(example)
@@ -110,7 +110,7 @@ def check_again(example: Example) -> None:
 
 
 def check_strict_floats(example: Example) -> None:
-    """Check that nothing raises where a caller has asked NumPy to raise on every overflow and underflow."""
+    """Check that nothing raises if the caller has set NumPy to raise on every overflow and underflow."""
     mechanism = example.mechanism
     if isinstance(mechanism, Composed | Interactive):
         for turn, (here, there, _) in zip(_EXTREME_TURNS, cycle(some(pairs_of(example), TURNS)), strict=False):
@@ -170,21 +170,21 @@ def check_histories(examples: Sequence[Example]) -> None:
 
 
 def _two(example: Example) -> tuple[Any, Any]:
-    """Return the data of an example and other data, as far from it as is at hand."""
+    """Return the data of an example and other data, as far from it as available."""
     farthest = list(far_pairs(example))
     there = farthest[-2][1] if farthest else pairs_of(example)[0][1]
     return example.data, there
 
 
 def _seen(runs: Sequence[tuple[Any, Any]]) -> tuple[list[Portrait], Snapshot, bool]:
-    """Return what runs end with, what is kept after them, and whether no generator of everybody's was drawn from."""
+    """Return the results of runs, the state kept after them, and whether the global generators were left untouched."""
     before = generators()
     found = [_course(mechanism, data) for mechanism, data in runs]
     return found, snapshot(*(mechanism for mechanism, _ in runs)), before == generators()
 
 
 def _course(mechanism: Planned, data: Any) -> Portrait:
-    """Return the portrait of what a run on canned draws ends with."""
+    """Return the portrait of the result of a run on canned draws."""
     course = run_watched(mechanism, data, canned(mechanism.plan()))
     return portrait((course.out, repr(course.failure), course.effects.seen))
 
@@ -221,7 +221,7 @@ def _priced(mechanism: Planned, pair: Pair) -> None:
 
 
 def _covers(price: Loss, walked: Loss, apart: Any) -> None:
-    """Refuse a price below what the draws cost one by one; a delta is paid for in other ways."""
+    """Refuse a price below the cost of the draws one by one; a delta is paid for in other ways."""
     if price.pure is not None and walked.pure is not None and walked.delta == 0:
         told = f"the draws cost epsilon = {walked.pure} at distance {apart}, {price.pure} is charged"
         require(walked.pure <= price.pure, told)

@@ -1,7 +1,7 @@
-"""The laws of what a runner draws for itself: secret samples of rows, and the number of runs of a selection.
+"""The laws of a runner's own draws: secret samples of rows, and the number of runs of a selection.
 
-A replay puts samples of its own in their place, so they are looked at where they are drawn: every set of rows of a
-small table has exactly its probability, whatever the rows and wherever they stand.
+A replay replaces them by its own samples, so they are checked where they are drawn: every set of rows of a
+small table has exactly its probability, for any rows at any place.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_poisson_sample(rate: Fraction, rows: int = _ROWS) -> None:
 
 
 def check_sampled_price(rate: Fraction) -> None:
-    """Check that telling whether a Poisson sample is empty loses no more than its plan says for one to three rows.
+    """Check that revealing whether a Poisson sample is empty loses at most what its plan says, for one to three rows.
 
     Of all that can be asked of a sample this loses most: one row of several in it changes the answer for good.
     """
@@ -85,7 +85,7 @@ def check_number_of_runs(repeats: Repeats) -> None:
 
 
 def check_many_rows(samples: int, false_alarm: float) -> None:
-    """Check by sampling that rows at every place of a longer table, and pairs of them, are drawn as often as is due.
+    """Check by sampling that rows at every place of a longer table, and pairs of them, are drawn at the right rate.
 
     For sound samplers the check fails with probability at most ``false_alarm`` (Hoeffding's inequality over all tests).
     """
@@ -106,7 +106,7 @@ def check_many_rows(samples: int, false_alarm: float) -> None:
 
 
 def check_own_coins(rate: Fraction) -> None:
-    """Check that each of 300 rows has a coin of its own in samples of both kinds, and each sample coins of its own.
+    """Check that each of 300 rows has its own coin in samples of both kinds, and each sample its own coins.
 
     Without a sample: two rows that are in and out together in all of many samples share their coin.
     """
@@ -124,7 +124,7 @@ def check_own_coins(rate: Fraction) -> None:
 
 
 def sampling_checks(plan: Plan) -> Iterator[Callable[[], None]]:
-    """Return the checks of what a runner would draw for itself on its way through a plan."""
+    """Return the checks of the draws that a runner would make on its own in a plan."""
     for part in _parts(plan):
         if isinstance(part, Sampled):
             yield partial(check_poisson_sample, part.rate)

@@ -1,10 +1,10 @@
-"""What a failed check raises."""
+"""The exception of a failed check."""
 
 from __future__ import annotations
 
 
 class ContractViolation(AssertionError):
-    """A mechanism does not satisfy the contract that every registered one must."""
+    """A mechanism violates the contract of registered mechanisms."""
 
 
 def require(condition: bool, complaint: str) -> None:

@@ -20,7 +20,7 @@ _PARAMETER: Final = re.compile(r"(?i)([a-z_]*(?:password|secret|token|passfile)=
 
 
 def expand(address: str) -> str:
-    """Return the address with its variables replaced by what the environment holds; raise EngineUnavailable if absent.
+    """Return the address with its variables replaced from the environment; raise EngineUnavailable if one is absent.
 
     >>> expand("duckdb")
     'duckdb'

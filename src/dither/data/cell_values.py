@@ -1,4 +1,4 @@
-"""What one private cell means: a number or missing, a declared class or none of them.
+"""The meaning of one private cell: a number or missing, a declared class or none of them.
 
 The meaning of a cell is a function of that cell and of public parameters alone. It never depends on the type that the
 cells of an array have in common, on other cells of its row or column, or on how a container stores it: a text among
@@ -8,8 +8,8 @@ A number is a real number of any kind, true (1) or false (0), a complex number w
 spells a number as the tables of a data set read it. An integer too large for a float is an infinity of its sign, which
 means the bound of its column. Everything else is missing: NULL, dates, durations, lists, records.
 
-A cell of a class of its own that extends int, float, complex, str or bytes is the number or the text that it extends:
-its own methods are not asked. A number of another foreign kind is asked, and whatever it raises, it is then missing.
+A cell of a class that extends int, float, complex, str or bytes is the number or the text that it extends:
+its own methods are not called. A number of another foreign type is asked, and counts as missing if it raises.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
 
 
 def number_of(cell: Any) -> float:
-    """Return the number that a cell stands for, NaN where it is none.
+    """Return the number that a cell stands for, NaN if it is not a number.
 
     >>> [number_of(cell) for cell in (1, 0.5, True, "1e3", "x", None, (1, 2), 1j, -(10**400))]
     [1.0, 0.5, 1.0, 1000.0, nan, nan, nan, nan, -inf]
@@ -64,7 +64,7 @@ def numbers_in(cells: Sequence[Any]) -> NDArray[np.float64]:
 
 
 def codes_of(labels: Sequence[Any]) -> Callable[[Any], int]:
-    """Return what gives the place of a cell among declared labels, ``NO_CLASS`` where it equals none.
+    """Return a function that gives the index of a cell among declared labels, ``NO_CLASS`` where it equals none.
 
     Numbers are equal by their exact value: 1, 1.0 and true are one label, 2^53 and 2^53 + 1 are two. Texts are equal by
     content. Where all labels are numbers, a text is the number that it spells.
@@ -92,7 +92,7 @@ def codes_of(labels: Sequence[Any]) -> Callable[[Any], int]:
 
 
 def plain(cell: Any) -> Any:
-    """Return what a cell extends, where its class is one of its own: by the methods of Python's class, not by its own.
+    """Return the plain value of a cell whose class extends a plain type, by the methods of Python's class alone.
 
     >>> plain(np.float64(1)), plain(True), plain(np.str_("x")), plain(None)
     (1.0, True, 'x', None)
@@ -105,7 +105,7 @@ def plain(cell: Any) -> Any:
 
 
 def is_label(label: Any) -> bool:
-    """Whether something public can be a label: a text, bytes, true or false, a whole number or a finite float."""
+    """Whether a public value can be a label: a text, bytes, true or false, an integer or a finite float."""
     if isinstance(label, str | bytes | int | np.bool_):
         return True
     is_number = isinstance(label, float | np.integer | np.floating) and not isinstance(label, _NO_NUMBERS)
@@ -113,7 +113,7 @@ def is_label(label: Any) -> bool:
 
 
 def sorted_classes(classes: Any, parameter: str = "classes") -> NDArray[Any]:
-    """Return declared classes in order, in an array of their own kind, or say what is wrong with them.
+    """Return declared classes in order, in an array of their own kind, or raise an error that says what is wrong.
 
     Classes are all texts or all numbers. Numbers are bool, int64 or float64 where that keeps every one of them exactly,
     else Python's own.
@@ -137,7 +137,7 @@ def sorted_classes(classes: Any, parameter: str = "classes") -> NDArray[Any]:
 
 
 def _nearest(exact: Any) -> float:
-    """Return the nearest float, an infinity where the number is beyond all of them."""
+    """Return the nearest float, an infinity where the number is too large."""
     try:
         return float(exact)
     except OverflowError:
@@ -161,7 +161,7 @@ def _natural(labels: list[Any], kind: type) -> NDArray[Any]:
 
 
 def _label(cell: Any, *, are_numbers: bool) -> Hashable:
-    """Return what stands for a label in comparisons: an exact number, a text, bytes, or None."""
+    """Return the form of a label that comparisons use: an exact number, a text, bytes, or None."""
     if issubclass(type(cell), str | bytes) and not are_numbers:
         return plain(cell)  # type: ignore[no-any-return]
     number: Hashable = _exact(cell, whole_first=True)
@@ -169,7 +169,7 @@ def _label(cell: Any, *, are_numbers: bool) -> Hashable:
 
 
 def _exact(cell: Any, *, whole_first: bool = False) -> Any:
-    """Return the number that a cell is, as it is written, or None."""
+    """Return the exact number that a cell is, or None."""
     if type(cell) is int or type(cell) is float:
         return cell
     if issubclass(type(cell), np.ndarray) and cell.ndim == 0:

@@ -1,4 +1,4 @@
-"""What is let go of at the end of a ``with`` block: engines, files, ledgers, curators."""
+"""Resources that are released at the end of a ``with`` block: engines, files, ledgers, curators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that is closed when a ``with`` block ends, however it ends."""
+    """A resource that is closed when a ``with`` block ends, however it ends."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release the resource."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""How far the exact numbers of a query move when one unit of data comes, goes or is replaced.
+"""How far the exact numbers of a query move when one unit of data is added, removed or replaced.
 
 A *unit* is a row, or a person of whom the limits leave at most ``total`` rows, at most ``per_group`` in a group, in at
 most ``groups`` groups. The numbers are laid out in *cells*: one a group, or several disjoint ones in every group. A row
@@ -38,7 +38,7 @@ class Contribution:
 
     @property
     def touched(self) -> int:
-        """How many contributions one change takes away or brings: two where a unit is replaced."""
+        """The number of contributions that one change removes or adds: two where a unit is replaced."""
         return 2 if self.is_replaced else 1
 
 
@@ -73,14 +73,14 @@ def within_structure(limits: Limits, relation: Relation) -> Limits:
     Limits(rows=1, groups=None, rows_per_group=None)
     """
     below = relation
-    # What stands over totals of persons and keeps or drops rows as they are; a public key is unique.
+    # What stands over totals of people and keeps or drops rows as they are; a public key is unique.
     while isinstance(below, Filter | Project | JoinPublic | Keep | Window | Bounded):
         below = below.relation
     return replace(limits, rows=1) if isinstance(below, PerPerson) and not below.keys else limits
 
 
 def contribution(dataset: DataSet, limits: Limits, groups: int | None) -> Contribution:
-    """Return how much of one unit counts in a query over that many public groups (None: groups to be discovered)."""
+    """Return how much of one unit counts in a query over ``groups`` public groups (None: groups to be discovered)."""
     if not dataset.protects_persons:
         return Contribution(1, 1, 1, dataset.is_replaced)
     left = effective_limits(dataset, limits)

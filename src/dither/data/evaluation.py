@@ -1,4 +1,4 @@
-"""What every expression means, in plain Python: the slow and obvious twin of each engine's SQL.
+"""The meaning of every expression, in plain Python: the slow and obvious twin of each engine's SQL.
 
 ``evaluate`` computes an expression over one row with exactly the declared meanings of ``expressions``. It never raises
 because of what a cell holds. It is the truth that engines are compared with, and it also computes what is shown of
@@ -56,7 +56,7 @@ def evaluate(expression: Expression, row: Mapping[str, Value], columns: Mapping[
     """Return the value of an expression over one row.
 
     Args:
-        expression: what to compute; its kinds must fit, see ``kind_of``.
+        expression: the expression to compute; its kinds must fit, see ``kind_of``.
         row: the values of the columns, each NULL or of its kind (see ``cell``).
         columns: the kinds of the columns. They matter where integers and reals are mixed and some are NULL; by default
             each is what the row's own value is.
@@ -69,10 +69,10 @@ def evaluate(expression: Expression, row: Mapping[str, Value], columns: Mapping[
 
 
 def evaluator(expression: Expression, columns: Mapping[str, Kind]) -> Callable[[Mapping[str, Value]], Value]:
-    """Return ``evaluate`` of one expression as a function of the row: what is the same for all rows is found once.
+    """Return ``evaluate`` of one expression as a function of the row; work that is the same for all rows is done once.
 
     Args:
-        expression: what to compute.
+        expression: the expression to compute.
         columns: the kinds of the columns.
 
     >>> doubled = evaluator(Call("add", (Name("age"), Name("age"))), {"age": Kind.INTEGER})
@@ -146,7 +146,7 @@ def _call(
 
 
 def cast(value: Value, kind: Kind) -> Value:
-    """Return the value as another kind, NULL where it is none: see ``Cast``.
+    """Return the value as another kind, NULL where it cannot be: see ``Cast``.
 
     >>> cast(" -12.0 ", Kind.INTEGER), cast("12.5", Kind.INTEGER), cast(-0.5, Kind.INTEGER)
     (-12, None, -1)
@@ -168,7 +168,7 @@ def cast(value: Value, kind: Kind) -> Value:
 
 
 def cell(value: Any, kind: Kind) -> Value:
-    """Return what a cell of a source counts as in a column of that kind: see ``relations.Scan``. Never raises.
+    """Return the value of a source's cell in a column of that kind: see ``relations.Scan``. Never raises.
 
     >>> [cell(value, Kind.REAL) for value in (1, "1e3", float("nan"), float("inf"), "n/a", object())]
     [1.0, 1000.0, None, None, None, None]
@@ -181,12 +181,12 @@ def cell(value: Any, kind: Kind) -> Value:
         return None if isinstance(value, str) and _SURROGATE.search(value) else _checked(value)
     try:
         return _odd_cell(value, kind)
-    except Exception:  # a class of its own may do anything where it is asked anything
+    except Exception:  # a foreign class may do anything when it is called
         return None
 
 
 def _odd_cell(value: Any, kind: Kind) -> Value:
-    """Return a cell of another type, or of a class derived from one; may raise whatever that class raises."""
+    """Return a cell of another type, or of a derived class; may raise anything that the class raises."""
     value = _plain(value)
     if isinstance(value, Decimal):
         # An integer is taken as it is: two long numbers may be one double.
@@ -203,13 +203,13 @@ def _odd_cell(value: Any, kind: Kind) -> Value:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a plain type, NULL where it is of none.
+    """Return a value of a plain type, NULL for any other type.
 
     What a class derives from is asked of its type, and converted as that base class does it: its own methods, and what
     it says of its class, may raise or lie.
     """
     if issubclass(type(value), np.datetime64):
-        # Years are the coarsest unit, so that nothing can overflow; what is no moment is far outside.
+        # Years are the coarsest unit, so that nothing can overflow; NaT is far outside.
         year = int(value.astype("datetime64[Y]").astype(np.int64)) + 1970
         return value.astype("datetime64[us]").item() if 1 <= year <= 9999 else None
     if issubclass(type(value), np.generic):
@@ -226,7 +226,7 @@ def _plain(value: Any) -> Any:
     if issubclass(kind, Decimal):
         return Decimal(value)
     if issubclass(kind, datetime.datetime):
-        # pandas has a kind of its own, finer and with a NULL that equals nothing, itself included.
+        # pandas has its own kind, finer and with a NULL that equals nothing, itself included.
         if value.tzinfo is not None or value != value:
             return None
         time = (value.hour, value.minute, value.second, value.microsecond)
@@ -235,7 +235,7 @@ def _plain(value: Any) -> Any:
 
 
 def sort_key(value: Value) -> tuple[bool, Any]:
-    """Return what values are sorted by: NULL before every value, texts by code points."""
+    """Return the key by which values are sorted: NULL before every value, texts by code points."""
     return value is not None, 0 if value is None else value
 
 
@@ -252,10 +252,10 @@ def _kinds_of_row(row: Mapping[str, Value]) -> dict[str, Kind]:
 
 
 def _to_kind(expression: Expression, columns: Mapping[str, Kind]) -> Callable[[Value], Value]:
-    """Return what makes integers reals where the expression as a whole is a real."""
+    """Return a function that makes integers reals where the expression as a whole is a real."""
     try:
         is_real = kind_of(expression, columns) is Kind.REAL
-    except InvalidParameter:  # a column is NULL in this row and nobody said what kind it is
+    except InvalidParameter:  # a column is NULL in this row and its kind is not known
         is_real = False
     return _as_real if is_real else _as_it_is
 
@@ -274,7 +274,7 @@ def _is_one_of(value: Value, options: Iterable[Value]) -> bool:
 
 
 def _checked(value: Value) -> Value:
-    """Return NULL for what no cell can hold."""
+    """Return NULL for a value that no cell can hold."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, int) and not -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER:
@@ -283,7 +283,7 @@ def _checked(value: Value) -> Value:
 
 
 def _alike(values: Sequence[Any]) -> Sequence[Any]:
-    """Return integers as doubles if any of the values is one."""
+    """Return integers as doubles if any of the values is a double."""
     for value in values:
         if isinstance(value, float):
             return [_as_real(each) for each in values]

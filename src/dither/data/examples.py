@@ -1,4 +1,4 @@
-"""Small data on which releases are checked: a clinic's visits, and neighbours as bad as possible."""
+"""Small data on which releases are checked: a clinic's visits, and worst-case neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMITS = {"rows": 3, "groups": 2, "rows_per_group": 2}
 
 
 def clinic(unit: Unit) -> DataSet:
-    """Return the schema of a clinic: visits with a site, a drug and a cost, of persons or by themselves."""
+    """Return the schema of a clinic: visits with a site, a drug and a cost, of people or as single rows."""
     of_persons = unit.protects == "person"
     columns = (
         Column("person", Kind.INTEGER),

@@ -1,7 +1,7 @@
-"""Scalar expressions: a small closed tree that every engine computes alike and that never raises.
+"""Scalar expressions: a small closed tree that every engine computes the same way and that never raises.
 
-Every expression is *total*: whatever a cell holds, it has a value, and that value is NULL where ordinary SQL would
-raise (a division by zero, an overflow of 64 bits, a text that is no number, a date out of range, a NaN or infinite
+Every expression is *total*: for any content of a cell it has a value, and that value is NULL where ordinary SQL would
+raise (a division by zero, an overflow of 64 bits, a text that is not a number, a date out of range, a NaN or infinite
 real). Reals are IEEE doubles: what is too small for one is 0, and an integer that meets a real becomes the nearest
 double first, in arithmetic as in comparisons. Where an order is needed, NULL comes before every value. A value depends
 on one row alone. Nothing here knows SQL: ``publish.queries`` reads it, each engine prints it, and ``reference`` says in
@@ -32,7 +32,7 @@ _UNFIT: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class Kind(Enum):
-    """What a cell may hold, besides NULL."""
+    """What a cell may hold, apart from NULL."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"  # 64 bits
@@ -56,7 +56,7 @@ class Expression:
 
     @cached_property
     def size(self) -> int:
-        """How many nodes the tree has, each counted wherever it stands."""
+        """The number of nodes of the tree, each counted wherever it occurs."""
         return 1 + sum(child.size for child in self.children())
 
 
@@ -69,7 +69,7 @@ class Name(Expression):
 
 
 def as_stored(value: Value, kind: Kind) -> Value:
-    """Return a value as an engine holds it: a whole number that stands for a real is a double there.
+    """Return a value as an engine holds it: an integer that stands for a real is a double there.
 
     >>> as_stored(2**53 + 1, Kind.REAL) == as_stored(2**53, Kind.REAL), as_stored(2**53 + 1, Kind.INTEGER) == 2**53
     (True, False)
@@ -80,7 +80,7 @@ def as_stored(value: Value, kind: Kind) -> Value:
 @dataclass(frozen=True)
 @typed
 class Literal(Expression):
-    """A public constant; ``kind`` says which NULL a None is."""
+    """A public constant; ``kind`` is the kind of a NULL."""
 
     value: Value
     kind: Kind
@@ -118,7 +118,7 @@ class Call(Expression):
     arguments: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what is no function, or has another number of arguments."""
+        """Refuse a name that is not a function, and a wrong number of arguments."""
         signature = FUNCTIONS.get(self.function)
         if signature is None:
             raise InvalidParameter("function", self.function, f"one of {', '.join(sorted(FUNCTIONS))}")
@@ -152,7 +152,7 @@ class Case(Expression):
 @dataclass(frozen=True)
 @typed
 class Cast(Expression):
-    """The value as another kind, NULL where it is none.
+    """The value as another kind, NULL where it cannot be.
 
     Text to real: an optional sign, decimal digits with at most one point before, among or after them, an optional
     exponent (``e`` or ``E``, an optional sign, digits). Text to integer: an optional sign and digits, with an optional
@@ -184,7 +184,7 @@ class OneOf(Expression):
 
     @cached_property
     def size(self) -> int:
-        """How many nodes the tree has, options included."""
+        """The number of nodes of the tree, options included."""
         return 1 + self.value.size + len(self.options)
 
 
@@ -195,7 +195,7 @@ class Grid(Expression):
 
     ``floor((min(max(value, lower), upper) - origin) * 2^exponent)`` as an integer, NULL if the value is NULL. Every
     step but the last is one of doubles, in this order, an integer value becoming the nearest double first. The result
-    lies in [``least``, ``most``] whatever the value is, by construction: engines clamp the integer as well, so that no
+    lies in [``least``, ``most``] for every value, by construction: engines clamp the integer as well, so that no
     rounding of a double can leave the range. ``exponent`` may be negative.
     """
 
@@ -231,7 +231,7 @@ class Grid(Expression):
 
 @dataclass(frozen=True)
 class Signature:
-    """How many arguments a function takes, and what its value is."""
+    """The number of arguments that a function takes, and the kind of its value."""
 
     least: int
     most: int
@@ -348,7 +348,7 @@ def names_in(expression: Expression) -> frozenset[str]:
 
 
 def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
-    """Return what the expression gives over columns of those kinds, or raise InvalidParameter where it makes no sense.
+    """Return the kind of the expression over columns of those kinds, or raise InvalidParameter if it makes no sense.
 
     >>> kind_of(Call("add", (Name("age"), Literal(1, Kind.INTEGER))), {"age": Kind.INTEGER})
     <Kind.INTEGER: 'integer'>
@@ -361,7 +361,7 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
 
 
 def kind_over(expression: Expression, below: list[Kind]) -> Kind:
-    """Return what an expression gives that is no name, if the parts that it is made of give ``below``.
+    """Return the kind of an expression that is not a name, if its parts have the kinds ``below``.
 
     >>> kind_over(Call("length", (Name("note"),)), [Kind.TEXT])
     <Kind.INTEGER: 'integer'>

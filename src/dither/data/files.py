@@ -72,7 +72,7 @@ def schema_from(tree: Mapping[str, Any]) -> DataSet:
     """Return the data set that a dictionary declares: the same keys, rules and errors as in a file.
 
     Args:
-        tree: what a schema file says, as dictionaries, lists, texts, numbers and dates.
+        tree: the content of a schema file, as dictionaries, lists, texts, numbers and dates.
 
     >>> ages = {"kind": "integer", "bounds": [0, 120]}
     >>> visits = {"source": "visits.csv", "columns": {"age": ages, "region": "text"}}
@@ -227,7 +227,7 @@ def _column(name: str, node: Node) -> Column:
 
 
 def _source_name(node: Node) -> str:
-    """Return what a source calls a column: any text, also an empty one if it is in quotes."""
+    """Return the source's name of a column: any text, even an empty one if it is in quotes."""
     return "" if node.value == "" and not node.is_plain else node.text("the name that the column has in its source")
 
 
@@ -241,7 +241,7 @@ def _kind(node: Node) -> Kind:
 
 
 def _value(node: Node, kind: Kind) -> Value:
-    """Return a declared value by its kind; NULL is never one."""
+    """Return a declared value by its kind; NULL is not allowed."""
     rule = "true or false" if kind is Kind.BOOLEAN else f"a{'n' if kind is Kind.INTEGER else ''} {kind.value}"
     if kind is Kind.TEXT and not node.is_plain and node.value == "":
         return ""
@@ -274,7 +274,7 @@ def _with_microseconds(moment: Any, fraction: str) -> Value:
 
 
 def _placed_in_dataset(error: InvalidParameter, parts: dict[str, Node], root: Node) -> InvalidSchema:
-    """Return the error of a whole data set with the place in the file where it can be mended."""
+    """Return the error of a whole data set, with the place in the file where it can be fixed."""
     what, _, table = error.parameter.partition(" of ")
     if what == "privacy id" and isinstance(parts["tables"].value, dict):
         node = parts["tables"].value[table]

@@ -1,4 +1,4 @@
-"""What the name of a column suggests: a kind, bounds, that it is a category, or that it says whose a row is.
+"""Guesses from the name of a column: a kind, bounds, that it is a category, or that it identifies a person.
 
 Names and declared types are public; values are not, and nothing here ever sees one. Every hint is printed as a comment
 for the curator to take or leave: what protects people is decided by people.
@@ -18,12 +18,12 @@ from dither.data.expressions import Kind
 
 @dataclass(frozen=True)
 class Hint:
-    """What a name suggests.
+    """The guesses from a name.
 
     Args:
-        kind: what the column may hold, where no type is declared.
+        kind: the kind of the column, where no type is declared.
         bounds: bounds as they would be written in a schema, or empty.
-        is_category: whether its values are probably few and known beforehand.
+        is_category: whether its values are probably few and known in advance.
 
     """
 
@@ -154,7 +154,7 @@ def words(name: str) -> list[str]:
 
 
 def hint(name: str) -> Hint:
-    """Return what a name suggests; the last word says most.
+    """Return the guesses from a name; the last word counts most.
 
     >>> hint("patient_age").bounds, hint("home_region").is_category, hint("visit_date").kind
     ('[0, 120]', True, <Kind.DATE: 'date'>)
@@ -196,7 +196,7 @@ def plain_name(name: str, prefix: str) -> str:
 
 
 def plain_names(names: Sequence[str]) -> list[str]:
-    """Return a name for each column that a schema allows, all of them different whatever the case.
+    """Return a name for each column that a schema allows, all different even without regard to case.
 
     A name that is plain stays as it is; of those that differ in case alone, the first one does.
 
@@ -216,7 +216,7 @@ def plain_names(names: Sequence[str]) -> list[str]:
 
 
 def id_candidates(names: Iterable[str]) -> list[str]:
-    """Return the columns that may say whose a row is, the likeliest first.
+    """Return the columns that may identify a person, the likeliest first.
 
     >>> id_candidates(["visit_id", "age", "patient", "region"])
     ['patient', 'visit_id']

@@ -1,4 +1,4 @@
-"""Joins of private tables: how many of them, and how many rows of one person enter.
+"""Joins of private tables: how many joins, and how many rows of one person enter them.
 
 Rows of a person multiply in a join. Without a limit one person's second row could make a query of many joins take
 minutes instead of a moment, or never end: the time would tell of that row. So each side has a public number of rows a
@@ -40,7 +40,7 @@ def _entering(relation: Relation, most: int) -> Relation:
 
 
 def join_limit(relation: Relation) -> int | None:
-    """Return how many rows of a person enter a side of a join, None if no join leaves any out."""
+    """Return the number of rows of a person that enter a side of a join, None if no join drops any."""
     found = [
         side.limits.rows
         for join in parts_of(relation)
@@ -52,7 +52,7 @@ def join_limit(relation: Relation) -> int | None:
 
 
 def check_relation(relation: Relation, dataset: DataSet) -> None:
-    """Refuse rows that are not the data set's own, and joins of more tables or rows of one person than are allowed.
+    """Refuse rows from outside the data set, and joins of more tables or rows of one person than are allowed.
 
     Every record that holds a data set and a relation calls this when it is made.
     """

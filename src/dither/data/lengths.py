@@ -1,4 +1,4 @@
-"""How long texts can become and how much is done for them, by what is declared of columns: public, without a row.
+"""How long texts can become and how much work they cost, from the declarations of columns: public, without a row.
 
 What fills the memory of an engine, or its time, would otherwise depend on a cell. ``widths`` adds these numbers up over
 a request, and refuses what is too much; in plain Python a text of more than ``LONGEST_TEXT`` characters is NULL.
@@ -19,7 +19,7 @@ __all__ = ["LONGEST_TEXT", "Extent", "bytes_of", "extent", "largest_text"]
 
 #: The least integer, written out.
 _LONGEST_INTEGER: Final = 20
-#: What a value takes that is no text, and how many bytes a code point has at most.
+#: The bytes of a value that is not a text, and the most bytes of a code point.
 _NUMBER_BYTES: Final = 8
 _CHARACTER_BYTES: Final = 4
 #: Functions that write a text anew; the others hand on one that is there.
@@ -44,13 +44,13 @@ _CASTING: Final[Mapping[Kind, tuple[int, int]]] = {
 
 @dataclass(frozen=True)
 class Extent:
-    """What is known of an expression beforehand.
+    """The public bounds of an expression.
 
     Args:
-        kind: what it gives.
-        longest: how many characters it has at most, 0 if it is no text.
+        kind: the kind of its value.
+        longest: its largest number of characters, 0 if it is not a text.
         largest: the same for any text that is made on the way.
-        made: how many bytes all texts have together that are written on the way, its own included.
+        made: the bytes of all texts that are written on the way, its own included.
         work: how many bytes are written, or as much as that takes: reading, searching, a number for each node.
         widest: the function that writes the longest text, if any does.
 
@@ -65,7 +65,7 @@ class Extent:
 
 
 def bytes_of(kind: Kind, longest: int) -> int:
-    """Return how many bytes a value of a kind takes at most.
+    """Return the largest number of bytes that a value of a kind takes.
 
     >>> bytes_of(Kind.TEXT, 10), bytes_of(Kind.REAL, 0)
     (40, 8)
@@ -74,12 +74,12 @@ def bytes_of(kind: Kind, longest: int) -> int:
 
 
 def largest_text(expression: Expression, columns: Mapping[str, Kind], lengths: Mapping[str, int]) -> int:
-    """Return how many characters any text may have that is made on the way to the value of an expression.
+    """Return the largest number of characters of any text that is made while an expression is evaluated.
 
     Args:
-        expression: what is computed.
+        expression: the expression that is computed.
         columns: the kinds of the columns.
-        lengths: how many characters the columns have at most; those that are not named have the usual length.
+        lengths: the largest number of characters of each column; by default the usual length.
 
     >>> long = Call("replace", (Name("note"), Literal("x", Kind.TEXT), Literal("xyz", Kind.TEXT)))
     >>> largest_text(Call("length", (long,)), {"note": Kind.TEXT}, {"note": 5})
@@ -90,7 +90,7 @@ def largest_text(expression: Expression, columns: Mapping[str, Kind], lengths: M
 
 
 def extent(expression: Expression, columns: Mapping[str, Kind], lengths: Mapping[str, int]) -> Extent:
-    """Return what is known of an expression over columns of those kinds and lengths; every node is looked at once.
+    """Return the bounds of an expression over columns of those kinds and lengths; every node is visited once.
 
     >>> text = Name("note")
     >>> extent(Call("concatenate", (text, text)), {"note": Kind.TEXT}, {"note": 5}).longest
@@ -134,7 +134,7 @@ def _function(expression: Expression) -> str:
 
 
 def _work(expression: Expression, function: str, below: list[Extent]) -> int:
-    """Return what a node costs itself, in bytes, without the text that it writes."""
+    """Return the cost of a node itself, in bytes, without the text that it writes."""
     work = expression.size - sum(child.size for child in expression.children())
     work += sum(bytes_of(part.kind, part.longest) for part in below if part.longest) // _COMPARING
     text = below[0].longest if below else 0
@@ -152,7 +152,7 @@ def _work(expression: Expression, function: str, below: list[Extent]) -> int:
 
 
 def _is_plain(like: Expression) -> bool:
-    """Return whether a pattern is one text, with or without a ``%`` at its ends: engines then look for that text."""
+    """Return whether a pattern is one text, with or without a ``%`` at its ends: engines then search for that text."""
     pattern = like.children()[1]
     texts = plain_texts(str(pattern.value)) if isinstance(pattern, Literal) else None
     return texts is not None and len([text for text in texts if text]) <= 1

@@ -1,4 +1,4 @@
-"""Every table that a relation reads is one of the data set's own, as it is declared there.
+"""Every table that a relation reads is one of the data set's own, exactly as it is declared there.
 
 What bounds a sensitivity stands in the schema: which column is the privacy id, which tables are public, between which
 bounds values lie. A relation carries the tables that it reads, and anybody can make one. So a record that holds a data
@@ -37,7 +37,7 @@ _DECLARED: Final = tuple(field.name for field in fields(Table) if field.name != 
 
 
 def parts_of(relation: Relation) -> Iterator[Relation]:
-    """Yield a relation and all that it is made of; refuse what is not of the closed tree."""
+    """Yield a relation and all its parts; refuse objects outside the closed tree."""
     stack = [relation]
     while stack:
         part = stack.pop()
@@ -49,11 +49,11 @@ def parts_of(relation: Relation) -> Iterator[Relation]:
 
 
 def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False) -> None:
-    """Refuse a relation that reads a table which is not the data set's own, as it is declared there.
+    """Refuse a relation that reads a table outside the data set, or one that differs from its declaration.
 
     Args:
         relation: the private rows of a request.
-        dataset: what it is a request about.
+        dataset: the data set of the request.
         anywhere: whether only what is declared of a table is compared, and not where its rows are: an engine takes
             these from its own data set, which may name a copy.
 
@@ -78,7 +78,7 @@ def _is_own(table: Table, dataset: DataSet, anywhere: bool) -> bool:
     for own in dataset.tables:
         if table is own:
             return True
-        # A class of its own could call itself equal to anything.
+        # A foreign class could claim to equal anything.
         if type(table) is Table and table.name == own.name:
             return _declared(table) == _declared(own) if anywhere else table == own
     return False

@@ -1,4 +1,4 @@
-r"""Patterns of LIKE: what they mean, matched in time proportional to text times pattern on every engine.
+r"""Patterns of LIKE: their meaning, matched in time proportional to text times pattern on every engine.
 
 A pattern is public and a text is not, so how long the matching takes must not hang on a cell. Matchers that try every
 place for every ``%`` do: of thirty ``%`` and a thousand letters they never end. Cut at its ``%``, a pattern is a list
@@ -29,7 +29,7 @@ _SPECIAL: Final = re.compile(r"[\\^$.|?*+()\[\]{}&~#<>=!:,-]")
 
 @lru_cache(maxsize=256)
 def segments_of(pattern: str) -> tuple[Segment, ...]:
-    r"""Return what stands between the ``%`` of a pattern, in order; a backslash makes the next letter ordinary.
+    r"""Return the segments between the ``%`` of a pattern, in order; a backslash makes the next letter ordinary.
 
     >>> segments_of("a_%\\%")
     (('a', None), ('%',))
@@ -59,7 +59,7 @@ def plain_texts(pattern: str) -> list[str] | None:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Return whether a text fits a pattern.
+    """Return whether a text matches a pattern.
 
     >>> matches("a" * 1000, "%a" * 30 + "%b"), matches("banana", "b%an_")
     (False, True)
@@ -85,7 +85,7 @@ def _stands(segment: Segment, text: str, place: int) -> bool:
 
 
 def _find(segment: Segment, text: str, start: int, end: int) -> int | None:
-    """Return the first place from ``start`` on at which a segment stands that is over before ``end``."""
+    """Return the first place from ``start`` on where a segment occurs that ends before ``end``."""
     if None not in segment:
         place = text.find("".join(letter or "" for letter in segment), start, end)
         return None if place < 0 else place
@@ -102,7 +102,7 @@ def automaton(pattern: str) -> str:
 
 
 def atomic(pattern: str) -> str:
-    r"""Return a regular expression to be found in a text, for engines that try and go back: nothing is tried twice.
+    r"""Return a regular expression to be found in a text, for engines that backtrack: nothing is tried twice.
 
     >>> atomic("a%b%c")
     '(?s)\\Aa(?>.*?b).*c\\z'

@@ -1,4 +1,4 @@
-"""The portable hash: which rows and groups of a person count, chosen alike on every engine.
+"""The portable hash: chooses which rows and groups of a person count, the same on every engine.
 
 This module is the one definition; every engine's emitter prints the same thing in its own SQL. A choice is made by the
 MD5 (lower-case hexadecimal, compared as text) of a *canonical text* in UTF-8::

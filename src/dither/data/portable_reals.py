@@ -12,7 +12,7 @@ for a double is NULL, what is too small is 0. An argument of NULL gives NULL: a 
 second one, and the second choices lead to arithmetic with the argument.
 
 **Accuracy.** Within one unit in the last place for e^x and ln x, within two for x^y, whose error grows with the size
-of y ln x; powers of whole numbers that have at most 53 bits, such as 10^22, are exact.
+of y ln x; powers of integers that have at most 53 bits, such as 10^22, are exact.
 
 The means are the usual ones. e^x: x = k ln 2 + r, with ln 2 in two parts of which the first has trailing zeros, and
 Taylor's polynomial in r. ln x: x = 2^k m with m near 1, and ln m = 2 artanh((m - 1) / (m + 1)). What a double cannot
@@ -37,7 +37,7 @@ class Symbol:
     Args:
         operation: ``+``, ``-``, ``*``, ``/``; or ``>=``, ``=``, which compare the first two operands and choose the
             third if that holds, else the fourth; or the name of an argument.
-        operands: what it is applied to; None is NULL.
+        operands: its operands; None is NULL.
 
     """
 
@@ -78,7 +78,7 @@ _LN_2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 _TWO_THIRDS: Final = 2 / 3
 _TWO_THIRDS_HIGH: Final = float.fromhex("0x1.555555p-1")
 _TWO_THIRDS_LOW: Final = float(Fraction(2, 3) - Fraction(_TWO_THIRDS_HIGH))
-#: Beyond these e^x is no double, whatever its last bits are. The lower one is a little high, so that nothing vanishes.
+#: Beyond these e^x is not a double, for any last bits. The lower one is a little high, so that nothing vanishes.
 _MOST, _LEAST = 709.79, -745.13
 #: Factors so large or small that a power with them is 1, 0 or beyond the doubles.
 _LARGE, _SMALL = 2.0**70, 2.0**-70
@@ -89,14 +89,14 @@ _LOGARITHM: Final = tuple(float(Fraction(3, n)) for n in range(5, 29, 2))
 
 
 def _at_least(value: Real, bound: float, chosen: Real | float, otherwise: Real | float) -> Real:
-    """Return the one if the value is at least the bound, else the other."""
+    """Return the first result if the value is at least the bound, otherwise the second."""
     if isinstance(value, Symbol):
         return Symbol(">=", (value, bound, chosen, otherwise))
     return chosen if value >= bound else otherwise
 
 
 def _equal(value: Real, other: Real | float, chosen: Real | float, otherwise: Real | float) -> Real:
-    """Return the one if two values are equal, else the other."""
+    """Return the first result if two values are equal, otherwise the second."""
     if isinstance(value, Symbol):
         return Symbol("=", (value, other, chosen, otherwise))
     return chosen if value == other else otherwise
@@ -132,7 +132,7 @@ def logarithm(x: Real) -> Real | None:
 
 
 def power(x: Real, y: Real) -> Real | None:
-    """Return x^y, NULL where that is no real number or too large; x^0 is 1, and 0^y is 0 for y > 0.
+    """Return x^y, NULL where that is not a real number or too large; x^0 is 1, and 0^y is 0 for y > 0.
 
     >>> power(10.0, 22.0), power(-3.0, 3.0), power(-8.0, 1 / 3), power(0.0, -1.0), power(2.0, 0.5)
     (1e+22, -27.0, None, None, 1.4142135623730951)

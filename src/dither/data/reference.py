@@ -1,4 +1,4 @@
-"""The reference: what every relation and aggregation means, in plain Python.
+"""The reference: the meaning of every relation and aggregation, in plain Python.
 
 The slow and obvious twin of every engine. Rows are mappings held in memory; nothing is optimised, so that each node
 can be read beside its definition in ``relations``. Engines are tested against it, audits run on it, and it always
@@ -90,7 +90,7 @@ def _aggregated(aggregation: Aggregation, rows: list[_Row]) -> Aggregated:
 def _functions(
     aggregation: Aggregation,
 ) -> tuple[Sequence[Callable[[_Row], Value]], Sequence[Callable[[_Row], Value] | None]]:
-    """Return the keys of an aggregation as functions of a row, and what each of its measures reads of a row.
+    """Return the keys of an aggregation as functions of a row, and those of the values that its measures read.
 
     They are the same for all tables, and audits ask the same thing of thousands of small ones.
     """
@@ -100,16 +100,16 @@ def _functions(
 
 
 class _Reading:
-    """Tables, and the rows of the relations over them that were read: several requests often read one relation."""
+    """Tables, and the rows of relations already read: several requests often read one relation."""
 
     def __init__(self, tables: Mapping[str, Rows]) -> None:
         self.tables = tables
         # By identity, because comparing two trees costs more than most of them do. The relation is kept with its rows,
-        # so that its identity is nobody else's.
+        # so that its identity is not reused.
         self._known: dict[int, tuple[Relation, list[_Row]]] = {}
 
     def rows(self, relation: Relation) -> list[_Row]:
-        """Return the rows of a relation, which nobody may change."""
+        """Return the rows of a relation, which callers must not change."""
         known = self._known.get(id(relation))
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
@@ -136,7 +136,7 @@ class ReferenceEngine(Engine):
     def check(self) -> None:
         """Refuse a table that is absent, or a row of a public one without a declared column.
 
-        What a private row lacks is NULL, and what is no row has NULL alone.
+        A missing cell of a private row is NULL, and an object that is not a row has NULL alone.
         """
         for table in self.dataset.tables:
             if table.name not in self.frames:
@@ -156,14 +156,14 @@ class ReferenceEngine(Engine):
         return known
 
     def close(self) -> None:
-        """Let go of the rows."""
+        """Drop the rows."""
         self.frames, self._known, self._reading = {}, {}, _Reading({})
 
 
 def sort_rows(
     rows: Iterable[_Row], order: Sequence[tuple[Expression, bool]], columns: Mapping[str, Kind]
 ) -> list[_Row]:
-    """Return rows sorted by expressions, each with whether large values come first, then by all columns in order."""
+    """Return rows sorted by expressions, each ascending or descending, then by all columns in order."""
     ordered = sorted(rows, key=lambda row: [sort_key(row[name]) for name in columns])
     for expression, is_descending in reversed(order):
         value_of = evaluator(expression, columns)
@@ -208,7 +208,7 @@ def _typed(table: Table, reading: _Reading) -> list[_Row]:
 
 
 def _given(row: Any, name: str) -> Any:
-    """Return a cell as it was given, NULL where there is none: what is no row, or will not tell, has none."""
+    """Return a cell as it was given, NULL where there is none, as in an object that is not a row or cannot be read."""
     try:
         # By its type: what a row says that its class is would be asked of the row.
         if issubclass(type(row), dict):
@@ -216,7 +216,7 @@ def _given(row: Any, name: str) -> Any:
         return row.get(name) if issubclass(type(row), Mapping) else None
     except KeyboardInterrupt:
         raise
-    except BaseException:  # a class of its own, as a row or as a key of it
+    except BaseException:  # a foreign class, as a row or as a key of it
         return None
 
 
@@ -363,7 +363,7 @@ def _measure(measure: Measure, rows: list[_Row], value_of: Callable[[_Row], Valu
 
 
 def _value_of(measure: Measure, below: Mapping[str, Kind]) -> Callable[[_Row], Value] | None:
-    """Return the function from a row to the value that is measured; rows and persons are counted without one."""
+    """Return the function from a row to the measured value; counts of rows and people have none."""
     return evaluator(measure.value, below) if isinstance(measure, CountOf | Sum | Smallest | Largest) else None
 
 
@@ -395,7 +395,7 @@ def _person(row: _Row) -> _Row:
 
 
 def _meeting(key: tuple[Value, ...], wanted: Sequence[Kind | None]) -> tuple[Value, ...]:
-    """Return a key with its integers as doubles where they meet reals."""
+    """Return a key with its integers as doubles where they are compared with reals."""
     return tuple(
         float(value) if kind is Kind.REAL and isinstance(value, int) else value
         for value, kind in zip(key, wanted, strict=True)

@@ -1,4 +1,4 @@
-"""Relations: which private rows a request is about, as a small closed tree that engines print.
+"""Relations: the private rows of a request, as a small closed tree that engines print.
 
 Below an aggregate every operator is row-wise (``Filter``, ``Project``), within one person (``JoinPersons``,
 ``PerPerson``, ``Window``, ``Bounded``) or a join to a public table with a unique key (``JoinPublic``, ``Keep``). So the
@@ -31,17 +31,17 @@ class Relation:
 
     @property
     def columns(self) -> Mapping[str, Kind]:
-        """The visible columns, in order, and what they hold."""
+        """The visible columns, in order, and their kinds."""
         raise NotImplementedError
 
     @property
     def has_persons(self) -> bool:
-        """Whether every row belongs to a person; else every row is its own unit."""
+        """Whether every row belongs to a person; otherwise every row is its own unit."""
         raise NotImplementedError
 
 
 class _Over(Relation):
-    """What stands over one relation and keeps its columns and persons unless it says otherwise."""
+    """A relation over another one, which keeps its columns and people by default."""
 
     relation: Relation
 
@@ -154,7 +154,7 @@ class JoinPersons(Relation):
     """Every row of a person on the left with every row of the same person on the right.
 
     Rows multiply, so one of the sides has at most one row a person, or both have at most a public number of them
-    (``rows_per_person``): how large a result becomes is no secret of one person's. ``condition`` is over the columns of
+    (``rows_per_person``): how large a result becomes is not one person's secret. ``condition`` is over the columns of
     both sides, ``keep_unmatched`` keeps left rows without a match. Columns of the right side appear as ``prefix`` +
     name.
     """
@@ -166,7 +166,7 @@ class JoinPersons(Relation):
     prefix: str
 
     def __post_init__(self) -> None:
-        """Refuse relations without persons: a row is not joined to other units."""
+        """Refuse relations without people: a row is not joined to other units."""
         if not (self.left.has_persons and self.right.has_persons):
             raise InvalidParameter("join", "two private tables", "on the privacy id, which both tables must declare")
         if self.condition is not None and kind_of(self.condition, self.columns) is not Kind.BOOLEAN:
@@ -194,20 +194,20 @@ class Measure:
 
 @dataclass(frozen=True)
 class CountRows(Measure):
-    """How many rows there are."""
+    """The number of rows."""
 
 
 @dataclass(frozen=True)
 @typed
 class CountOf(Measure):
-    """In how many rows the value is not NULL; for true or false, in how many it is true."""
+    """The number of rows where the value is not NULL; for true or false, where it is true."""
 
     value: Expression
 
 
 @dataclass(frozen=True)
 class Persons(Measure):
-    """How many different persons the rows belong to."""
+    """The number of different people that the rows belong to."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class PerPerson(_Over):
     measures: tuple[tuple[str, Measure], ...]
 
     def __post_init__(self) -> None:
-        """Refuse rows that belong to nobody."""
+        """Refuse rows without a person."""
         _need_persons(self.relation, "grouping by person")
 
     @cached_property
@@ -281,7 +281,7 @@ class Window(_Over):
     order: tuple[tuple[Expression, bool], ...]  # an expression, and whether large values come first
 
     def __post_init__(self) -> None:
-        """Refuse windows over several persons."""
+        """Refuse windows over several people."""
         _need_persons(self.relation, "a window")
         if self.function not in ("row_number", "lag", "lead", "count", "sum", "smallest", "largest"):
             raise InvalidParameter("window", self.function, "row_number, lag, lead, count, sum, smallest or largest")
@@ -307,7 +307,7 @@ class Window(_Over):
 @dataclass(frozen=True)
 @typed
 class Keep(_Over):
-    """The rows whose keys are one of a public list of key tuples; NULL counts as a value of its own."""
+    """The rows whose keys are in a public list of key tuples; NULL counts as a value."""
 
     relation: Relation
     keys: tuple[Expression, ...]
@@ -328,14 +328,14 @@ class Keep(_Over):
 @dataclass(frozen=True)
 @typed
 class Limits:
-    """How much of one person's rows may count: rows in all, groups in all, rows in any one group; None is no limit."""
+    """How much of one person's rows may count: rows in all, groups, rows in any one group; None means no limit."""
 
     rows: int | None = None
     groups: int | None = None
     rows_per_group: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse limits that are no whole numbers above 0."""
+        """Refuse limits that are not integers above 0."""
         for name in ("rows", "groups", "rows_per_group"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), least=1, most=2**31)
@@ -344,7 +344,7 @@ class Limits:
 @dataclass(frozen=True)
 @typed
 class Bounded(_Over):
-    """The rows of each person that the limits leave.
+    """The rows of each person within the limits.
 
     Applied in this order, each by a hash of the person's id and the ``order`` columns of that person's own rows, never
     by a position: at most ``rows_per_group`` rows in each group, then at most ``groups`` groups, then at most ``rows``
@@ -358,7 +358,7 @@ class Bounded(_Over):
     order: tuple[str, ...]  # the columns that the request uses: what decides which rows stay
 
     def __post_init__(self) -> None:
-        """Refuse rows that belong to nobody."""
+        """Refuse rows without a person."""
         _need_persons(self.relation, "a limit on contributions")
         below = self.relation.columns
         for name in self.order:
@@ -369,7 +369,7 @@ class Bounded(_Over):
 @dataclass(frozen=True)
 @typed
 class Aggregation:
-    """What an engine is asked for: exact integer measures of a relation, for each value of the keys that occurs.
+    """A request to an engine: exact integer measures of a relation, for each value of the keys that occurs.
 
     Measures are ``CountRows``, ``CountOf``, ``Persons`` and ``Sum``: integers all.
     """
@@ -379,7 +379,7 @@ class Aggregation:
     measures: tuple[Measure, ...]
 
     def __post_init__(self) -> None:
-        """Refuse measures that are no exact integers."""
+        """Refuse measures that are not exact integers."""
         below = self.relation.columns
         for key in self.keys:
             kind_of(key, below)
@@ -393,7 +393,7 @@ class Aggregation:
             _need_ordered("keys and measures", (*self.keys, *values), self.relation)
 
     def __hash__(self) -> int:
-        """Return the same for what is equal; the tree is walked once, because answers are looked up by it."""
+        """Return a hash; the tree is walked once, because answers are looked up by it."""
         return self._hash
 
     @cached_property
@@ -413,7 +413,7 @@ class Aggregated:
 
 
 def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
-    """Return what a measure gives over columns of those kinds."""
+    """Return the kind of a measure over columns of those kinds."""
     if isinstance(measure, Sum):
         kind = kind_of(measure.value, columns)
         if kind is not Kind.INTEGER:
@@ -427,7 +427,7 @@ def kind_of_measure(measure: Measure, columns: Mapping[str, Kind]) -> Kind:
 
 
 def rows_per_person(relation: Relation) -> int | None:
-    """Return how many rows of one person a relation has at most, by its form alone; None if that is no public number.
+    """Return the largest number of rows of one person in a relation, by its form alone; None if it is not public.
 
     >>> from dither.data import Column, Scan, Table
     >>> visits = Scan(Table("visits", (Column("id", Kind.TEXT),), "visits.csv", person="id"))

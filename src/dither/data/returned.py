@@ -1,6 +1,6 @@
-"""What an engine returned, read without trust: groups of the declared kinds, whole numbers within 60 bits.
+"""Answers of engines, read without trust: groups of the declared kinds, integers within 60 bits.
 
-Whatever comes back, nothing raises: what is not a group is None, what is not a whole number is 0.
+Nothing raises for any answer: a group that is not one is None, a number that is not an integer is 0.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _LARGEST: Final = 2**60
 
 
 def canonical(group: Any, kinds: Sequence[Kind]) -> Group | None:
-    """Return a group with every value of its kind, or None if it is no group at all."""
+    """Return a group with every value of its kind, or None if it is not a group."""
     if not isinstance(group, tuple | list) or len(group) != len(kinds):
         return None
     values = []
     for value, kind in zip(group, kinds, strict=True):
         if value is not None and not _FITS[kind](value):
             return None
-        # -0.0 is 0.0, and a whole number given for a real is that real.
+        # -0.0 is 0.0, and an integer given for a real is that real.
         values.append(value if value is None or kind is not Kind.REAL else float(value) + 0.0)
     return tuple(values)
 
 
 def saturated(number: Any) -> int:
-    """Return an integer within 60 bits; what is none counts as 0."""
+    """Return an integer within 60 bits; anything else counts as 0."""
     if isinstance(number, bool) or not isinstance(number, int | np.integer):
         return 0
     return min(max(int(number), -_LARGEST), _LARGEST)
@@ -47,7 +47,7 @@ def first_number(numbers: Any) -> int:
 
 
 def padded(numbers: Any) -> Iterable[Any]:
-    """Return some numbers, and then zeros without end."""
+    """Return these numbers, followed by endless zeros."""
     return itertools.chain(numbers if isinstance(numbers, tuple | list) else (), itertools.repeat(0))
 
 

@@ -1,8 +1,8 @@
-"""Schemas: what the curator declares about tables, and thereby makes public.
+"""Schemas: the curator's declarations about tables, which are thereby public.
 
 A *data set* is one privacy unit, one budget and one or more tables. Column names and kinds, bounds, categories, keys
 of public tables, the privacy id and the contribution limits are public because they are declared here; nothing is ever
-read off the rows. There are no defaults for what protects people: unit, bounds and limits must be said.
+read off the rows. There are no defaults for what protects people: unit, bounds and limits must be stated.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 @dataclass(frozen=True)
 @typed
 class Column:
-    """A column: its name, its kind, and what is public about its values.
+    """A column: its name, its kind, and the public facts about its values.
 
     Args:
         name: letters, digits and underscores, not starting with a digit or with two underscores.
-        kind: what its cells hold; any other cell is NULL.
+        kind: the kind of its cells; any other cell is NULL.
         lower: the least value that counts as it is; smaller ones are clamped to it where they are added up.
         upper: the largest value that counts as it is.
         categories: all values that may be published; a row with another value belongs to no group.
         nullable: whether NULL is a value that may be published.
         description: one line for people.
-        length: of a text, how many characters (code points) are read of it: the rest is cut off. 1,024 if nothing is
-            said. A privacy id that is longer is NULL instead, because two people's could become one.
-        source: what the column is called in the file, the frame or the database's table, letter by letter, where that
+        length: of a text, the number of characters (code points) that are read: the rest is cut off. By default
+            1,024. A privacy id that is longer is NULL instead, because two people's could become one.
+        source: the exact name of the column in the file, the frame or the database's table, where that
             is not ``name``. Any text without NUL.
 
     >>> Column("age", Kind.INTEGER, lower=0, upper=120).is_bounded
@@ -70,7 +70,7 @@ class Column:
     source: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Refuse contradictory declarations."""
         check_name("column", self.name)
         if not isinstance(self.kind, Kind):
             raise InvalidParameter(f"kind of {self.name}", self.kind, f"one of {', '.join(k.value for k in Kind)}")
@@ -103,12 +103,12 @@ class Column:
 
     @property
     def stored_name(self) -> str:
-        """What the column is called where its rows are."""
+        """The name of the column in its source."""
         return self.name if self.source is None else self.source
 
     @property
     def longest(self) -> int:
-        """How many characters a text of the column has at most."""
+        """The largest number of characters of a text in the column."""
         return USUAL_LENGTH if self.length is None else self.length
 
     @property
@@ -136,13 +136,13 @@ class Column:
 @dataclass(frozen=True)
 @typed
 class Table:
-    """A table: its columns, where its rows are, and whose they are.
+    """A table: its columns, the place of its rows, and the people they belong to.
 
     Args:
-        name: how requests call it.
-        columns: what is declared; other columns of the source are never read.
+        name: its name in requests.
+        columns: the declared columns; other columns of the source are never read.
         source: a path (CSV, Parquet), or the name of a table in the engine's database, possibly with a schema.
-        person: the column that holds the privacy id; None when every row is a unit of its own, or for public tables.
+        person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
         key: for a public table, the columns whose values are different in every row.
 
@@ -156,7 +156,7 @@ class Table:
     key: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse columns that are named twice, and ids or keys that are no columns."""
+        """Refuse columns that are named twice, and ids or keys that are not columns."""
         check_name("table", self.name)
         names = [column.name for column in self.columns]
         if not names or len({name.lower() for name in names}) != len(names):
@@ -184,7 +184,7 @@ class Table:
 
     @property
     def as_copied(self) -> Table:
-        """The same table where its rows go by the declared names: a copy that was made here, or a prepared frame."""
+        """The same table for rows under the declared names: a copy that was made here, or a prepared frame."""
         if all(column.source is None for column in self.columns):
             return self
         return replace(self, columns=tuple(replace(column, source=None) for column in self.columns))
@@ -201,17 +201,17 @@ class DataSet:
     """One privacy unit, one budget, one or more tables.
 
     Args:
-        name: how the catalogue, the ledger and requests call it.
+        name: its name in the catalogue, the ledger and requests.
         tables: private and public ones.
         unit: ROW, ROW_REPLACED, or ``person(id_column, relation)``; then every private table names its privacy id.
-        rows: how many rows of one person count in one request, over all groups (persons only; 1 for rows).
-        groups: how many groups of a request one person may count in.
-        rows_per_group: how many rows of one person count in one group.
+        rows: the most rows of one person that count in one request, over all groups (people only; 1 for rows).
+        groups: the largest number of groups of a request in which one person counts.
+        rows_per_group: the largest number of rows of one person that count in one group.
         engine: where the rows are: "duckdb" (files), "postgresql://...", "spark", "spark://...". What is written as
             ``${NAME}`` in an address is read from the environment when a connection is opened: see ``addresses``.
-        rows_per_join: how many rows of one person enter each side of a join of private tables (persons only); 100 if
-            nothing is said.
-        time_limit: after how many seconds an engine gives a query up; an hour if nothing is said.
+        rows_per_join: the most rows of one person that enter each side of a join of private tables (people only); by
+            default 100.
+        time_limit: the number of seconds after which an engine stops a query; an hour by default.
 
     """
 
@@ -226,7 +226,7 @@ class DataSet:
     time_limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a unit that the tables do not have, and persons without limits."""
+        """Refuse a unit that the tables do not have, and people without limits."""
         check_name("dataset", self.name)
         names = [table.name for table in self.tables]
         if len({name.lower() for name in names}) != len(names) or not any(not table.is_public for table in self.tables):
@@ -259,12 +259,12 @@ class DataSet:
 
     @property
     def join_rows(self) -> int:
-        """How many rows of one person enter each side of a join of private tables."""
+        """The number of rows of one person that enter each side of a join of private tables."""
         return USUAL_ROWS_PER_JOIN if self.rows_per_join is None else self.rows_per_join
 
     @property
     def seconds(self) -> int:
-        """After how many seconds a query is given up."""
+        """The number of seconds after which a query is stopped."""
         return USUAL_TIME_LIMIT if self.time_limit is None else self.time_limit
 
     @property
@@ -281,14 +281,14 @@ class DataSet:
 
 
 def check_name(parameter: str, name: object) -> None:
-    """Refuse what is no plain name: letters, digits, underscores, at most 63, not two underscores first."""
+    """Refuse a name that is not plain: letters, digits, underscores, at most 63, not starting with two underscores."""
     if not (isinstance(name, str) and _NAME.fullmatch(name)) or name.startswith("__"):
         rule = "letters, digits and underscores (63 at most), starting with a letter and not with two underscores"
         raise InvalidParameter(parameter, name, rule)
 
 
 def _is_source_name(name: str) -> bool:
-    """Whether a source may call a column so, and every engine can be asked for it."""
+    """Whether a source may use this name for a column, and every engine can be asked for it."""
     return len(name) <= _LONGEST_SOURCE and "\x00" not in name and _SURROGATE.search(name) is None
 
 

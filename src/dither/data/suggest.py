@@ -68,7 +68,7 @@ def suggest(source: Any, *, name: str | None = None) -> Draft:
     Args:
         source: the path of a CSV or Parquet file, the address of a PostgreSQL database (then ``name`` is the table in
             it), or a pandas or Polars frame or an Arrow table.
-        name: what the table is to be called; by default after the file.
+        name: the name of the table; by default that of the file.
 
     >>> import pandas
     >>> suggest(pandas.DataFrame({"user_id": [1], "age": [30]}), name="visits").decisions
@@ -92,7 +92,7 @@ def described(source: Any) -> list[Found]:
 
 
 def table_name(path: str | Path) -> str:
-    """Return what a table is called after its file.
+    """Return the name of a table, made from that of its file.
 
     >>> table_name("data/visits 2024.csv.gz")
     'visits_2024'
@@ -151,13 +151,13 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
 
 
 def _renamed(name: str, stored_name: str, kind: Kind | None) -> list[str]:
-    """Return the lines of a column that is called otherwise in its source."""
+    """Return the lines of a column that has another name in its source."""
     declared = _column(name, kind, is_short=False)
     return [f"      {name}:", f"        from: {scalar(stored_name)}", f"        kind: {declared}"]
 
 
 def _column(name: str, kind: Kind | None, *, is_short: bool = True) -> str:
-    """Return what is declared of a column: what is known, and in a comment what else could be declared.
+    """Return the declaration of a column: its known parts, and in a comment what else could be declared.
 
     Args:
         name: the column.
@@ -243,7 +243,7 @@ def _footer(path: Path) -> list[tuple[str, str]]:
             readable, described, names = False, [], []
     if not readable:
         raise EngineUnavailable(f"{path} cannot be read as Parquet; it is damaged or of another kind")
-    # DuckDB has names of its own for columns that differ in case alone.
+    # DuckDB renames columns that differ in case alone.
     own = [str(name) for name, *_ in described]
     types = [str(stored) for _, stored, *_ in described]
     return list(zip(names if len(names) == len(own) else own, types, strict=True))
@@ -275,7 +275,7 @@ def _frame(frame: Any) -> list[Found]:
 
 
 def _database(address: str, table: str) -> list[Found]:
-    """Read the catalogue of a PostgreSQL database: names and types of columns, no row."""
+    """Read the catalogue of a PostgreSQL database: names and types of columns, without any row."""
     if not address.startswith(("postgresql://", "postgres://")):
         raise InvalidParameter("source", redact(address), "a path, or the address of a PostgreSQL database")
     if not table:

@@ -18,7 +18,7 @@ def concatenated(*texts: str) -> str | None:
 
 
 def replaced(text: str, old: str, new: str) -> str | None:
-    """Return the text with every ``old`` as ``new``; the length is known before anything is made.
+    """Return the text with every ``old`` replaced by ``new``; the length is known before the text is made.
 
     >>> replaced("aba", "a", "xx"), replaced("a" * 2**11, "a", "x" * 2**10)
     ('xxbxx', None)

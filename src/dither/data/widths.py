@@ -1,4 +1,4 @@
-"""How wide rows are and how much is done for one person's, by the form of a request and what is declared: public.
+"""The width of rows and the work for one person's rows, from the form of a request and declarations: public.
 
 A request may compute texts, sort, group and join by them, and keep them in windows. What that takes is added up here
 before anything is charged, for the longest cells that the schema allows, at every *place* where an engine computes or
@@ -10,7 +10,7 @@ holds rows:
   allowed; numbers are as long as the request;
 - **a person** costs at most ``PERSON_BYTES`` that are written, or take as long, over all places together, and for each
   of their rows once what the tables declare. Rows are counted by the form of the request (``rows_per_person``); where
-  that is no public number, a person has ``PERSON_ROWS``;
+  that is not a public number, a person has ``PERSON_ROWS``;
 - **memory**, where an engine says how much it has: at no place half of it can be taken by one person.
 
 So no cell decides whether an engine has memory or time enough, and what one person can add to either is public.
@@ -57,7 +57,7 @@ _REMEDY: Final = "compute fewer or shorter texts (SUBSTRING), or declare a short
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a row: what it holds, how long it is, and which declared cell it is, if it is one as it stands."""
+    """A column of a row: its kind, its length, and the declared cell that it is, if unchanged."""
 
     kind: Kind
     longest: int
@@ -70,7 +70,7 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of a relation: their columns, what their tables declare of one, how many of them a person has."""
+    """The rows of a relation: their columns, the declared width of a row, and the number of rows of a person."""
 
     columns: Mapping[str, _Column]
     declared: int
@@ -88,7 +88,7 @@ class _Rows:
 
 @dataclass
 class _Sum:
-    """What is computed and held at one place."""
+    """The values that are computed and held at one place."""
 
     computed: int = 0
     held: int = 0
@@ -97,7 +97,7 @@ class _Sum:
     _most: int = 0
 
     def hold(self, columns: Iterable[_Column]) -> None:
-        """Add columns that are held side by side; a declared cell is free the first time that it is among them."""
+        """Add columns that are held side by side; a declared cell is free the first time it occurs."""
         seen = set()
         for column in columns:
             self.held += column.bytes
@@ -107,7 +107,7 @@ class _Sum:
             seen.add(column.cell)
 
     def evaluate(self, expressions: Iterable[Expression], rows: _Rows) -> list[_Column]:
-        """Add what expressions write on the way, and return what they give."""
+        """Add the texts that expressions write on the way, and return their results."""
         kinds, lengths, found = rows.kinds, rows.lengths, []
         for expression in expressions:
             if isinstance(expression, Name) and expression.name in rows.columns:
@@ -127,7 +127,7 @@ class _Sum:
 
 
 class _Refusal(Exception):
-    """What is refused, before it is known under which name the request was given."""
+    """A refusal, before the name of the request's parameter is known."""
 
     def __init__(self, offender: str, rule: str) -> None:
         super().__init__(offender)
@@ -145,13 +145,13 @@ class _Request:
     heaviest: tuple[int, str] = field(default=(0, ""))
 
     def take(self, what: str, place: _Sum, rows: _Rows, *, held: int | None = None) -> None:
-        """Add a place; refuse rows that are too wide there, and what is too much for one person up to here.
+        """Add a place; refuse rows that are too wide there, and too much work for one person up to here.
 
         Args:
             what: the place is, for people.
-            place: what is computed and held for a row.
+            place: the values computed and held for a row.
             rows: those that come there.
-            held: how many of a person's rows are held there at once, if not all.
+            held: the number of a person's rows that are held there at once, if not all.
 
         """
         allowed = ROW_BYTES + _TIMES_DECLARED * rows.declared
@@ -184,12 +184,12 @@ class _Request:
 
 
 def check_widths(aggregation: Aggregation, *, memory: int | None = None, parameter: str = "query") -> None:
-    """Refuse a request whose rows are too wide, or of which one person could cost too much.
+    """Refuse a request whose rows are too wide, or in which one person could cost too much.
 
     Args:
-        aggregation: what an engine is asked; no row is read.
-        memory: how many bytes the engine may use, if that is known.
-        parameter: what the caller calls the request.
+        aggregation: the request to an engine; no row is read.
+        memory: the number of bytes that the engine may use, if known.
+        parameter: the caller's name for the request.
 
     """
     bounded = aggregation.relation if isinstance(aggregation.relation, Bounded) else None
@@ -215,7 +215,7 @@ def check_widths(aggregation: Aggregation, *, memory: int | None = None, paramet
 
 
 class _Said(str):
-    """A text that is printed as it is."""
+    """A text whose repr is the text itself."""
 
     __slots__ = ()
 
@@ -228,7 +228,7 @@ def _values(measures: Sequence[Measure]) -> list[Expression]:
 
 
 def _walk(relation: Relation, request: _Request) -> _Rows:
-    """Return the rows of a relation, all places below it added."""
+    """Return the rows of a relation, after adding all places below it."""
     if isinstance(relation, Scan):
         request.scans += 1
         return _limited(relation, _scanned(relation.table, request.scans))
@@ -251,7 +251,7 @@ def _walk(relation: Relation, request: _Request) -> _Rows:
 
 
 def _over(relation: Relation, below: _Rows, place: _Sum, request: _Request) -> tuple[str, _Rows]:
-    """Add what is computed and held for each row below a relation; return a name for it, and the rows above."""
+    """Add the values computed and held for each row below a relation; return a name for it, and the rows above."""
     if isinstance(relation, Filter):
         place.evaluate([relation.condition], below)
         return "a condition", below
@@ -316,6 +316,6 @@ def _scanned(table: Table, number: int) -> _Rows:
 
 
 def _limited(relation: Relation, rows: _Rows) -> _Rows:
-    """Return the rows with how many of them one unit has."""
+    """Return the rows with the number of them that one unit has."""
     many = rows_per_person(relation) if relation.has_persons else 1
     return replace(rows, rows=PERSON_ROWS if many is None else many, is_limited=many is not None)

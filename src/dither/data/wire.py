@@ -2,13 +2,13 @@
 
 Only records of a fixed dictionary of classes can be written or read; there is no way to name any other class. One
 record has one encoding, so that equal texts mean equal requests and a digest of the text is a digest of the request.
-Whatever is wrong with a text, the error is ``InvalidParameter`` and names the place in it.
+Every error in a text is an ``InvalidParameter`` that names the place in it.
 
 ========================  =====================================================================================
 a record                  ``{"is": "Filter", ...}`` with every field of the class, but for a few that came later
 a choice (Enum)           ``{"is": "Kind", "value": "integer"}``
 a tuple                   a list
-a whole number            a JSON number, of at most 64 bits
+an integer            a JSON number, of at most 64 bits
 a real                    ``{"real": "0x1.8000000000000p+0"}``: exact, finite
 a fraction                ``{"fraction": "1/3"}``
 a date, a timestamp       ``{"date": "2024-01-31"}``, ``{"timestamp": "2024-01-31T12:00:00"}``
@@ -72,7 +72,7 @@ def register_records(*records: type) -> None:
 
 
 def encode(record: Any) -> Any:
-    """Return a record as plain JSON values; raise NotSerialisable for what has no place in a request.
+    """Return a record as plain JSON values; raise NotSerialisable for an object that does not belong in a request.
 
     >>> encode(expressions.Literal(0.5, expressions.Kind.REAL))["value"]
     {'real': '0x1.0000000000000p-1'}
@@ -84,7 +84,7 @@ def encode(record: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return the record that plain JSON values stand for; raise InvalidParameter, which names the place, otherwise."""
+    """Return the record that plain JSON values describe; raise InvalidParameter, which names the place, otherwise."""
     try:
         return _decode(value, "request", 0)
     except RecursionError:
@@ -92,7 +92,7 @@ def decode(value: Any) -> Any:
 
 
 def dumps(record: Any) -> str:
-    """Return a record as the one JSON text that stands for it, with the version of the encoding.
+    """Return a record as its one JSON text, with the version of the encoding.
 
     >>> dumps(relations.Limits(rows=3))
     '{"dither":1,"record":{"groups":null,"is":"Limits","rows":3,"rows_per_group":null}}'
@@ -105,7 +105,7 @@ def dumps(record: Any) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """Return the record that a JSON text stands for; raise InvalidParameter otherwise.
+    """Return the record that a JSON text describes; raise InvalidParameter otherwise.
 
     >>> loads('{"dither":1,"record":{"groups":null,"is":"Limits","rows":3,"rows_per_group":null}}')
     Limits(rows=3, groups=None, rows_per_group=None)
@@ -199,7 +199,7 @@ def _decode(value: Any, place: str, depth: int) -> Any:
 
 
 def _made(record: type, parts: dict[str, Any], place: str) -> Any:
-    """Make a record of checked parts, so that a class never meets a value of a type that it does not expect."""
+    """Make a record from checked parts, so that a class never receives a value of an unexpected type."""
     if issubclass(record, Enum):
         for member in record:
             if type(member.value) is type(parts["value"]) and member.value == parts["value"]:
@@ -233,7 +233,7 @@ def _scalar(value: dict[str, Any], place: str) -> Any:
 
 
 def _fields(record: type) -> Mapping[str, _Test]:
-    """Return the fields of a record, each with the test that its annotation stands for."""
+    """Return the fields of a record, each with the test for its annotation."""
     if record not in _tests:
         # Resolved when first needed: the classes of a tree name one another.
         hints = typing.get_type_hints(record)
@@ -242,7 +242,7 @@ def _fields(record: type) -> Mapping[str, _Test]:
 
 
 def _test(annotation: Any) -> _Test:
-    """Return what tells whether a value is of an annotated type; true and false are no numbers."""
+    """Return a test whether a value is of an annotated type; true and false are not numbers."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         each = _test(arguments[0])

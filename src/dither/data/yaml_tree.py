@@ -1,4 +1,4 @@
-"""Reads YAML into plain texts, lists and mappings that know their place. Nothing else of YAML exists here.
+"""Reads YAML into plain texts, lists and mappings that know their place. The rest of YAML is not supported.
 
 ``from_plain`` makes the same tree of Python's own texts, numbers, lists and dictionaries.
 
@@ -30,7 +30,7 @@ UNDECIDED: Final = "???"
 
 @dataclass
 class Node:
-    """A text, a list or a mapping, with its place in the file; line 0 is that of what is in no file."""
+    """A text, a list or a mapping, with its place in the file; line 0 means that it is not from a file."""
 
     value: str | list[Node] | dict[str, Node]
     place: str
@@ -38,7 +38,7 @@ class Node:
     is_plain: bool = False
 
     def refuse(self, offender: object, rule: str, key: str = "") -> InvalidSchema:
-        """Return the error that names this place, or that of a key below it."""
+        """Return an error that names this place, or the place of a key below it."""
         place = ".".join(part for part in (self.place, key) if part) or "schema"
         return InvalidSchema(f"{place} (line {self.line})" if self.line else place, offender, rule)
 
@@ -162,7 +162,7 @@ def _real_text(node: Node, value: float | Decimal | Fraction) -> str:
 
 
 def _shown(value: object) -> str:
-    # Of what is no plain value only the type is shown: it may be data.
+    # Of a value that is not plain only the type is shown: it may be data.
     return "nothing" if value is None else type(value).__name__
 
 

@@ -1,8 +1,8 @@
-"""Models out: what is learned from private rows, with scikit-learn's contract.
+"""Models out: estimators that learn from private rows, with scikit-learn's contract.
 
 Belongs here: mechanisms that release a small model, in a room for each kind of model, and the estimators around them,
 which need the extra 'ml'. Does not belong here: tables and synthetic rows (``publish``), estimates from released
-numbers alone (``estimate``). A mechanism sees its rows only through sums of bounded whole numbers, to which noise is
+numbers alone (``estimate``). A mechanism sees its rows only through sums of bounded integers, to which noise is
 added; an estimator declares what is public (bounds, classes, categories) and never takes it from data.
 """
 
@@ -61,7 +61,7 @@ def __dir__() -> list[str]:
 
 
 def load_estimator(path: Any) -> Any:
-    """Return the fitted estimator that ``save`` wrote, whichever it is; needs the extra 'ml'."""
+    """Return the fitted estimator that ``save`` wrote, of any class; needs the extra 'ml'."""
     from pathlib import Path
 
     from dither.learn.saved import kind_of

@@ -62,16 +62,16 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release for so many columns: a function of public parameters, priced without data.
+        """Return the mechanism that ``fit`` will run on rows of ``columns`` columns: priced without data.
 
         Args:
-            columns: how many columns there are.
+            columns: the number of columns.
 
         """
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, *, columns: int | None = None, budget: Budget | None = None) -> Self:
-        """Learn from rows and their labels or targets; every call is a release of its own.
+        """Learn from rows and their labels or targets; every call is a new release.
 
         Args:
             X: rows: an array, a sparse matrix, a frame, or a list where the number of columns is declared. NaN,
@@ -100,7 +100,7 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
             X: rows of numbers.
             y: a label or target for each row.
             reset: whether the number and the names of columns are kept, or must be met.
-            columns: how many columns a list of rows has.
+            columns: the number of columns of a list of rows.
 
         """
         values = self._values(X, reset=reset, columns=columns)
@@ -110,7 +110,7 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return np.column_stack([values, labels])
 
     def adopt(self, model: Model, mechanism: AnyMechanism, receipt: str) -> Self:
-        """Keep a released model; everything from here on is post-processing."""
+        """Keep a released model; every later step is post-processing."""
         self.model_ = model
         self.privacy_ = Privacy(
             mechanism.loss(1),
@@ -130,7 +130,7 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the fitted estimator that a text stands for, or refuse the text."""
+        """Return the fitted estimator that a text describes, or refuse the text."""
         record = read(text)
         if record["estimator"] != cls.__name__:
             raise InvalidParameter("estimator", record["estimator"], cls.__name__)
@@ -156,7 +156,7 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _target(self) -> Loss:
-        """Return what may be lost."""
+        """Return the loss that the parameters allow."""
         return stated_loss(epsilon=self.epsilon, delta=self.delta, rho=self.rho, loss=self.loss)
 
     def _unit(self) -> Unit:
@@ -192,12 +192,12 @@ class PrivateEstimator(Savable, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _coded(self, values: Floats) -> Floats:
-        """Return what the mechanism takes for these numbers, each row by itself."""
+        """Return these numbers as the mechanism takes them, each row by itself."""
         above = self.threshold_of_numbers()
         return values if above is None else np.where(np.isnan(values), np.nan, (values > above).astype(np.float64))
 
     def threshold_of_numbers(self) -> float | None:
-        """Return the public number above which a number is read as 1, and else as 0; None where it stays as it is."""
+        """Return the public number above which a number is read as 1, otherwise as 0; None where it is kept as is."""
         return None
 
     def declared_classes(self) -> NDArray[Any] | None:
@@ -243,7 +243,7 @@ class RowsEstimator(PrivateEstimator):
     """An estimator that learns from rows without labels."""
 
     def fit(self, X: Any, y: Any = None, *, columns: int | None = None, budget: Budget | None = None) -> Self:
-        """Learn from rows; every call is a release of its own.
+        """Learn from rows; every call is a new release.
 
         Args:
             X: rows: an array, a sparse matrix, a frame, or a list where the number of columns is declared. NaN,
@@ -288,7 +288,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.classes_ = self.declared_classes()
 
     def decision_function(self, X: Any) -> Floats:
-        """Return scores: above 0 for the second of two classes, else one for each class."""
+        """Return scores: for two classes one, above 0 for the second; otherwise one for each class."""
         scores = self._scores(self._fitted(X))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -298,16 +298,16 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         return cast("NDArray[Any]", self.classes_[scores.argmax(axis=1)])
 
     def _scores(self, values: Floats) -> Floats:
-        """Return a score for each row and class; one score of a model is that of the second class against the first."""
+        """Return a score for each row and class; a single score is that of the second class against the first."""
         scores: Floats = self.model_.scores(values)
         return np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
 
 
 class ChanceClassifier(PrivateClassifier):
-    """A classifier whose scores are logarithms of odds."""
+    """A classifier whose scores are log odds."""
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the model has it."""
+        """Return the probability of each class under the model."""
         return softmax(self._scores(self._fitted(X)))
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -317,7 +317,7 @@ class ChanceClassifier(PrivateClassifier):
 
 
 class PrivateRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
-    """A linear regression of a target within declared bounds; a target that is no number means their middle."""
+    """A linear regression of a target within declared bounds; a target that is not a number means their middle."""
 
     coef_: Floats
     intercept_: float
@@ -342,7 +342,7 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, columns: int | None = Non
         estimator: whose number and names of columns are kept, or must be met.
         X: rows of columns.
         reset: whether these are the rows that are learned from.
-        columns: how many columns a list of rows has; by default what was learned from, or is declared.
+        columns: the number of columns of a list of rows; by default as fitted or declared.
 
     """
     values = rows_as_numbers(X, width_of(estimator, reset=reset, columns=columns))
@@ -352,12 +352,12 @@ def numbers_of(estimator: Any, X: Any, *, reset: bool, columns: int | None = Non
 
 
 def width_of(estimator: Any, *, reset: bool, columns: int | None = None) -> int | None:
-    """Return how many columns a list of rows has, which its rows cannot say: stated, known or declared.
+    """Return the number of columns of a list of rows, which its rows cannot say: stated, known or declared.
 
     Args:
-        estimator: one that was fitted, or declares something for each column.
+        estimator: a fitted one, or one with declarations for each column.
         reset: whether rows are learned from.
-        columns: what was stated.
+        columns: the stated number.
 
     """
     if columns is not None:
@@ -374,7 +374,7 @@ def width_of(estimator: Any, *, reset: bool, columns: int | None = None) -> int 
 
 
 def _columns_bounded(bounds: Any) -> int | None:
-    """Return for how many columns bounds are declared one by one; None where they are for all columns."""
+    """Return the number of columns whose bounds are declared one by one; None where one pair holds for all columns."""
     if isinstance(bounds, np.ndarray):
         return len(bounds) if bounds.ndim == 2 else None
     if not isinstance(bounds, tuple | list):
@@ -387,12 +387,12 @@ def _columns_bounded(bounds: Any) -> int | None:
 
 
 def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Floats, Floats]:
-    """Return the lower and the upper bound of each column, or say what must be declared.
+    """Return the lower and the upper bound of each column, or raise an error that says what must be declared.
 
     Args:
         bounds: a pair (lower, upper), each one number or one for each column; or a row (lower, upper) for each column,
             which is what two lists of two numbers mean where there are two columns.
-        columns: how many columns there are.
+        columns: the number of columns.
         parameter: its name in refusals.
 
     """

@@ -1,4 +1,4 @@
-"""Centred records: what learners from columns of numbers make of rows after the survey.
+"""Centred records: the form that learners from columns of numbers give to rows after the survey.
 
 A record is moved to the surveyed centre, shortened to a radius around it, and given a constant part, so that the whole
 of it has a length of at most 2^14 steps. Radius and centre are public: they follow from the survey.
@@ -28,11 +28,11 @@ REST: Final = math.isqrt(LENGTH**2 - CONSTANT**2)
 
 @dataclass(frozen=True)
 class Centred:
-    """Private records of whole numbers, one a row, with what is public about them.
+    """Private integer records, one a row, with their public facts.
 
     Args:
         records: the columns and the constant part; private.
-        rows: about how many there are.
+        rows: their approximate number.
         shift: the centre, in steps.
         radius: where records are cut off, in steps.
 
@@ -44,7 +44,7 @@ class Centred:
     radius: int
 
     def model(self, box: Box, weights: Floats, *, offset: float = 0.0, scale: float = 1.0) -> LinearModel:
-        """Return the model of released weights, which count per record of length 1; a row for each score.
+        """Return the model of released weights, which apply to records of length 1; one row for each score.
 
         Args:
             box: the bounds of the columns.
@@ -70,7 +70,7 @@ def centred(run: Runner, noise: AnyNoise, steps: Floats, *, touched: int, near: 
         run: makes the one draw.
         noise: of the survey.
         steps: private records on the grid.
-        touched: how many rows one unit touches.
+        touched: the number of rows that one unit touches.
         near: records farther from the centre than this many spreads are shortened.
 
     """

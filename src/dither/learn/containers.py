@@ -1,7 +1,7 @@
-"""Private rows and columns as a caller has them: lists, arrays, sparse matrices, frames of pandas, Polars and Arrow.
+"""Private rows and columns in callers' containers: lists, arrays, sparse matrices, frames of pandas, Polars and Arrow.
 
-A container is refused by its type, its number of axes or its width, never by a cell. How many columns there are is
-public: it is the width that an array or a frame has of its own, or it was declared. A list of rows has no such width
+A container is refused by its type, its number of axes or its width, never by a cell. The number of columns is
+public: it is the width of an array or a frame, or it was declared. A list of rows has no such width
 (one person's row could be of any length), so it is read with a declared one: what a row lacks is missing, what it has
 beyond is ignored, and what is no row is a row of missing cells. A record (a dictionary) in a list is read by the names
 of columns where these are declared, else in its own order. See ``cell_values`` for what a cell means.
@@ -31,11 +31,11 @@ _ROWS: Final[tuple[Any, ...]] = (list, tuple, range)
 
 
 def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
-    """Return rows as floats, a column for each of ``columns`` or of the container's own.
+    """Return rows as floats, with a column for each of ``columns`` or of the container's own.
 
     Args:
         X: rows in a container of any kind.
-        columns: how many columns are declared; needed for a list of rows.
+        columns: the declared number of columns; needed for a list of rows.
 
     """
     table = _table(X, columns)
@@ -54,7 +54,7 @@ def rows_as_numbers(X: Any, columns: int | None) -> Floats:  # noqa: N803
 
 
 def rows_as_columns(X: Any, columns: int | None) -> list[list[Any]]:  # noqa: N803
-    """Return the cells of each column, as they are."""
+    """Return the cells of each column, unchanged."""
     table = _table(X, columns)
     parts = table.T if isinstance(table, np.ndarray) else table
     return [cells_in(part) for part in parts]
@@ -84,7 +84,7 @@ def columns_named(X: Any, names: Sequence[str]) -> list[Any]:  # noqa: N803
 
 
 def one_column(y: Any, parameter: str = "y") -> Any:
-    """Return a container of one cell for each row, or refuse it; its cells are not looked at."""
+    """Return a container of one cell for each row, or refuse it; its cells are not read."""
     if y is None:
         raise InvalidValue(parameter, y, "given: this estimator requires y to be passed, but the target y is None")
     found = _as_known(y)
@@ -116,7 +116,7 @@ def column_as_numbers(column: Any) -> Floats:
 
 
 def cells_in(column: Any) -> list[Any]:
-    """Return the cells of one column as Python has them; those of a type that holds no labels are None."""
+    """Return the cells of one column as Python objects; cells of a type that holds no labels are None."""
     if isinstance(column, np.ndarray):
         return array_cells(column.reshape(-1))
     if _is_a(column, "pandas", "Series"):
@@ -196,7 +196,7 @@ def _first_of(array: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _as_known(given: Any) -> Any:
-    """Return an array, a list, a frame or a column of one of the libraries that are known, or None."""
+    """Return an array, a list, a frame or a column of one of the known libraries, or None."""
     if isinstance(given, np.ndarray):
         return given if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
     if _is_frame(given) or _is_a(given, "polars", "Series") or _is_a(given, "pyarrow", "ChunkedArray", "Array"):
@@ -218,7 +218,7 @@ def _can_be(given: Any) -> bool:
 
 
 def _is_a(given: Any, module: str, *names: str) -> bool:
-    """Whether something is of a class of a library, which is then imported already."""
+    """Whether an object is of a class of a library; the library is then already imported."""
     library = sys.modules.get(module)
     return library is not None and isinstance(given, tuple(getattr(library, name) for name in names))
 
@@ -262,7 +262,7 @@ def _has_categories(column: Any) -> bool:
 
 
 def _typed(array: NDArray[Any]) -> Floats:
-    """Return numbers of one type as floats: each rounded by itself. Masked cells are missing."""
+    """Return numbers of one type as floats, each rounded by itself. Masked cells are missing."""
     with np.errstate(all="ignore"):
         found: Floats = np.array(np.ma.getdata(array), dtype=np.float64)
     if isinstance(array, np.ma.MaskedArray):

@@ -1,4 +1,4 @@
-"""What scikit-learn's conventions ask of estimators: refusals in their own words, and the number of steps taken."""
+"""scikit-learn's conventions for estimators: refusals that name their parameters, and the number of steps taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def in_words(**said: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a method of an estimator refuse parameters by the estimator's words, where its mechanism has others.
+    """Make a method name the estimator's parameters in its refusals, where the mechanism has other names.
 
     Args:
         said: the estimator's word for each of the mechanism's.
@@ -46,7 +46,7 @@ class Iterated:
 
     @property
     def n_iter_(self) -> int:
-        """How many steps were taken; 1 where the model is found at once."""
+        """The number of steps taken; 1 where the model is found in one step."""
         check_is_fitted(self, "model_")
         learner = self.mechanism(self.n_features_in_)
         # A learner may choose columns, or change them, before it steps.

@@ -1,4 +1,4 @@
-"""What learners have from what is declared about rows: the unit that they protect, their bounds, their classes.
+"""What learners derive from declarations about rows: the protected unit, the bounds, the classes.
 
 Mix-ins without fields: a learner states the fields itself, in its own order and with its own words.
 """
@@ -43,5 +43,5 @@ class DeclaredClasses(DeclaredBounds):
 
     @property
     def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
+        """The number of scores: one for two classes, otherwise one for each."""
         return 1 if self.classes == 2 else self.classes

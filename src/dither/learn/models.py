@@ -1,4 +1,4 @@
-"""Released models: small frozen records of public numbers, which predict, and become versioned JSON.
+"""Released models: small frozen records of public numbers that predict and can be written as versioned JSON.
 
 Everything here is post-processing. Reading a record runs nothing that it contains.
 """
@@ -33,7 +33,7 @@ class Model:
 
     @staticmethod
     def from_dict(record: Any) -> Model:
-        """Return the model that a record stands for, or refuse it."""
+        """Return the model that a record describes, or refuse it."""
         if not isinstance(record, Mapping) or record.get("version") != VERSION or record.get("model") not in _models:
             raise InvalidParameter("record", "another record", f"a model of version {VERSION}")
         kind = _models[record["model"]]
@@ -47,7 +47,7 @@ class Model:
 
 
 def model(kind: M) -> M:
-    """Make a class of models known by its kind."""
+    """Register a class of models under its kind."""
     _models[kind.kind] = kind
     return kind
 

@@ -1,4 +1,4 @@
-"""Noise for vectors whose change is bounded in L2: of whole numbers, or of real ones on a public grid."""
+"""Noise for vectors whose change is bounded in L2: of integers, or of real numbers on a public grid."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ AnyNoise: TypeAlias = DiscreteGaussian | Gaussian | GammaNorm
 
 
 class OneReal(Of[Gaussian | GammaNorm]):
-    """Noise of one real number, of which noise of a vector is made."""
+    """Noise of one real number, from which noise for a vector is built."""
 
     def __init__(self) -> None:
         super().__init__(Gaussian, GammaNorm, shape=())
 
 
 def real_noise(purse: Purse, l2: Number) -> Gaussian | GammaNorm:
-    """Return the noise that costs all of a purse for a vector of real numbers that moves by ``l2``."""
+    """Return the noise that spends the whole purse on a vector of real numbers that moves by ``l2``."""
     return GammaNorm(scale=purse.norm_scale(l2)) if purse.is_pure else Gaussian(sigma=purse.gaussian_sigma(l2))
 
 
 def spread_of(noise: AnyNoise, entries: int) -> float:
-    """Return the standard deviation of one entry of a noise vector of so many."""
+    """Return the standard deviation of one entry of a noise vector with ``entries`` entries."""
     if isinstance(noise, GammaNorm):
         return float(noise.width) * math.sqrt(entries + 1)
     return float(noise.sigma)
@@ -43,11 +43,11 @@ N = TypeVar("N", bound=Additive)
 
 
 def shaped(noise: N, entries: int) -> N:
-    """Return the noise of a vector of so many entries."""
+    """Return the noise of a vector with ``entries`` entries."""
     return replace(noise, shape=(entries,))
 
 
 def noisy(run: Runner, noise: AnyNoise, value: NDArray[np.int64], stability: Number) -> NDArray[np.float64]:
-    """Return a noisy copy of an array of whole numbers, as floats."""
+    """Return a noisy copy of an array of integers, as floats."""
     drawn = run(shaped(noise, value.size), value.ravel(), stability=stability)
     return np.asarray(drawn, dtype=np.float64).reshape(value.shape)

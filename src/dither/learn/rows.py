@@ -1,11 +1,11 @@
-"""Rows as whole numbers: what every learner here does to a record before anything is added up.
+"""Rows as integers: the form that every learner here gives to a record before anything is added up.
 
 A record is a row of numbers, the last one its label or target. Each number is clipped to its public bounds and put on
 a grid of whole steps; a record is then shortened until it lies in a ball of whole radius. Everything is a function of
-the record alone and of public parameters: additions of whole numbers below 2^53 are exact in floats, whatever their
+the record alone and of public parameters: additions of integers below 2^53 are exact in floats, in any
 order, and the other operations (subtraction, division, multiplication, square root, rounding) are rounded in one way
-by IEEE 754, wherever in an array a number stands. So one record more or less moves a sum by that record's own whole
-numbers and by nothing else.
+by IEEE 754, wherever in an array a number stands. So adding or removing a record moves a sum by that record's own
+integers and by nothing else.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ STEPS: Final = 2**12
 MOST_COLUMNS: Final = 2**16
 #: Rows that are multiplied at once: products of factors up to 2^15 and 2^20 then add up to less than 2^53.
 _ROWS_AT_ONCE: Final = 2**17
-#: Sums of so many blocks stay below 2^62.
+#: Sums of this number of blocks stay below 2^62.
 _BLOCKS_OF_INT64: Final = 2**9
 #: Bounds of targets; their sums and differences are floats.
 _LARGEST_TARGET = 10**300
 
 
 class BoundField(Array):
-    """The lower or the upper bounds of columns: finite numbers, one for each."""
+    """The lower or the upper bounds of columns: finite numbers, one for each column."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -66,19 +66,19 @@ class Box:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.lower.values.size
 
     @property
     def centre(self) -> Floats:
-        """Where a column is zero on the grid."""
+        """The value of a column that is zero on the grid."""
         low, high = self.lower.values, self.upper.values
         centre: Floats = np.where((low <= 0) & (high >= 0), 0.0, low / 2 + high / 2)
         return centre
 
     @property
     def scale(self) -> Floats:
-        """How far the farther bound lies from the centre."""
+        """The distance of the farther bound from the centre."""
         scale: Floats = np.maximum(self.upper.values - self.centre, self.centre - self.lower.values)
         return scale
 
@@ -90,12 +90,12 @@ class Box:
         return np.clip(inside, -1.0, 1.0)
 
     def steps(self, values: Floats) -> Floats:
-        """Return whole numbers between -STEPS and STEPS, as floats."""
+        """Return integers between -STEPS and STEPS, as floats."""
         return np.rint(self.scaled(values) * STEPS)
 
 
 def target_box(lower: Fraction, upper: Fraction) -> Box:
-    """Return the bounds of a target, moved so that their middle is zero; a range that floats do not hold is refused."""
+    """Return the bounds of a target, moved so that their middle is zero; a range too large for floats is refused."""
     if not lower < upper:
         raise InvalidParameter("target_upper", str(upper), "above target_lower")
     # As floats only where both fit, since a float beyond all others raises.
@@ -117,7 +117,7 @@ def records_of(data: Any, columns: int) -> Floats:
 
 
 def labelled(records: Floats, classes: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the columns and the classes of records; those whose label is no class are left out."""
+    """Return the columns and the classes of records; records whose label is not a class are left out."""
     labels = records[:, -1]
     with np.errstate(invalid="ignore"):
         known = (labels >= 0) & (labels < classes) & (labels == np.floor(labels))
@@ -125,28 +125,28 @@ def labelled(records: Floats, classes: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def squared_lengths(whole: Floats) -> Floats:
-    """Return the squared Euclidean length of each row of whole numbers; exact below 2^53."""
+    """Return the squared Euclidean length of each row of integers; exact below 2^53."""
     lengths: Floats = np.add.reduce(whole * whole, axis=1)
     return lengths
 
 
 def into_ball(whole: Floats, radius: int, target: int) -> Floats:
-    """Shorten rows of whole numbers to length ``radius`` at most, scale them by target / radius, and cut off.
+    """Shorten rows of integers to length ``radius`` at most, scale them by target / radius, and cut off.
 
-    Returns rows of whole numbers whose exact length is at most ``target``, which is below 2^24. Rounding makes a row
-    longer by a factor of less than 1 + 2^-50, and its squared length, a whole number, is then still below target^2 + 1.
+    Returns rows of integers whose exact length is at most ``target``, which is below 2^24. Rounding makes a row
+    longer by a factor of less than 1 + 2^-50, and its squared length, an integer, is then still below target^2 + 1.
     """
     factors = target / np.maximum(np.sqrt(squared_lengths(whole)), radius)
     return np.trunc(whole * factors[:, None])
 
 
 def blocks(rows: int) -> Iterator[slice]:
-    """Return slices of few enough rows that a product of whole numbers stays exact."""
+    """Return slices of few enough rows that a product of integers stays exact."""
     return (slice(start, start + _ROWS_AT_ONCE) for start in range(0, rows, _ROWS_AT_ONCE))
 
 
 def exact_products(left: Floats, right: Floats) -> NDArray[np.int64]:
-    """Return ``left.T @ right`` for whole numbers, one record a row: the exact sum over records, saturated at 2^60.
+    """Return ``left.T @ right`` for integers, one record a row: the exact sum over records, saturated at 2^60.
 
     Entries of a block add up to less than 2^53 when those of one side are at most 2^20 and of the other 2^15.
     """
@@ -159,7 +159,7 @@ def unbounded_products(left: Floats, right: Floats) -> NDArray[Any]:
 
 
 def exact_sums(whole: Floats) -> NDArray[np.int64]:
-    """Return the sum of each column of whole numbers of at most 2^35, saturated at 2^60."""
+    """Return the sum of each column of integers of at most 2^35, saturated at 2^60."""
     return integers(_added((np.add.reduce(whole[block], axis=0) for block in blocks(len(whole))), (whole.shape[1],)))
 
 

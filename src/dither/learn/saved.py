@@ -1,4 +1,4 @@
-"""Saved estimators: versioned JSON of what was declared, what was released, and what it cost.
+"""Saved estimators: versioned JSON of their declarations, their release, and its cost.
 
 A closed format: names are looked up in one table, numbers and texts are read as such, and nothing in a file is run.
 """
@@ -25,14 +25,14 @@ _PARTS: Final = {"estimator", "version", "parameters", "columns", "names", "mode
 
 @dataclass(frozen=True)
 class Privacy:
-    """What is promised about a fitted estimator.
+    """The guarantee of a fitted estimator.
 
     Args:
-        loss: what one unit loses by its release.
-        stated: what was asked for, which the loss is within.
+        loss: the loss of the release for one unit.
+        stated: the requested loss, which the loss is within.
         unit: whom it protects, in words.
-        numerics: how that is known: exact, bounded or idealised.
-        mechanism: the name of what released it.
+        numerics: the kind of guarantee: exact, bounded or idealised.
+        mechanism: the name of the mechanism that released it.
         request_digest: the SHA-256 of the public request.
         receipt: where the charge is written down.
 
@@ -55,7 +55,7 @@ class Privacy:
 
     @classmethod
     def from_dict(cls, record: Any) -> Privacy:
-        """Return what ``to_dict`` wrote."""
+        """Return the record that ``to_dict`` wrote."""
         names = {"loss", "stated", "unit", "numerics", "mechanism", "request_digest", "receipt"}
         if not (isinstance(record, Mapping) and set(record) == names):
             raise InvalidParameter("privacy", "another record", f"a record with exactly {sorted(names)}")
@@ -66,13 +66,13 @@ class Privacy:
 
 
 class Savable:
-    """An estimator that is written to a file and read back, once it is fitted."""
+    """An estimator that can be written to a file and read back once it is fitted."""
 
     n_features_in_: int
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the fitted estimator that a text stands for, or refuse the text."""
+        """Return the fitted estimator that a text describes, or refuse the text."""
         raise NotImplementedError
 
     def _released(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def kind_of(text: str) -> str:
-    """Return which estimator a text stands for."""
+    """Return the class name of the estimator that a text describes."""
     from dither.learn import ESTIMATORS
 
     name = read(text)["estimator"]

@@ -1,4 +1,4 @@
-"""The survey: one noisy vector from which a learner finds out how many records there are, where, and how spread out.
+"""The survey: one noisy vector from which a learner estimates the number of records, their centre and their spread.
 
 What follows from it is public: the centre that records are moved to, a radius in which most of them lie, and their
 number. Centred records need less room, so that the noise of everything after it is smaller.
@@ -27,12 +27,12 @@ _LEAST_SPREAD = 0.15
 
 @dataclass(frozen=True)
 class Survey:
-    """What a survey showed, in steps of the grid.
+    """The estimates of a survey, in steps of the grid.
 
     Args:
-        rows: about how many records there are.
-        shift: where their centre is; whole numbers.
-        spread: about how far they lie from it.
+        rows: the approximate number of records.
+        shift: where their centre is; integers.
+        spread: their approximate distance from it.
 
     """
 
@@ -47,7 +47,7 @@ def survey_stability(columns: int) -> Fraction:
 
 
 def survey_entries(columns: int) -> int:
-    """Return how many numbers a survey of so many columns draws."""
+    """Return the number of entries that a survey of ``columns`` columns draws."""
     return columns + 2
 
 
@@ -65,7 +65,7 @@ def survey(run: Runner, noise: AnyNoise, steps: Floats, touched: int) -> Survey:
     seen = noisy(run, noise, given, touched * survey_stability(columns))
     rows = max(float(seen[columns]) / radius, _FEWEST)
     mean, energy = np.clip(seen[:columns] / rows, -radius, radius), float(seen[columns + 1]) * radius / rows
-    # The mean is drawn towards zero by as much as its length is noise (James and Stein 1961).
+    # The mean is shrunk towards zero by the share of noise in its length (James and Stein 1961).
     length = float(mean @ mean)
     noise_length = columns * min(spread_of(noise, columns + 2) / rows, _FARTHEST) ** 2
     mean = mean * max(0.0, 1 - noise_length / length) if length > 0 else mean

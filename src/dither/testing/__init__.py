@@ -1,6 +1,6 @@
 """Scripted and seeded entropy, exact enumeration, recorders and hostile data: for tests and experiments only.
 
-Belongs here: whatever makes noise predictable or remembers private values. Nothing here may be imported by a mechanism,
+Belongs here: what makes noise predictable or remembers private values. Nothing here may be imported by a mechanism,
 a session or a service; a service refuses to start with entropy from here.
 """
 

@@ -1,4 +1,4 @@
-"""What a mechanism asks of its noise: laws, their public parameters, and how many draws.
+"""The requests of a mechanism to its noise: laws, their public parameters, and the number of draws.
 
 A draw is as good as what was asked for. Whether the scale that is asked for grows with the scale that is declared can
 be read off without a sample. The numbers that come back are those of a seed, the same for every mechanism that asks
@@ -17,14 +17,14 @@ from dither.testing.entropy import SeededEntropy
 
 
 class Request(NamedTuple):
-    """A law, and the numbers that it was given: scales and rates; not scores, offsets and numbers of draws."""
+    """A law and its numbers: scales and rates; not scores, offsets and numbers of draws."""
 
     law: str
     numbers: tuple[Fraction, ...]
 
 
 class AskedNoise(Noise):
-    """Noise from a seed that notes what is asked of it.
+    """Noise from a seed that records what is asked of it.
 
     >>> noise = AskedNoise(7)
     >>> _ = noise.discrete_laplace("1/2", 3)

@@ -44,7 +44,7 @@ class _Branch(NamedTuple):
 
 
 class BranchingEntropy(Tosser):
-    """Follows a script of coins and words; beyond its end goes on, and leaves every other branch for later.
+    """Follows a script of coins and words; continues beyond its end, and leaves every other branch for later.
 
     Args:
         branch: what to follow.
@@ -61,7 +61,7 @@ class BranchingEntropy(Tosser):
         self._waiting, self._order = waiting, order
 
     def toss(self, chance: Chance) -> bool:
-        """Return the scripted side of the coin, without another look at its chance."""
+        """Return the scripted side of the coin, without computing its probability again."""
         if self._next < len(self._script):
             self._next += 1
             return bool(self._script[self._next - 1])
@@ -80,7 +80,7 @@ class BranchingEntropy(Tosser):
         return self._branch([(word, 1) for word in range(2**self.word_bits)], self.word_bits)
 
     def _branch(self, sides: Sequence[tuple[int, int]], bits: int) -> int:
-        """Go on with the likeliest side if that is worth it, and leave the others (or all) to be followed later."""
+        """Continue with the likeliest side if that is worth it, and leave the others (or all) to be followed later."""
         possible = [(side, self.units * count) for side, count in sides if count]
         self.bits += bits
         whole_mass = 1 << self.bits
@@ -117,7 +117,7 @@ class Branches:
         self._left = Fraction(1)
 
     def follow(self, runs: int) -> Enumeration:
-        """Return the mass of every outcome on all branches followed so far, after so many further runs."""
+        """Return the mass of every outcome on all branches followed so far, after ``runs`` further runs."""
         for _ in range(whole("runs", runs, least=1)):
             if self._left <= _ENOUGH or not self._waiting:
                 break
@@ -133,11 +133,11 @@ class Branches:
 
 
 def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: int = 2) -> Enumeration:
-    """Return the mass of every outcome of ``draw`` on its likeliest branches, and what they leave undecided.
+    """Return the mass of every outcome of ``draw`` on its likeliest branches, and the mass that they leave undecided.
 
     Args:
         draw: the sampler; it must depend on its noise alone.
-        runs: how many times it is run, which bounds the work.
+        runs: the number of runs, which bounds the work.
         word_bits: the width of words where words are drawn that belong to no coin.
 
     >>> coin = branch_outcomes(lambda noise: noise.bernoulli("1/3", 1)[0], runs=10)

@@ -16,7 +16,7 @@ from dither.errors import NotFound
 
 
 def root() -> Path | None:
-    """Return the folder of the checkout that this package is run from; None where it is installed."""
+    """Return the folder of the checkout that this package runs from; None where it is installed."""
     source = Path(dither.__file__).resolve().parents[1]
     is_checkout = source.name == "src" and (source.parent / "tools" / "__init__.py").is_file()
     return source.parent if is_checkout else None

@@ -1,4 +1,4 @@
-"""Where an object can carry something unseen: what is walked beside attributes, entries and containers.
+"""Places where an object can carry something unseen: walked in addition to attributes, entries and containers.
 
 Metadata of types of entries, the memory behind views, buffers, weak references, constants, defaults and attributes of
 functions, notes and tracebacks of exceptions, frames that wait, classes and modules that were made on the way, and the
@@ -34,7 +34,7 @@ _BOOKKEEPING = ("__dict__", "__weakref__", "__builtins__", "__static_attributes_
 
 
 def described(thing: Any) -> tuple[str, Parts] | None:
-    """Return a text and the parts of a rare object, without its attributes; None where nothing is special about it."""
+    """Return a text and the parts of a rare object, without its attributes; None where it is not special."""
     if isinstance(thing, types.FunctionType):
         return _of_function(thing)
     if isinstance(thing, types.MethodType):
@@ -67,7 +67,7 @@ def described(thing: Any) -> tuple[str, Parts] | None:
 
 
 def of_numpy(thing: Any) -> Parts:
-    """Return what a type of entries, or a single entry, holds beside its own bits."""
+    """Return what a dtype, or a single entry, holds beside its own bits."""
     if isinstance(thing, np.generic):
         # A record keeps the array that it was taken from.
         kept = [] if getattr(thing, "base", None) is None else [("base", thing.base)]
@@ -81,7 +81,7 @@ def of_numpy(thing: Any) -> Parts:
 
 
 def behind_view(array: np.ndarray[Any, Any]) -> Parts:
-    """Return what stands behind an array and shows more than it does.
+    """Return the object behind an array that shows more than the array does.
 
     A view of all of a plain array shows no more than it shows; a view of a part holds the rest as well, and what is no
     plain array may hold anything.
@@ -93,7 +93,7 @@ def behind_view(array: np.ndarray[Any, Any]) -> Parts:
 
 
 def _is_full(array: np.ndarray[Any, Any]) -> bool:
-    """Whether no two entries lie at the same place and nothing lies between them."""
+    """Whether no two entries overlap and nothing lies between them."""
     expected = array.itemsize
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
         if size != 1 and stride != expected:
@@ -103,7 +103,7 @@ def _is_full(array: np.ndarray[Any, Any]) -> bool:
 
 
 def behind_proxy(proxy: Any) -> Any:
-    """Return what a weak proxy stands for, or None where that is gone."""
+    """Return the object behind a weak proxy, or None where it is gone."""
     try:
         return proxy.__init__.__self__
     except (ReferenceError, AttributeError):
@@ -111,14 +111,14 @@ def behind_proxy(proxy: Any) -> Any:
 
 
 def is_made(thing: Any) -> bool:
-    """Whether a class or module was made while running: it is not what is found under its name."""
+    """Whether a class or module was made at run time: it is not what is found under its name."""
     if isinstance(thing, types.ModuleType):
         return sys.modules.get(thing.__name__) is not thing
     return isinstance(thing, type) and thing.__module__ != "builtins" and not _is_found(thing)
 
 
 def of_made(thing: Any) -> Parts:
-    """Return what hangs on a class or module that was made while running, but for Python's own bookkeeping."""
+    """Return the attributes of a class or module that was made at run time, except Python's own bookkeeping."""
     parts: Parts = [("bases", thing.__bases__)] if isinstance(thing, type) else []
     return parts + [(name, one) for name, one in vars(thing).items() if not name.startswith(_BOOKKEEPING)]
 
@@ -140,10 +140,10 @@ def tells_itself(kind: Any) -> bool:
 
 
 def told(thing: Any, *, is_known: bool) -> Parts:
-    """Return what an object says of itself, else the memory that it shows, else all that it refers to.
+    """Return what an object says of itself, otherwise the memory that it shows, otherwise all that it refers to.
 
     Args:
-        thing: of a class that is not written in Python, or that has a way of its own to be stored.
+        thing: of a class that is not written in Python, or that has its own way to be stored.
         is_known: whether it has attributes, and what it refers to need not be looked for.
 
     """
@@ -154,7 +154,7 @@ def told(thing: Any, *, is_known: bool) -> Parts:
     if isinstance(reduced, tuple):
         return [("reduced", reduced)]
     if isinstance(reduced, str):
-        # It is stored by its name alone, and holds whatever it holds: a function with a cache does.
+        # It is stored by its name alone, and may hold anything: a function with a cache does.
         is_known = False
     try:
         return [("memory", memoryview(thing))]

@@ -1,4 +1,4 @@
-"""Replay from where a caller begins: whatever goes through the door of releases, on one input and on a neighbour.
+"""Replay from where a caller begins: everything that goes through the door of releases, on an input and a neighbour.
 
 The caller is any function of an input: ``fit`` of an estimator on a frame, a verb of a session on a file. All draws
 that it makes through ``release``, ``perform`` or ``converse`` are recorded on the first input and frozen on the second.
@@ -32,10 +32,10 @@ def replay_call(
     """Return every way in which a call on ``data`` and on ``neighbour`` can be told apart with its draws frozen.
 
     Args:
-        call: what a caller does; what it returns is what is released.
+        call: the action of a caller; its return value is the release.
         data: an input.
         neighbour: another, ``d_in`` units apart.
-        d_in: how many units.
+        d_in: the number of units.
         is_owner: whether the caller may keep its input, as an owner does; else nothing released may hold it.
         allowed: folders in which files may be written, such as that of a curator.
 
@@ -84,7 +84,7 @@ def _course(
 
 @contextmanager
 def _through(make: Callable[[int, Any, Any], RecordingRunner]) -> Iterator[None]:
-    """Have the door's runners made by ``make`` from their number, plan and noise."""
+    """Let ``make`` create the door's runners from their number, plan and noise."""
     # The name of the module is also that of the function that the room hands out.
     door: Any = importlib.import_module("dither.mechanisms.core.release")
     before, number = door._runner, 0

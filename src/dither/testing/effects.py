@@ -1,6 +1,6 @@
-"""What a run does beside returning something: warnings, logs, texts, files, processes, settings, changes of its input.
+"""Effects of a run beside its return value: warnings, logs, texts, files, processes, settings, changes of its input.
 
-Whoever runs a mechanism sees all of these, so none of them may depend on data; in this project none of them is there.
+A caller of a mechanism sees all of these, so none of them may depend on data; in this project none of them is there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dither.testing.sameness import portrait, unlike
 
 @dataclass
 class Effects:
-    """What was seen beside an output, each as a text."""
+    """The effects that were seen beside an output, each as a text."""
 
     seen: list[str] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ class _Listener(logging.Handler):
 
 @contextmanager
 def watched(*given: Any, outlined: Any = None, allowed: Sequence[Path] = ()) -> Iterator[Effects]:
-    """Watch what a block does; what it was ``given`` must be the same at the end, files may be written if ``allowed``.
+    """Watch a block; its ``given`` objects must be unchanged at the end, and files may be written if ``allowed``.
 
     Args:
         given: objects that must not be changed.
@@ -80,7 +80,7 @@ def watched(*given: Any, outlined: Any = None, allowed: Sequence[Path] = ()) -> 
 
 
 def _outline(rows: Any) -> Any:
-    """Return the bytes of an array, or which rows a list has."""
+    """Return the bytes of an array, or the identities of a list's rows."""
     if type(rows) is np.ndarray and not rows.dtype.hasobject:
         return rows.tobytes(), rows.dtype, rows.shape
     return [id(row) for row in rows] if isinstance(rows, list) else None

@@ -18,14 +18,14 @@ _LARGEST_WORD_BITS = 16
 
 
 class ScriptExhausted(DitherError):
-    """A sampler asked for more words than its script has; none were handed out."""
+    """A sampler asked for more words than its script has; none were returned."""
 
     def __init__(self) -> None:
         super().__init__("the script has no more words")
 
 
 class ScriptedEntropy:
-    """Hands out a fixed script of words, each once and in order.
+    """Returns a fixed script of words, each once and in order.
 
     ``missing`` is how many words the script was short of when it was exhausted, and 0 before that.
 
@@ -66,7 +66,7 @@ class ScriptedEntropy:
 
 
 class SeededEntropy:
-    """16-bit words from a seeded generator. Not private: the noise can be drawn again by anyone who has the seed.
+    """16-bit words from a seeded generator. Not private: anyone who has the seed can draw the noise again.
 
     For experiments that must be repeatable, and for tests. A statistical test has no use for it: with a fixed seed it
     passes always or never.

@@ -29,7 +29,7 @@ Outcome: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """What is known about a law after all strings of a length: the mass of each outcome, and what is undecided."""
+    """What is known about a law after all strings of a length: the mass of each outcome, and the undecided mass."""
 
     mass: dict[Outcome, Fraction]
     undecided: Fraction
@@ -48,7 +48,7 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
 
     Args:
         draw: the sampler. It must depend on the words alone: it is run again from the start for every string.
-        word_bits: how many bits a word has; 2 to 4 keep the number of strings small.
+        word_bits: the number of bits of a word; 2 to 4 keep the number of strings small.
         max_words: strings on which the sampler wants more words than these are undecided.
 
     >>> coin = enumerate_outcomes(lambda noise: noise.bernoulli("1/3", 1), word_bits=2, max_words=3)
@@ -60,7 +60,7 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
     """
     longest = whole("max_words", max_words)
     width = whole("word_bits", word_bits, least=1, most=16)
-    # Counted in units of the longest strings' probability, so that whole numbers are exact.
+    # Counted in units of the longest strings' probability, so that integers are exact.
     counts: defaultdict[Outcome, int] = defaultdict(int)
     undecided = 0
     waiting: list[tuple[int, ...]] = [()]
@@ -80,7 +80,7 @@ def enumerate_outcomes(draw: Callable[[Noise], Outcome], *, word_bits: int, max_
 
 
 class _FirstString:
-    """Hands out a script and then words of 0, and leaves every other string that begins so for later.
+    """Returns a script and then words of 0, and leaves every other string with this beginning for later.
 
     So that a sampler is run once for every string that it finishes on, and not once more for every beginning of one.
     """

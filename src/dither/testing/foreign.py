@@ -1,4 +1,4 @@
-"""Rows that are objects of a caller's own making: classes whose every method raises, and things longer than memory.
+"""Rows that are foreign objects: classes whose every method raises, and objects longer than memory.
 
 What one row is must change nothing but that row's meaning: no release may raise, hang or take another path because of
 one, and none may show a word of it.
@@ -31,7 +31,7 @@ def foreign_rows() -> list[Any]:
 
 
 def with_foreign(rows: Sequence[Any], *, is_replaced: bool) -> Iterator[list[Any]]:
-    """Return rows with one foreign row more, or in place of the first; and with one that holds a foreign cell."""
+    """Return rows with one foreign row added, or in place of the first; and with one that holds a foreign cell."""
     kept = [*rows][1:] if is_replaced else [*rows]
     for odd in foreign_rows():
         yield [*kept, odd]
@@ -53,7 +53,7 @@ def _raising(base: type, *content: Any) -> Any:
 
 
 class _Refuses:
-    """Does not even say what it is."""
+    """Does not even reveal its class."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> NoReturn:  # type: ignore[override]
@@ -61,7 +61,7 @@ class _Refuses:
 
 
 class _Quits:
-    """Ends the program when it is asked what it is."""
+    """Ends the program when asked for its class."""
 
     @property  # type: ignore[misc]
     def __class__(self) -> NoReturn:  # type: ignore[override]
@@ -69,13 +69,13 @@ class _Quits:
 
 
 class _Claims:
-    """Says that it is a list."""
+    """Claims to be a list."""
 
     __class__ = list  # type: ignore[assignment]
 
 
 def _endless() -> Iterator[Any]:
-    """Return things that are longer than memory, or as deep as the stack."""
+    """Return objects that are longer than memory, or as deep as the stack."""
     doubled: list[Any] = [1, "a"]
     for _ in range(64):
         doubled = [doubled, doubled]

@@ -1,4 +1,4 @@
-"""Hostile values and neighbours, made for whatever a mechanism takes.
+"""Hostile values and neighbours, for any input that a mechanism takes.
 
 Values at the edges of every type, and pairs of inputs as far apart as one unit allows: what a private mechanism must
 survive without raising, and where a wrong sensitivity shows.
@@ -56,7 +56,7 @@ Pair = tuple[Any, Any, int | Fraction]
 
 
 def values(domain: Domain) -> Iterator[Any]:
-    """Return values of the right type and shape whose content is as odd as can be."""
+    """Return values of the right type and shape with content as odd as possible."""
     if isinstance(domain, Category):
         yield from (0, domain.count - 1, domain.count, -1, 2**70, -(2**70))
     elif isinstance(domain, IntegerArray | RealArray):
@@ -92,7 +92,7 @@ def value_pairs(part: Primitive[Any, Any] | InteractivePrimitive[Any, Any], exam
 
 
 def farther_pairs(part: Primitive[Any, Any], example: Any) -> Iterator[Pair]:
-    """Return values two and three apart in the part's metric: what was moved once is moved again."""
+    """Return values two and three apart in the part's metric: the moved value is moved again."""
     shape = getattr(part.domain, "shape", None)
     if shape is None:
         return
@@ -131,7 +131,7 @@ def row_pairs(rows: Any, unit: Unit) -> Iterator[Pair]:
 
 
 def label_pairs(rows: Any) -> Iterator[Pair]:
-    """Return neighbours of an array of rows that end with a label: one label is another, or as odd as its type allows.
+    """Return neighbours of an array of rows that end with a label: one label differs, or is as odd as its type allows.
 
     Also in another order: rows are a collection.
     """
@@ -145,7 +145,7 @@ def label_pairs(rows: Any) -> Iterator[Pair]:
 
 
 def pairs(mechanism: Mechanism[Any, Any], data: Any) -> Iterator[Pair]:
-    """Return hostile neighbours for whatever ``mechanism`` takes."""
+    """Return hostile neighbours for the input of ``mechanism``."""
     if isinstance(mechanism, Primitive | InteractivePrimitive):
         yield from value_pairs(mechanism, data)
     elif isinstance(mechanism.distance, Unit) and mechanism.distance.protects == "label":
@@ -188,7 +188,7 @@ _TURNS, _ODD_ROWS, _NOBODY = 8, 12, 987654321
 
 
 def _never_seen(engine: ReferenceEngine) -> int:
-    """Return a privacy id that nobody has: more rows of somebody who is there already would be another change."""
+    """Return a privacy id that is not in use: more rows of a known person would be another change."""
     taken = {
         str(row[table.person]) for table in engine.dataset.tables if table.person for row in engine.frames[table.name]
     }
@@ -196,13 +196,13 @@ def _never_seen(engine: ReferenceEngine) -> int:
 
 
 def _unit_of(engine: ReferenceEngine, row: Any) -> Any:
-    """Return what tells the rows of a unit: the privacy id, or the row itself."""
+    """Return what identifies the rows of a unit: the privacy id, or the row itself."""
     table = next(table for table in engine.dataset.tables if not table.is_public)
     return row if table.person is None else row[table.person]
 
 
 def _with(engine: ReferenceEngine, come: Any, gone: Any) -> ReferenceEngine:
-    """Return an engine with rows more, and without one unit."""
+    """Return an engine with added rows, and without one unit."""
     tables = {}
     for table in engine.dataset.tables:
         rows = list(engine.frames[table.name])
@@ -251,7 +251,7 @@ def _moved(metric: Distance, value: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _within_one(metric: Distance, value: Any, moved: Any) -> Any:
-    """Return what was moved, a last digit nearer where rounding took a float too far."""
+    """Return the moved value, one last digit nearer where rounding took a float too far."""
     apart = metric.measure(value, moved) if isinstance(metric, Metric) else None
     if apart is None or apart <= 1:
         return moved
@@ -264,7 +264,7 @@ def _scripts(part: InteractivePrimitive[Any, Any], script: list[Any]) -> Iterato
     if not isinstance(part.distance, Metric):
         return
     if isinstance(part.domain, Category):
-        # Everything that one place of the script may hold besides.
+        # Everything else that one place of the script may hold.
         others = range(min(part.domain.count, 3))
         moves = [
             (script, [*script[:at], other, *script[at + 1 :]]) for at in range(min(len(script), 3)) for other in others
@@ -276,7 +276,7 @@ def _scripts(part: InteractivePrimitive[Any, Any], script: list[Any]) -> Iterato
         moves = [(script, up), (up, script), (script, seesaw), ([0] * 3, [1] * 3), *((script, one) for one in single)]
     for here, there in moves:
         apart = part.distance.measure(here, there)
-        # Where the metric has no distance between them, they are no neighbours.
+        # Where the metric has no distance between them, they are not neighbours.
         if apart:
             yield here, there, int(apart) if apart == int(apart) else apart
 

@@ -1,7 +1,7 @@
-"""What a process does to the world around it: files, processes, networks, settings, and what it leaves for later.
+"""Effects of a process on the world around it: files, processes, networks, settings, and work left for later.
 
 One hook for Python's audit events is added the first time that something is watched. It cannot be taken out again, so
-it does nothing while nobody watches. What modules do while they are loaded is left out. What code in other languages
+it does nothing without a watch. What modules do while they are loaded is left out. What code in other languages
 writes by itself raises no events, and is not seen.
 """
 
@@ -40,7 +40,7 @@ _NOBODY = 0o077
 
 @dataclass(eq=False)
 class _Watch:
-    """What was seen so far, and the folders in which everything may be done."""
+    """The effects seen so far, and the folders in which everything is allowed."""
 
     allowed: tuple[str, ...]
     seen: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What belongs to the whole process: environment, working folder, mask of files, context variables, the rest."""
+    """The settings of the whole process: environment, working folder, file mask, context variables, the rest."""
 
     environment: dict[bytes, bytes]
     folder: str
@@ -64,7 +64,7 @@ _is_hooked = False
 
 @contextmanager
 def outside(allowed: Sequence[Path] = ()) -> Iterator[list[str]]:
-    """Watch what a block does to the world around it, each as a text; at the end settings are as they were before.
+    """Watch the effects of a block on the world around it, each as a text; at the end settings are restored.
 
     Args:
         allowed: folders in which files may be written, such as the owner's own.
@@ -88,7 +88,7 @@ def outside(allowed: Sequence[Path] = ()) -> Iterator[list[str]]:
 
 
 def _hook(event: str, given: tuple[Any, ...]) -> None:
-    """Note an event in every watch. It must not raise: that would stop whatever is watched."""
+    """Record an event in every watch. It must not raise: that would stop the watched code."""
     if not _watches or (event != "open" and not event.startswith(_TELLING)) or event in _LOOKING:
         return
     if event == "open" and not (isinstance(given[2], int) and given[2] & _WRITING):
@@ -129,7 +129,7 @@ def _is_inside(event: str, given: tuple[Any, ...], allowed: tuple[str, ...]) -> 
 
 
 def _path(named: Any) -> str:
-    """Return the path of a file that is named, or open under a number."""
+    """Return the path of a file given by name or by descriptor."""
     if not isinstance(named, int):
         return os.fsdecode(named)
     try:

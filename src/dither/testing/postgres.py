@@ -70,7 +70,7 @@ class PostgresServer:
         self._run("pg_ctl", "-D", str(self._folder / "data"), *wait, "-o", settings, "start")
 
     def stop(self, *, abruptly: bool = False) -> None:
-        """Stop: tidily, or at once and without a checkpoint, as a crash does."""
+        """Stop: cleanly, or at once and without a checkpoint, as a crash does."""
         mode = "immediate" if abruptly else "fast"
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", "-m", mode, "stop")
 
@@ -116,7 +116,7 @@ def temporary_postgres() -> Iterator[PostgresServer]:
 
 
 def _roomy_folder() -> str:
-    """Return a folder in memory where there is much room: a server waits for its disk, and no test measures that."""
+    """Return a folder in memory if there is much room: a server waits for its disk, and no test measures that."""
     try:
         memory = os.statvfs("/dev/shm")  # noqa: S108 - mkdtemp makes a private folder in it
         has_room = memory.f_bavail * memory.f_frsize > 2**30 and os.access("/dev/shm", os.W_OK)  # noqa: S108
@@ -138,6 +138,6 @@ def _programs() -> Path:
 
 
 def _version(folder: Path) -> tuple[int, ...]:
-    """Return the numbers in a folder's name, so that 15 comes after 9.6."""
+    """Return the numbers in a folder's name, so that 15 sorts after 9.6."""
     words = "".join(sign if sign.isdigit() else " " for sign in str(folder)).split()
     return tuple(int(word) for word in words)

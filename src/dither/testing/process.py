@@ -1,4 +1,4 @@
-"""What all code of a process shares, and what a run may leave to be called later.
+"""The shared settings of a process, and callbacks that a run may leave for later.
 
 Threads that go on, handlers for the end of the process, finalizers and functions that the collector calls hold what
 they close over, long after a release. Settings such as what is done about floating-point errors, the locale or the
@@ -67,7 +67,7 @@ def settings() -> dict[str, Any]:
 
 
 def put_back(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Return the names and new values of settings that were changed, which are as before at the end."""
+    """Restore changed settings, and return their names and new values."""
     changed = [name for name, kept in before.items() if kept is not after[name] and kept != after[name]]
     for name in changed:
         give_back = SETTINGS[name][1]
@@ -77,7 +77,7 @@ def put_back(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 class Later:
-    """What goes on, what is to be called at the end of the process or of an object, and which modules there are."""
+    """Running threads, callbacks at the end of the process or of an object, and loaded modules."""
 
     def __init__(self) -> None:
         self._threads, self._alive = _thread._count(), set(threading.enumerate())
@@ -86,10 +86,10 @@ class Later:
         self._modules = len(sys.modules)
 
     def added(self) -> list[str]:
-        """Return what was added since. Of handlers nothing if modules were loaded meanwhile, which may have some."""
+        """Return what was added since. Handlers are left out if modules were loaded meanwhile, which may have some."""
         found = [f"the thread {one.name!r} goes on" for one in threading.enumerate() if one not in self._alive]
         if not found and _thread._count() > self._threads:
-            # One that is no object of Python's; before Python 3.12 its start is no event, and it is seen once it runs.
+            # One that is not a Python object; before 3.12 its start is not an event, and it is seen once it runs.
             found.append("a thread goes on")
         if len(sys.modules) != self._modules:
             return found

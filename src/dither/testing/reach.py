@@ -1,4 +1,4 @@
-"""What code a mechanism can reach: its own methods and every function of this project that they name.
+"""The code that a mechanism can reach: its own methods and every function of this project that they name.
 
 A release that asks the clock, the environment, the locale, or where an object lies in memory, may answer otherwise on
 another day or another machine, and no run here would show it. Their names stand in the code all the same. The walk goes
@@ -124,7 +124,7 @@ def _named(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def _chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
-    """Return the global names that a code and all codes within it load, each with the attributes asked of it at once.
+    """Return the global names that a code and all codes within it load, each with the attributes read from it at once.
 
     Of modules that are loaded within a function, their names.
     """
@@ -143,7 +143,7 @@ def _chains(code: types.CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def _origin(thing: Any) -> str:
-    """Return the module from which a function of another library was taken."""
+    """Return the module that a function of another library comes from."""
     if isinstance(thing, types.BuiltinFunctionType | types.FunctionType):
         return getattr(thing, "__module__", None) or ""
     return ""

@@ -152,14 +152,14 @@ class RecordingRunner(Runner):
         return np.array([number < rate * 2**256 for number in self._hashes(data)], dtype=bool)
 
     def _sample_exactly(self, data: Sequence[Any] | np.ndarray[Any, Any], kept: int) -> np.ndarray[Any, Any]:
-        """Sample the rows of least keyed hash: where one row is replaced, at most one row of the sample is."""
+        """Sample the rows of least keyed hash: where one row is replaced, at most one sampled row is."""
         hashes = self._hashes(data)
         mask = np.zeros(len(hashes), dtype=bool)
         mask[sorted(range(len(hashes)), key=hashes.__getitem__)[:kept]] = True
         return mask
 
     def _hashes(self, data: Sequence[Any] | np.ndarray[Any, Any]) -> list[int]:
-        """Return a keyed hash of the content of each row; equal rows are told apart by how many came before."""
+        """Return a keyed hash of the content of each row; equal rows are numbered to tell them apart."""
         self.tape.is_sampled = True
         seen: Counter[bytes] = Counter()
         hashes = []
@@ -172,7 +172,7 @@ class RecordingRunner(Runner):
 
 
 class ReplayRunner(RecordingRunner):
-    """A runner that hands out the outputs of an earlier run, and notes where this one differs."""
+    """A runner that returns the outputs of an earlier run, and records where this one differs."""
 
     def __init__(self, plan: Plan, noise: Noise, *, earlier: Tape, **others: Any) -> None:
         super().__init__(plan, noise, **others)
@@ -210,7 +210,7 @@ class ReplayRunner(RecordingRunner):
 
 @dataclass(frozen=True)
 class Course:
-    """How one run ended: what it returned, what it raised, and what else could be seen of it."""
+    """The end of one run: its result or exception, and all other observable effects."""
 
     out: Any
     failure: Exception | None
@@ -219,14 +219,14 @@ class Course:
 
 @dataclass(frozen=True)
 class Replayed:
-    """Two frozen runs: how they differ, and what each handed to its draws."""
+    """Two frozen runs: their differences, and the values that each passed to its draws."""
 
     violations: list[Violation]
     first: Tape
     second: Tape
 
     def walked(self) -> Loss | None:
-        """Return what the draws cost together, each priced at how far its value really moved.
+        """Return the cost of all draws together, each priced at the distance that its value really moved.
 
         No price of the whole plan may be below that. None where rows were sampled or runs selected, whose prices are
         no sums.
@@ -290,14 +290,14 @@ def replayed(
 def compared(
     public: Any, tapes: tuple[Tape, Tape], courses: tuple[Course, Course], data: tuple[Any, Any], distance: Fraction
 ) -> list[Violation]:
-    """Return every way in which two runs differ, and what could be seen of either beside its output.
+    """Return every way in which two runs differ, and what could be observed of either beside its output.
 
     Args:
         public: an object with parts that data and outputs may share, such as a schema.
         tapes: of both runs.
         courses: how both ended.
         data: of both, no part of which may be in their outputs; None where that is not looked for.
-        distance: how far apart the data are.
+        distance: the distance of the data.
 
     """
     found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]
@@ -318,7 +318,7 @@ def _released(mechanism: AnyPlanned, data: Any, runner: RecordingRunner) -> Any:
 
 
 def run_watched(mechanism: AnyPlanned, data: Any, runner: RecordingRunner, *, is_large: bool = False) -> Course:
-    """Return how a run on ``data`` ended; of ``is_large`` data only rows that came or went, or numbers are compared."""
+    """Return how a run on ``data`` ended; of ``is_large`` data only numbers and changed rows are compared."""
     # An engine may keep what it has computed; its tables must stay as they are.
     given = [] if is_large else [getattr(data, "frames", data)]
     with watched(*given, outlined=(data.data if hasattr(data, "script") else data) if is_large else None) as effects:
@@ -349,7 +349,7 @@ def _same_course(tapes: tuple[Tape, Tape], one: Course, other: Course) -> list[V
 
 
 def _beside(public: Any, tape: Tape, course: Course, data: Any) -> list[Violation]:
-    """Return what could be seen of one run beside its output, and what of its data the output holds."""
+    """Return what could be observed of one run beside its output, and the data that the output holds."""
     found = [Violation("a run has side effects", _end(tape), one) for one in course.effects.seen]
     holds = held(course.out, data, public) if course.failure is None and data is not None else None
     if holds is not None:
@@ -358,7 +358,7 @@ def _beside(public: Any, tape: Tape, course: Course, data: Any) -> list[Violatio
 
 
 def _raised(failure: BaseException | None) -> list[tuple[str, str, str]]:
-    """Return the types, messages, arguments, notes and attributes of an exception and of all that it came from."""
+    """Return the types, messages, arguments, notes and attributes of an exception and of all its causes."""
     chain: list[tuple[str, str, str]] = []
     while failure is not None and len(chain) < _LONGEST_CHAIN:
         chain.append((type(failure).__qualname__, str(failure), digest([failure.args, vars(failure)])))
@@ -412,7 +412,7 @@ def _apart(part: Primitive[Any, Any], one: Any, other: Any, d_in: Fraction) -> F
 
 
 def _measured(metric: Any, here: Any, there: Any, d_in: Fraction) -> Fraction | None:
-    """Return how far two values are apart; several units may go one way each, and the ways add up."""
+    """Return the distance of two values; several units may each move one way, and the moves add up."""
     if metric in (L1, L2, LARGEST, ONE_WAY) and isinstance(here, np.ndarray) and np.shape(here) == np.shape(there):
         # Entries that are the same add nothing to a norm, and exact arithmetic on thousands of them is long.
         moved = np.asarray(here != there)

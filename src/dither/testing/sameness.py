@@ -1,4 +1,4 @@
-"""Equality that sees: two objects as whoever receives them could tell them apart.
+"""Strict equality: two objects are the same only if a receiver could not tell them apart.
 
 A portrait is a list of places and texts that goes through everything that can be reached from an object: types, the
 bits of floats and of arrays, the order of dictionaries, attributes in ``__dict__`` and in slots, the memory behind a
@@ -35,14 +35,14 @@ _COMPOSITE = frozenset({*_BUILT_IN, np.ndarray})
 _PLAIN_KINDS = frozenset(_PLAIN)
 _SCALARS = frozenset({np.float64, np.int64, np.bool_})
 _VALUES = (*_PLAIN, float, complex, np.generic, np.dtype, Enum, *_NAMED)
-#: Whatever is none of these is known by its attributes.
+#: Any other object is known by its attributes.
 _SPECIAL = (*_VALUES, *_BUILT_IN, np.ndarray, *corners.RARE)
 
 Portrait = list[tuple[str, str]]
 
 
 def portrait(thing: Any) -> Portrait:
-    """Return every place that can be reached from an object, and what stands there.
+    """Return every place that can be reached from an object, and its content.
 
     >>> portrait({"a": -0.0})
     [('', 'dict of 1'), ('.key 0', "str 'a'"), (".of 'a'", 'float 0000000000000080')]
@@ -114,7 +114,7 @@ def held(released: Any, data: Any, public: Any = None) -> str | None:
     """Return the place at which a released object holds the data, a part of it or its memory, or None.
 
     Args:
-        released: what leaves.
+        released: the released object.
         data: what must not.
         public: an object with parts that both may share, such as a schema.
 
@@ -137,7 +137,7 @@ def held(released: Any, data: Any, public: Any = None) -> str | None:
 
 
 def _changes(thing: Any) -> bool:
-    """Whether an object can change, so that it is itself and no other; records and values are shared by many."""
+    """Whether an object is mutable, so that its identity matters; records and values are shared by many."""
     if isinstance(thing, np.ndarray | list | dict | set | deque | bytearray):
         return True
     settings = getattr(type(thing), "__dataclass_params__", None)
@@ -152,7 +152,7 @@ def _is_plain(thing: Any) -> bool:
     if kind in _COMPOSITE or kind in corners.PROXIES or not isinstance(thing, _VALUES):
         return False
     if isinstance(thing, (*_PLAIN, float, complex)):
-        # Numbers and texts of a class of their own may have attributes.
+        # Numbers and texts of a derived class may have attributes.
         return not _own(thing)
     if isinstance(thing, np.generic | np.dtype):
         return not corners.of_numpy(thing)
@@ -160,7 +160,7 @@ def _is_plain(thing: Any) -> bool:
 
 
 def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
-    """Return what stands at a place, and the parts below it."""
+    """Return the content of a place, and the parts below it."""
     kind = type(thing)
     name = kind.__qualname__
     if kind in _PLAIN_KINDS:
@@ -201,7 +201,7 @@ def _described(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _value_of(thing: Any) -> str:
-    """Return what stands behind a number or text whose class may print itself in its own way."""
+    """Return the plain value behind a number or text whose class may have its own repr."""
     for plain in _PLAIN:
         if isinstance(thing, plain) and plain.__repr__ is not object.__repr__:
             return cast(Any, plain).__repr__(thing)  # type: ignore[no-any-return]
@@ -228,7 +228,7 @@ def _of_container(thing: Any) -> tuple[str, list[tuple[str, Any]]]:
             shown = _short(repr(key)) if _is_plain(key) else str(number)
             parts += [(f"key {number}", key), (f"of {shown}", value)]
     elif isinstance(thing, set | frozenset):
-        # Sets have no order of their own.
+        # Sets have no order.
         parts = [(f"member {number}", one) for number, one in enumerate(sorted(thing, key=digest))]
     else:
         parts = [(str(number), one) for number, one in enumerate(thing)]

@@ -24,7 +24,7 @@ from dither.testing.hostile import Pair
 from dither.testing.widened import widened
 
 ROWS: Final = 300
-#: A number of rows, and a total of counts, that is beyond whatever might be taken for large.
+#: A number of rows, and a total of counts, beyond anything that might be taken for large.
 CROWD: Final = 6000
 TOTAL: Final = 10**6
 #: Far more columns than a learner's example has, and fewer where it takes only some.
@@ -39,7 +39,7 @@ _SHARES = (0.55, 0.65, 0.25)
 
 
 def large_pairs(example: Example) -> list[Pair]:
-    """Return neighbours of about 300 rows, or no pair where the number of rows is public."""
+    """Return neighbours of about 300 rows; none where the number of rows is public."""
     return _sized_pairs(example, ROWS, ROWS)
 
 
@@ -93,7 +93,7 @@ def _sized_pairs(example: Example, count: int, total: int) -> list[Pair]:
 
 
 def wide_example(example: Example) -> Example | None:
-    """Return an instance with more columns, attributes, cells or items, and data for it; None where none is made."""
+    """Return an instance with more columns, attributes, cells or items, and data for it; None where there is none."""
     for widen in (_more_columns, _more_attributes, _more_cells, _more_items, widened):
         try:
             made = widen(example.mechanism, example.data)
@@ -135,7 +135,7 @@ def _outlying_pairs(example: Example) -> list[Pair]:
 
 
 def most_drawn(plan: Any) -> int:
-    """Return how many numbers the largest draw of a plan has."""
+    """Return the number of entries in the largest draw of a plan."""
     inner = [*getattr(plan, "plans", ()), *([plan.plan] if hasattr(plan, "plan") else [])]
     part = getattr(plan, "part", None)
     if isinstance(part, Composed | Interactive):
@@ -159,7 +159,7 @@ def far_pairs(example: Example) -> Iterator[Pair]:
 
 
 def _one_further(mechanism: Mechanism[Any, Any], data: Any, number: int) -> Any:
-    """Return data one unit away, another way each time."""
+    """Return data one unit away, in a different way each time."""
     if isinstance(data, Dialogue):
         inner = None if data.data is None else _one_further(mechanism, data.data, number)
         return None if inner is None else Dialogue(inner, data.script)
@@ -179,7 +179,7 @@ def _one_further(mechanism: Mechanism[Any, Any], data: Any, number: int) -> Any:
 
 
 def _turned(data: Any) -> Any:
-    """Return rows with the first at the end: the order of rows says nothing, and the next to go is another one."""
+    """Return rows with the first moved to the end: the order of rows means nothing, and another row goes next."""
     if isinstance(data, np.ndarray) and data.ndim:
         return np.concatenate([data[-1:], data[:-1]])[::-1].copy() if len(data) > 1 else data
     return data
@@ -203,7 +203,7 @@ def _without(rows: Any, place: int) -> Any:
 
 
 def _cycled(data: Any, count: int) -> Any:
-    """Return rows made of the entries that occur, each column in a rhythm of its own."""
+    """Return rows made from the entries that occur, each column with its own period."""
     if isinstance(data, np.ndarray):
         if data.ndim == 1:
             return np.resize(data, count)
@@ -215,7 +215,7 @@ def _cycled(data: Any, count: int) -> Any:
 
 
 def _repeated(engine: ReferenceEngine, count: int) -> ReferenceEngine:
-    """Return an engine whose private tables hold the same rows of many more persons."""
+    """Return an engine whose private tables hold the same rows of many more people."""
     tables = {}
     for table in engine.dataset.tables:
         rows = list(engine.frames[table.name])
@@ -245,7 +245,7 @@ def _more_columns(mechanism: Any, data: Any) -> tuple[Any, Any] | None:
 
 
 def _lower_of(mechanism: Any) -> PublicArray | None:
-    """Return the lower bounds of columns: a mechanism's own, or those of one that it runs."""
+    """Return the lower bounds of columns: the mechanism's own, or those of a part that it runs."""
     lower = getattr(mechanism, "lower", None)
     if isinstance(lower, PublicArray):
         return lower
@@ -259,7 +259,7 @@ def _lower_of(mechanism: Any) -> PublicArray | None:
 
 
 def _widened(record: Any, columns: int, wanted: int) -> Any:
-    """Return a record in which every array with an axis of that many columns has more of them."""
+    """Return a record in which every array with an axis of this many columns has more of them."""
     if isinstance(record, PublicArray):
         values = record.values
         # Columns come last, as in the data.

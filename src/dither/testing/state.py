@@ -1,4 +1,4 @@
-"""What stays behind a run: the state of all modules, classes and functions of this project.
+"""State left behind by a run: all modules, classes and functions of this project.
 
 Records of public parameters are made once and live long, modules and classes live for ever; what a run on private data
 leaves in one of them, a later run can tell. A snapshot is a digest of every mutable thing that can be reached from a
@@ -37,7 +37,7 @@ Snapshot = dict[str, str]
 
 
 def snapshot(*records: Any) -> Snapshot:
-    """Return a digest of everything that could have kept something: in all modules, and in these records."""
+    """Return a digest of every place that could have kept something: in all modules, and in these records."""
     found = {name: digest(thing) for name, thing in _places()}
     return found | {f"record {number}": digest(one) for number, one in enumerate(records)}
 
@@ -48,12 +48,12 @@ def changed(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def generators() -> str:
-    """Return a digest of the generators that belong to everybody, and from which nobody should draw."""
+    """Return a digest of the global generators, from which no code should draw."""
     return digest([np.random.get_state(), sys.modules["random"].getstate()])
 
 
 def in_child(call: Callable[[], Any]) -> Any:
-    """Return what ``call`` returns in a child of this process, whose memory is lost with it: plain JSON data."""
+    """Return the result of ``call`` in a child process, whose memory is lost with it: plain JSON data."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
         # Later Pythons warn of forks beside threads; the child waits for none.
@@ -98,7 +98,7 @@ def _places() -> Iterator[tuple[str, Any]]:
 
 
 def _of(place: str, thing: Any, module: str) -> Iterator[tuple[str, Any]]:
-    """Return what can change at one place; what was imported is looked at where it was made."""
+    """Return the mutable state at one place; imported objects are read where they were made."""
     if isinstance(thing, _CONTAINERS):
         yield place, thing
     elif isinstance(thing, types.FunctionType):
@@ -131,7 +131,7 @@ def _of_member(place: str, one: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _of_function(place: str, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Return what a function keeps: mutable defaults, attributes, and containers that it closes over."""
+    """Return the state of a function: mutable defaults, attributes, and containers that it closes over."""
     kept = [one for one in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()) if _is_kept(one)]
     for cell in function.__closure__ or ():
         try:

@@ -1,4 +1,4 @@
-"""Wide instances of classes whose parameters hang together, and why some classes have none.
+"""Wide instances of classes whose parameters depend on each other, and why some classes have none.
 
 What has many columns, cells or items by one parameter alone is widened by ``sizes``. Here each class has a rule of its
 own: its mechanism and its data, a few of each, become many. A class that is in neither place is named in ``NARROW``.
@@ -91,7 +91,7 @@ def _naive_bayes(mechanism: Any, data: Any) -> Made:
 
 
 def _objective(mechanism: Any, data: Any) -> Made:
-    """Return six columns; noise on a finer grid, as more columns ask for."""
+    """Return six columns; noise on a finer grid, as more columns need."""
     finer = replace(mechanism.part, grid=mechanism.part.grid / 16)
     finish = None if mechanism.finish is None else replace(mechanism.finish, grid=mechanism.finish.grid / 16)
     bounds = {side: PublicArray(np.tile(getattr(mechanism, side).values, 3)) for side in ("lower", "upper")}
@@ -124,7 +124,7 @@ def _fixed_size(mechanism: Any, data: Any) -> Made:
 
 
 def _open_points(mechanism: Any, data: Any) -> Made:
-    """Return as many labels as there are open points."""
+    """Return one label for each open point."""
     count = _ROWS if type(mechanism).name == "label-learner" else _POINTS
     points = np.arange(count) % 4
     rows = np.column_stack([points, np.arange(count) // 3 % 2])
@@ -146,7 +146,7 @@ def _thresholds(mechanism: Any, data: Any) -> Made:
 
 
 def _labelled(data: Any) -> Any:
-    """Return more rows, all over the points."""
+    """Return more rows, spread over all points."""
     return np.vstack([data, np.column_stack([np.arange(0, _POINTS, 5), np.arange(0, _POINTS, 5) // 30])])
 
 
@@ -169,7 +169,7 @@ def _sparse(mechanism: Any, data: Any) -> Made:
 
 
 def _projection(mechanism: Any, data: Any) -> Made:
-    """Return as many records as are projected, one of them another in its place."""
+    """Return as many records as are projected; in the neighbour, one of them is replaced."""
     rows = np.resize(data, (_STEPS, data.shape[1]))
     other = rows.copy()
     other[_STEPS // 2] = -2.0
@@ -177,7 +177,7 @@ def _projection(mechanism: Any, data: Any) -> Made:
 
 
 def _steps(mechanism: Any, data: Any) -> Made:
-    """Return a long stream, and one with an event more."""
+    """Return a long stream, and one with an added event."""
     script = tuple(int(one) for one in np.resize(data.script, _STEPS))
     more = (*script[:20], script[20] + 1, *script[21:])
     here, there = Dialogue(None, script), Dialogue(None, more)
@@ -185,7 +185,7 @@ def _steps(mechanism: Any, data: Any) -> Made:
 
 
 def _batches(mechanism: Any, data: Any) -> Made:
-    """Return six columns and eight batches, and such of which one lacks a row."""
+    """Return six columns and eight batches, and the same with one row missing."""
     batches = [np.column_stack([*[batch[:, :2]] * 3, batch[:, 2:]]) for batch in data.script]
     script = tuple(batches[number % len(batches)] for number in range(_SIDE))
     fewer = (*script[:3], script[3][1:], *script[4:])
@@ -195,7 +195,7 @@ def _batches(mechanism: Any, data: Any) -> Made:
 
 
 def _kept_table(mechanism: Any, data: Any) -> Made:
-    """Return five further attributes in groups of their own."""
+    """Return five further attributes in separate groups."""
     attributes = mechanism.attributes
     names = tuple(f"further{number}" for number in range(5))
     wide = type(attributes)((*attributes.names, *names), (*attributes.sizes, *(3,) * 5))
@@ -219,7 +219,7 @@ def _lifted(mechanism: Any, data: Any) -> Made:
     return (replace(mechanism, source=fine, method=replace(mechanism.method, shape=fine.shape)), data)
 
 
-#: How classes are widened that have a rule of their own.
+#: How classes with their own rule are widened.
 RULES: Final[dict[str, Callable[[Any, Any], Made]]] = {
     **dict.fromkeys(("eigen-design", "gaussian-factorisation", "hdmm", "low-rank-mechanism"), _workload),
     **dict.fromkeys(("matrix-mechanism", "orthogonal-mechanism"), _workload),

@@ -1,9 +1,9 @@
 """Outputs that no honest draw reaches in a lifetime: draws that were made for other values.
 
-The noise of a sound mechanism reaches everything, so whatever comes after a draw must be right for every output, the
+The noise of a sound mechanism reaches everything, so everything after a draw must be right for every output, the
 rarest included. A wild runner makes each draw for nothing, for very large or very small numbers, for a single candidate
-or for values in another order, and hands that over. What it hands over depends on the part and on the turn alone, and
-not on the data: two runs with the same noise and the same turn get the same outputs whatever they are about.
+or for values in another order, and returns that. What it returns depends on the part and on the turn alone, and
+not on the data: two runs with the same noise and the same turn get the same outputs for any data.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WildRunner(RecordingRunner):
 
 
 def other_value(part: Mechanism[Any, Any], value: Any, turn: int, number: int = 0) -> Any:
-    """Return a value of the part's domain that has nothing to do with ``value`` but its type.
+    """Return a value of the part's domain that shares only the type of ``value``.
 
     Args:
         part: for which a value is wanted.

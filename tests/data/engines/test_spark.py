@@ -396,7 +396,7 @@ def test_without_java_or_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPa
     with monkeypatch.context() as patched:
         patched.setenv("PATH", str(tmp_path))
         patched.delenv("JAVA_HOME", raising=False)
-        with pytest.raises(MissingExtra, match="the Spark engine needs Java 17 or newer: .* or set JAVA_HOME"):
+        with pytest.raises(MissingExtra, match=r"the Spark engine needs Java 17 or newer: .* or set JAVA_HOME"):
             SparkEngine(dataset).check()
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
     with pytest.raises(MissingExtra, match="'spark'"):

@@ -1,4 +1,4 @@
-"""Specimens: algorithms that were printed with a promise they do not keep, each with the pair that shows it.
+"""Specimens: algorithms that were published with a promise they do not keep, each with the pair that shows it.
 
 Belongs here: what a source claims to be private and is not, as small as it can be and be refuted, with the way it is
 refuted and what to use instead. Nothing here is registered, reachable from the wire or imported by any other room; the

@@ -17,7 +17,7 @@ _WEIGHTS = (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
 
 
 def no_noise_at_all() -> Fraction:
-    """Return the probability that nobody adds noise.
+    """Return the probability that none of the curators adds noise.
 
     >>> round(float(no_noise_at_all()), 3)
     0.35
@@ -26,7 +26,7 @@ def no_noise_at_all() -> Fraction:
 
 
 def skipped_noise(total: int, other_total: int) -> Odds:
-    """Return the odds of the exact total: of continuous noise, no draw makes up for a difference."""
+    """Return the odds of the exact total: with continuous noise, no draw makes up for a difference."""
     exactly = no_noise_at_all()
     return Odds(f"the total {total} itself", exactly, exactly if total == other_total else Fraction(0))
 

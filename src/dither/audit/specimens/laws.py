@@ -25,7 +25,7 @@ def chance(ratio: Fraction, at: int) -> Fraction:
 
 
 def at_least(ratio: Fraction, least: int) -> Fraction:
-    """Return the probability that the noise is at least so large.
+    """Return the probability that the noise is at least this large.
 
     >>> at_least(HALF, 1), at_least(HALF, 0)
     (Fraction(1, 3), Fraction(2, 3))
@@ -39,7 +39,7 @@ def below(ratio: Fraction, limit: int) -> Fraction:
 
 
 def claimed(odds: int | Fraction) -> PureDP:
-    """Return the pure promise that no event is more than so many times likelier, its epsilon rounded up.
+    """Return the pure promise that no event is more than this many times likelier, its epsilon rounded up.
 
     >>> 0.6931 < claimed(2).epsilon < 0.6932
     True

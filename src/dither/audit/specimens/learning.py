@@ -66,7 +66,7 @@ def moving_encoder(feature: int, other_feature: int) -> Odds:
 
 
 def uploads_made(allowed: int, patience: int) -> int:
-    """Return how many uploads the printed lines make before they halt, or the patience of whoever counts."""
+    """Return the number of uploads that the printed lines make before they halt, or the limit of the count."""
     made = 0
     while made < patience:
         count = 0  # line 2

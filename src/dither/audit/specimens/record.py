@@ -1,4 +1,4 @@
-"""What is known of a specimen, and how its claim is put to the test.
+"""The facts about a specimen, and how its claim is tested.
 
 A claim is refuted by an event that is too likely on one of two neighbours. **Sampling** finds such an event among
 outcomes and is sure up to a stated false alarm. A **closed form** encloses the probabilities of one event between
@@ -68,7 +68,7 @@ class Odds:
         return self.least > exp_up(epsilon_of(claim)) * self.most + claim.delta
 
     def epsilon_lower(self, delta: Fraction) -> float:
-        """Return the largest epsilon that is ruled out beside ``delta``; infinity when every one is."""
+        """Return the largest epsilon that is ruled out at ``delta``; infinity when every one is."""
         if self.least <= delta:
             return 0.0
         if self.most == 0:
@@ -76,7 +76,7 @@ class Odds:
         return to_float(max(log_down((self.least - delta) / self.most), Fraction(0)), "down")
 
     def delta_lower(self, epsilon: Fraction) -> float:
-        """Return the largest delta that is ruled out beside ``epsilon``."""
+        """Return the largest delta that is ruled out at ``epsilon``."""
         return to_float(max(self.least - exp_up(epsilon) * self.most, Fraction(0)), "down")
 
 
@@ -88,18 +88,18 @@ def epsilon_of(claim: Loss) -> Fraction:
 
 
 def premise(holds: bool, text: str) -> None:
-    """Refuse to argue where what the argument rests on does not hold."""
+    """Raise if a premise of the argument does not hold."""
     if not holds:
         raise InvalidParameter("neighbour", "this pair", f"one for which {text}")
 
 
 def told_apart(here: Any, there: Any, event: str) -> Odds:
-    """Return the odds of a release that no noise touches: certain on one input, and on the other if it is the same."""
+    """Return the odds of a release without noise: certain on one input, and on the other if it is the same."""
     return Odds(event, Fraction(1), Fraction(int(here == there)))
 
 
 def shown(given: Any) -> str:
-    """Return an input for people: equal entries in a row are counted, and large sets are only measured.
+    """Return an input for people: runs of equal entries are counted, and of large sets only the size is shown.
 
     >>> shown((1, 1, 1, 1, 0)), shown("path"), shown(frozenset(range(9)))
     ('(4 times 1, 0)', "'path'", 'a set of 9')
@@ -116,21 +116,21 @@ def shown(given: Any) -> str:
 
 @dataclass(frozen=True)
 class Specimen:
-    """An algorithm that was printed with a promise it does not keep.
+    """An algorithm that was published with a promise it does not keep.
 
     Args:
         name: in lower case with hyphens.
         source: where it was printed.
-        claim: what was promised on the pair below.
+        claim: the promise on the pair below.
         what_is_wrong: why that is not so, in a sentence or two.
         value: an input.
         neighbour: another, one step away.
-        step: what one step is.
+        step: the meaning of one step.
         refuted_by: how the claim is refuted.
         replacement: the registered mechanism, or the public name, to use instead; or ``NONE_YET``.
-        sample: for sampling, the specimen itself: so many outcomes on an input.
+        sample: for sampling, the specimen itself: a number of outcomes on an input.
         weigh: otherwise, the odds of an event on two inputs, computed from the specimen.
-        samples: how many outcomes on each side are sure to do.
+        samples: a number of outcomes on each side that is surely enough.
 
     """
 

@@ -1,4 +1,4 @@
-"""Put the claim of a specimen to the test, and say what was found."""
+"""Test the claim of a specimen, and report the findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dither.exact import to_float
 
 @dataclass(frozen=True)
 class Refutation:
-    """What was found against a claim.
+    """The findings against a claim.
 
     Guarantee: a claim that is true is refuted with probability at most ``false_alarm``; 0 for a proof.
     """
@@ -56,11 +56,11 @@ class Refutation:
 
 
 def refute(specimen: Specimen, samples: int | None = None, false_alarm: float = 1e-6) -> Refutation:
-    """Return what there is against the claim of a specimen.
+    """Return the evidence against the claim of a specimen.
 
     Args:
         specimen: one of those here.
-        samples: how many outcomes to draw on each side, where it is sampled; its own number if None.
+        samples: the number of outcomes to draw on each side, if it is sampled; its own number if None.
         false_alarm: the probability of refuting a claim that is true, where it is sampled.
 
     """

@@ -23,7 +23,7 @@ def transcript(
     """Return bounds on the probability of these answers, under threshold noise of ratio 1/2.
 
     Args:
-        values: what is compared, one after the other.
+        values: the compared values, one after the other.
         answers: whether each is above.
         query: the ratio of the noise on every value; None for no noise.
         told: the noisy value that is printed with the last answer, if it is.

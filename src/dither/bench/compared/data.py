@@ -1,7 +1,7 @@
-"""The data of comparisons: real shapes from the folder in ``DITHER_DATA`` where that is set, else made-up ones.
+"""The data of comparisons: real shapes from the folder in ``DITHER_DATA`` if it is set, otherwise made-up ones.
 
 The folder holds ``histograms/dpbench_1d.csv.gz`` (a column for each histogram), ``histograms/dpbench_2d_*.csv.gz`` (a
-matrix each) and ``tables/*.csv.gz`` (a row for each record, whole numbers from 0). Names of made-up data say what it
+matrix each) and ``tables/*.csv.gz`` (a row for each record, integers from 0). Names of made-up data say what it
 looks like; it is a function of its size alone.
 """
 
@@ -35,7 +35,7 @@ _SIZES: Final = {"answers": (2,) * 16, "people": (16, 9, 10, 16, 7, 15, 6, 5, 2,
 
 
 def histograms(cells: int) -> Shares:
-    """Return the one-dimensional distributions to be tried, over so many cells."""
+    """Return the one-dimensional distributions to be tried, over ``cells`` cells."""
     return _histograms(_folder(), cells)
 
 
@@ -48,7 +48,7 @@ def grids(cells: int) -> Shares:
 
 @dataclass(frozen=True)
 class Records:
-    """A table of whole numbers, a row for each record, and what is public about it."""
+    """A table of integers, a row for each record, and its public facts."""
 
     attributes: Attributes
     rows: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Histograms of two dimensions: every method, by the error of two thousand random rectangles, as DPBench asks them."""
+"""Histograms of two dimensions: every method, by the error of two thousand random rectangles, as in DPBench."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _NAMES: Final = tuple(dict.fromkeys([*(name for name, one in METHODS.items() if 
 
 
 def fits(trial: Trial) -> bool:
-    """Return whether a method is made for a square of that size."""
+    """Return whether a method suits a square of this size."""
     side = isqrt(trial.cells)
     if trial.delta != "0" or trial.cells > _MOST.get(trial.method, trial.cells):
         return False
@@ -99,7 +99,7 @@ def rectangles(side: int) -> NDArray[np.int64]:
 
 
 def answers(table: NDArray[np.float64], asked: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the sums of rectangles, from sums of all that begin in the first corner."""
+    """Return the sums of rectangles, from the sums of all that begin in the first corner."""
     sums = np.zeros((table.shape[0] + 1, table.shape[1] + 1))
     sums[1:, 1:] = table.cumsum(axis=0).cumsum(axis=1)
     top, bottom, left, right = asked[:, 0], asked[:, 1] + 1, asked[:, 2], asked[:, 3] + 1

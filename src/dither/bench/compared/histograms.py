@@ -1,7 +1,7 @@
-"""Histograms of one dimension: every method, by the error of what is asked of the published counts.
+"""Histograms of one dimension: every method, by the error of queries on the published counts.
 
 Asked are all prefix queries, as DPBench asks them; the counts in increasing order, for methods that publish no more;
-and the counts of cells that nobody listed beforehand. The scaled error per query is the L2 norm of all errors over the
+and the counts of cells not listed in advance. The scaled error per query is the L2 norm of all errors over the
 number of rows and the number of queries.
 """
 
@@ -32,7 +32,7 @@ from dither.publish.workloads import Hdmm, Strategy, Workload, find_strategy
 
 AUTO, LOOKING = "auto", "auto-looking"
 PREFIXES, SORTED, UNKNOWN = "prefixes", "sorted", "unknown cells"
-#: Blocks of the equi-width histogram, buckets of StructureFirst, and its public bound: so many times the average count.
+#: Blocks of the equi-width histogram, buckets of StructureFirst, and its public bound in average counts.
 _BLOCKS: Final = 64
 _BUCKETS: Final = 16
 _BOUND: Final = 16
@@ -95,7 +95,7 @@ _NAMES: Final = tuple(dict.fromkeys([*(name for name, one in METHODS.items() if 
 
 
 def fits(trial: Trial) -> bool:
-    """Return whether a method is made for what is asked, and for a domain of that size."""
+    """Return whether a method suits the queries, and a domain of this size."""
     has_delta = trial.delta != "0"
     if trial.asked == UNKNOWN:
         is_made = trial.method == "identity" or _ROWS.get(trial.method) == has_delta
@@ -144,7 +144,7 @@ def run(trial: Trial) -> Outcome:
 
 
 def _off(trial: Trial, chosen: Any, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how far every answer is off."""
+    """Return the error of every answer."""
     if trial.method in _ROWS:
         listed = perform(chosen, np.repeat(np.arange(trial.cells), counts).tolist(), stability=1)
         found = np.zeros(trial.cells)

@@ -2,7 +2,7 @@
 
 The error of a trial is the mean over the marginals of half the L1 distance between published and true counts, over the
 number of rows. Negative counts are taken away first, the total kept: that is free, and all methods have it. The rows
-are drawn from a table with replacement, as many as the scale says; of its attributes the first so many are kept.
+are drawn from a table with replacement, as many as the scale says; of its attributes the first few are kept.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ORDERS: Final = {"1-way": 1, "2-way": 2, "3-way": 3}
 #: Cells of the full table, and of all marginals together: beyond these a trial takes longer than there is time for.
 _MOST_DENSE: Final = 2**20
 _MOST_ASKED: Final = 2**21
-#: The linear programme, the search for cuboids, and the search for weights have limits of their own.
+#: The linear programme, the search for cuboids, and the search for weights have their own limits.
 _MOST_PROGRAMME: Final = 8
 _MOST_CUBOIDS: Final = 128
 _MOST_WEIGHTED: Final = 14
@@ -100,7 +100,7 @@ _METHODS: Final[dict[str, Build]] = {
 
 
 def fits(trial: Trial) -> bool:
-    """Return whether a method is made for a table of these attributes and for so many marginals."""
+    """Return whether a method suits a table of these attributes and this number of marginals."""
     table = data.tables()[trial.shape]
     if not ORDERS[trial.asked] <= trial.cells <= len(table.attributes.names):
         return False

@@ -1,4 +1,4 @@
-"""Batches of linear queries: every strategy by its expected error, exact; what looks at the counts by trying it.
+"""Batches of linear queries: every strategy by its exact expected error; data-dependent methods by trials.
 
 Asked are all ranges, all prefixes, two thousand random ranges, and all marginals of pairs of attributes with four
 values each. The scaled error per query is the root of the expected square of the L2 norm of all errors, over the number
@@ -62,7 +62,7 @@ _PURE: Final = ("ireduct", "two-phase")
 
 @lru_cache(maxsize=32)
 def workload(asked: str, cells: int) -> Workload:
-    """Return the queries over so many cells."""
+    """Return the queries over ``cells`` cells."""
     if asked == RANGES:
         return Workload.all_ranges(cells)
     if asked == PREFIXES:
@@ -113,7 +113,7 @@ def _strategy(method: str, asked: str, cells: int, *, is_pure: bool) -> Strategy
 
 
 def fits(trial: Trial) -> bool:
-    """Return whether a method is made for what is asked, and for a domain of that size."""
+    """Return whether a method suits the queries, and a domain of this size."""
     method, pure = trial.method, trial.delta == "0"
     if trial.asked == MARGINALS and (
         _attributes(trial.cells) < 2 or _VALUES ** _attributes(trial.cells) != trial.cells
@@ -159,7 +159,7 @@ def _noise(trial: Trial, strategy: Strategy) -> Geometric | DiscreteGaussian:
 
 @lru_cache(maxsize=1024)
 def expected(method: str, asked: str, cells: int, epsilon: str, delta: str) -> float:
-    """Return the root mean square error of an answer, exact, where no count decides it."""
+    """Return the exact root mean square error of an answer, where no count decides it."""
     chosen = mechanism(Trial("", 1, cells, epsilon, method, 1, asked, delta))
     if isinstance(chosen, Measured):
         return chosen.root_mean_square_error
@@ -170,12 +170,12 @@ def expected(method: str, asked: str, cells: int, epsilon: str, delta: str) -> f
 
 
 def _variance_of(chosen: Privelet) -> float:
-    # Variances are proportional to those of the cells, whatever the noise is.
+    # Variances are proportional to those of the cells, for any noise.
     return float(chosen.variances().flat[0] / chosen.covariance.diagonal()[0])
 
 
 def run(trial: Trial) -> Outcome:
-    """Return the error of a trial: expected where it can be, else measured."""
+    """Return the error of a trial: expected if possible, otherwise measured."""
     asked = workload(trial.asked, trial.cells)
     scaled = math.sqrt(asked.queries) * trial.scale
     if trial.method not in _LOOKING:

@@ -1,4 +1,4 @@
-"""Columns of Arrow tables in plain types that an engine reads without a doubt about any cell.
+"""Columns of Arrow tables in plain types that an engine can read without guessing.
 
 What a cell means depends on that cell alone. Texts whose bytes are no UTF-8 are NULL, since an engine would fail at
 them; moments are in microseconds, and NULL outside of the years 1 to 9999; what is stored by number in a dictionary is
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from dither.data.engines import moments
 
-#: Cells that are read one by one where one of them is no text.
+#: Cells that are read one by one where one of them is not a text.
 _FEW: Final = 64
 
 
@@ -51,7 +51,7 @@ def _clean(array: Any) -> Any:
 
 
 def _looked_up(values: Any, places: Any) -> Any:
-    """Return the values at some places; NULL where there is none."""
+    """Return the values at these places; NULL where there is none."""
     import pyarrow.compute as compute
 
     is_place = compute.and_(compute.greater_equal(places, 0), compute.less(places, len(values)))
@@ -59,7 +59,7 @@ def _looked_up(values: Any, places: Any) -> Any:
 
 
 def _texts(array: Any) -> Any:
-    """Return texts, NULL where the bytes are none.
+    """Return texts, NULL where the bytes are not a text.
 
     Halves are searched on for them, so that one such cell costs about one more pass over a column: how long a frame
     takes to open does not tell of it.

@@ -1,4 +1,4 @@
-"""Bounding what one person contributes: which limits have an effect, and when rows need not be looked at one by one.
+"""Bounding one person's contribution: which limits have an effect, and when rows need not be read one by one.
 
 Every rewriting here leaves the very same statistic, not merely one with the same bound; each says why.
 """
@@ -41,8 +41,8 @@ def preaggregates(aggregation: Aggregation) -> bool:
 
     It does if the aggregation groups by the keys of the bound, no limit on rows in all is in effect, and
 
-    - with a limit m on rows in a group, only rows or persons are counted: of n > 0 rows of a person in a group the
-      limit leaves min(n, m), whichever they are, and at least one, so that the person counts in the group;
+    - with a limit m on rows in a group, only rows or people are counted: of n > 0 rows of a person in a group the
+      limit leaves min(n, m), no matter which, and at least one, so that the person counts in the group;
     - without one, a group of a person is kept or dropped as a whole, by a hash of person and keys that is the same for
       all its rows: the counts and exact sums of the kept groups add up to those of the kept rows.
 
@@ -64,6 +64,6 @@ def preaggregates(aggregation: Aggregation) -> bool:
 
 
 def limit_in_group(bounded: Bounded) -> int | None:
-    """Return how many rows of a person count in a group, where no limit on rows in all remains beside it."""
+    """Return the number of rows of a person that count in a group, where no limit on rows in all remains beside it."""
     limits = effective_limits(bounded)
     return limits.rows_per_group if bounded.keys else limits.rows

@@ -1,4 +1,4 @@
-"""A public time limit for a statement: given up when the time is over, by an interruption from another thread.
+"""A public time limit for a statement: it is interrupted from another thread when the time is over.
 
 How long a statement takes depends on private rows. A limit that the data set declares bounds it: a statement that meets
 it fails as any other does, with one fixed text, and what was charged stays charged.
@@ -18,7 +18,7 @@ _AGAIN_SECONDS: Final = 0.2
 
 @contextmanager
 def time_limit(seconds: float, interrupt: Callable[[], object]) -> Iterator[None]:
-    """Interrupt what runs inside once the seconds are over, and again until it has ended.
+    """Interrupt the block once the seconds are over, and again until it has ended.
 
     No interruption is under way when this returns, so that what comes next is left alone.
     """

@@ -43,7 +43,7 @@ _SETTINGS: Final = (
     # A window that is limited to its first rows is otherwise rewritten into an aggregate that is several times slower.
     "SET disabled_optimizers = 'top_n_window_elimination'",
     "SET error_on_division_by_zero = false",
-    "SET enable_progress_bar = false",  # how far a query is tells how many rows there are
+    "SET enable_progress_bar = false",  # how far a query is tells the number of rows
 )
 
 
@@ -56,7 +56,7 @@ class DuckDBEngine(Engine):
         frames: rows given as pandas or Polars frames or Arrow tables, by table.
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
         memory: how much memory queries may use before they spill to disk, such as "4GB"; DuckDB's own share if None.
-        threads: how many threads work; all processors if None.
+        threads: the number of threads; all processors if None.
 
     """
 
@@ -103,7 +103,7 @@ class DuckDBEngine(Engine):
         return DuckDBEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
     def prepare(self, aggregation: Aggregation) -> None:
-        """Print the statement, which refuses what is too long or too deep."""
+        """Print the statement; refuse one that is too long or too deep."""
         self.statement(aggregation)
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
@@ -127,7 +127,7 @@ class DuckDBEngine(Engine):
         return answer
 
     def close(self) -> None:
-        """Let go of files, frames and memory; remove what was spilled."""
+        """Close files, frames and memory; remove spilled files."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self._sources, self._lists, self._read = None, {}, {}, ()
@@ -149,7 +149,7 @@ class DuckDBEngine(Engine):
     def _open(self) -> DuckDBPyConnection:
         import duckdb
 
-        self._spill = SpillFolder()  # readable by nobody else
+        self._spill = SpillFolder()  # readable by this user alone
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -214,7 +214,7 @@ class DuckDBEngine(Engine):
     # Public lists.
 
     def _list(self, kinds: Sequence[Kind], values: Sequence[tuple[Value, ...]]) -> str:
-        """Return the name of a table that holds a public list, kept for the next request with the same one."""
+        """Return the name of a table that holds a public list, kept for the next request with the same list."""
         key = (tuple(kinds), tuple(values))
         if key not in self._lists:
             connection = self._opened()
@@ -228,7 +228,7 @@ class DuckDBEngine(Engine):
 
 
 def _bytes(size: str) -> int | None:
-    """Return how many bytes DuckDB means by a size that it prints; None for what is no size.
+    """Return the number of bytes in a size that DuckDB prints; None if it is not a size.
 
     >>> _bytes("476.8 MiB"), _bytes("12 bytes"), _bytes("none")
     (499961036, 12, None)

@@ -1,4 +1,4 @@
-"""The SQL of DuckDB: what each function becomes, in forms that give NULL where DuckDB would raise.
+"""The SQL of DuckDB: the form of each function, giving NULL where DuckDB would raise.
 
 Integers are computed in 128 bits and brought back by ``TRY_CAST``, which is NULL beyond 64 bits. Reals follow IEEE
 (``ieee_floating_point_ops``). Texts are compared by their UTF-8 bytes, which is by code points. Texts become numbers
@@ -28,7 +28,7 @@ _CAPITAL, _SMALL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 
 
 def _found(pattern: str, group: int, kind: str) -> str:
-    """Return a template that reads what a pattern finds in a text, else NULL."""
+    """Return a template that reads what a pattern finds in a text, otherwise NULL."""
     # Where the pattern finds nothing the text is empty, and an empty text is neither a number nor a date.
     escaped = pattern.replace("{", "{{").replace("}", "}}")
     return f"TRY_CAST(regexp_extract({{0}}, '^{escaped}$', {group}) AS {kind})"
@@ -46,7 +46,7 @@ class DuckDBEmitter(Emitter):
     """Prints one aggregation for DuckDB.
 
     Args:
-        sources: for every table what stands after FROM, and the types of its columns.
+        sources: for every table its FROM clause, and the types of its columns.
         make_list: puts a public list into a table and returns that table's name.
         portable: whether rows are chosen, and functions computed, such that all engines agree to the last bit.
 
@@ -109,7 +109,7 @@ class DuckDBEmitter(Emitter):
         self._make_list = make_list
 
     def like(self, sql: str, pattern: str) -> str:
-        """Return whether a regular expression fits: in every release of DuckDB an automaton, which never goes back."""
+        """Return whether a regular expression matches: in every DuckDB an automaton, which never backtracks."""
         return f"regexp_full_match({sql}, {self.text(automaton(pattern))})"
 
     def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
@@ -117,11 +117,11 @@ class DuckDBEmitter(Emitter):
         return f"[{_record(columns)}]"
 
     def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the list with its record made anew."""
+        """Return the list with its record rebuilt."""
         return f"list_transform({below}, lambda {alias}: {_record(columns)})"
 
     def last_level(self, below: str, alias: str, value: str) -> str:
-        """Return what the one record is made into."""
+        """Return the value computed from the one record."""
         return f"list_transform({below}, lambda {alias}: {value})[1]"
 
     def source(self, table: Table) -> str:
@@ -142,7 +142,7 @@ class DuckDBEmitter(Emitter):
         return self.clean(sql, family(stored), kind)
 
     def clean(self, sql: str, stored: Kind | None, kind: Kind) -> str:
-        """Return a stored value as a declared kind, NULL where it is none; see ``relations.Scan``."""
+        """Return a stored value as a declared kind, NULL where it is not of it; see ``relations.Scan``."""
         if stored is Kind.BOOLEAN and kind is Kind.BOOLEAN:
             return sql
         if stored is Kind.BOOLEAN and kind is Kind.INTEGER:
@@ -188,7 +188,7 @@ class DuckDBEmitter(Emitter):
         return f"{sql} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}"
 
     def native_hash(self, fields: Sequence[tuple[str, Kind]]) -> str:
-        """Return DuckDB's 64-bit hash, which is alike for 0 and -0."""
+        """Return DuckDB's 64-bit hash, which is equal for 0 and -0."""
         return f"hash({', '.join(sql for sql, _ in fields)})"
 
     def days_since_1970(self, sql: str) -> str:
@@ -209,7 +209,7 @@ _FAMILIES: Final = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"), Kind.INTEGER),
     **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"), Kind.INTEGER),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL"), Kind.REAL),
-    # A frame whose cells are all NULL has no type of its own: to refuse it would tell what its cells are.
+    # A frame whose cells are all NULL has no type: to refuse it would reveal its cells.
     **dict.fromkeys(("VARCHAR", "ENUM", '"NULL"'), Kind.TEXT),
     "DATE": Kind.DATE,
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),

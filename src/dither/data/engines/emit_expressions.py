@@ -51,7 +51,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns that an expression may name: what they hold, what the SQL calls them, and ranges of integers."""
+    """The columns that an expression may name: their kinds, their names in SQL, and ranges of integers."""
 
     columns: Mapping[str, Kind]
     names: Mapping[str, str]
@@ -129,7 +129,7 @@ class ExpressionEmitter(Levels):
         ("add", "subtract", "multiply", "divide", "square_root", "exponential", "logarithm", "power")
     )
 
-    #: Functions whose real value is finite or NULL whatever their arguments are: the template sees to it.
+    #: Functions whose template makes a real value finite or NULL for all arguments.
     finite_functions: ClassVar[frozenset[str]] = frozenset()
 
     #: Whether functions are printed such that all engines agree to the last bit.
@@ -180,7 +180,7 @@ class ExpressionEmitter(Levels):
         return f"CAST({sql} AS {self.types[Kind.REAL]})"
 
     def floor_to_integer(self, sql: str) -> str:
-        """Return the floor of a real as an integer, NULL beyond 64 bits; raw where ``raw_positions`` lets floor be."""
+        """Return the floor of a real as an integer, NULL beyond 64 bits; see ``raw_positions`` for unchecked reals."""
         return self.filled("floor:real", [sql])
 
     def compared(self, sql: str, kind: Kind) -> str:
@@ -188,7 +188,7 @@ class ExpressionEmitter(Levels):
         return sql
 
     def like(self, sql: str, pattern: str) -> str:
-        """Return whether a text fits a pattern, in a form whose time is linear in the text: see ``patterns``."""
+        """Return whether a text matches a pattern, in a form whose time is linear in the text: see ``patterns``."""
         raise NotImplementedError
 
     def truncate_date(self, sql: str, unit: str, kind: Kind) -> str:
@@ -268,7 +268,7 @@ class ExpressionEmitter(Levels):
         return "(" + " || ".join(printed) + ")"
 
     def filled(self, key: str, arguments: Sequence[str]) -> str:
-        """Return the template of that function and kind, or of that function, with its arguments in place."""
+        """Return the template of that function and kind, or of that function, with its arguments filled in."""
         template = self.templates.get(key) or self.templates[key.split(":")[0]]
         return template.format(*arguments, all=", ".join(arguments))
 
@@ -360,7 +360,7 @@ class ExpressionEmitter(Levels):
         return self._short(self.grid(sql, grid))
 
     def grid(self, sql: str, grid: Grid) -> str:
-        """Return the steps from the origin to a real that is clamped, as an integer that is clamped."""
+        """Return the clamped number of steps from the origin to a clamped real, as an integer."""
         clamped = self.clamped(sql, self.real(float(grid.lower)), self.real(float(grid.upper)))
         moved = clamped if grid.origin == 0 else f"({clamped} - {self.real(float(grid.origin))})"
         scaled = moved if grid.exponent == 0 else f"({moved} * {self.real(2.0**grid.exponent)})"
@@ -403,7 +403,7 @@ _CONSTANT_METHODS: Final = frozenset(
 
 
 def stays_in_range(grid: Grid) -> bool:
-    """Return whether doubles give a number of steps in [least, most] for every value, so that it need not be clamped.
+    """Return whether doubles give a number of steps in [least, most] for every value, so that clamping is not needed.
 
     Clamping, subtracting the origin, scaling and taking the floor are each monotone in the value, rounding included.
     So it is enough to look at the two bounds.

@@ -1,4 +1,4 @@
-"""Printing the portable elementary functions: in levels, each of which names what the next ones read.
+"""Printing the portable elementary functions: in levels, each of which names the values that the next ones read.
 
 A value that is read more than once would be printed more than once, its operands again in each, and so on without
 measure. So it is computed in a *level*, a record of named values that the next level reads; what is read once is
@@ -21,7 +21,7 @@ _Columns = Sequence[tuple[str, str]]
 
 
 class Levels(ABC):
-    """What a dialect knows about values that are computed once and read by name."""
+    """How a dialect computes values once and reads them by name."""
 
     @abstractmethod
     def first_level(self, columns: _Columns) -> str:
@@ -37,7 +37,7 @@ class Levels(ABC):
 
     @abstractmethod
     def fresh(self, letter: str) -> str:
-        """Return a name that nothing else has."""
+        """Return a name that is not in use."""
 
     @abstractmethod
     def real(self, value: float) -> str:
@@ -107,7 +107,7 @@ def _plan(function: str) -> _Plan:
 
 
 def _named_below(symbol: Symbol, named: frozenset[Symbol]) -> frozenset[Symbol]:
-    """Return the named values that a value is printed with."""
+    """Return the named values that the SQL of a value reads."""
     parts = [frozenset((operand,)) if operand in named else _named_below(operand, named) for operand in _below(symbol)]
     return frozenset().union(*parts)
 
@@ -117,7 +117,7 @@ def _below(symbol: Symbol) -> list[Symbol]:
 
 
 def _in_order(result: Symbol) -> list[Symbol]:
-    """Return every value that the result is made of, operands before what reads them."""
+    """Return every value that the result is computed from, operands before their readers."""
     found: dict[Symbol, None] = {}
 
     def visit(symbol: Symbol) -> None:

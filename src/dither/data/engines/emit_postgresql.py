@@ -1,4 +1,4 @@
-"""The SQL of PostgreSQL: what each function becomes, in forms that give NULL where PostgreSQL would raise.
+"""The SQL of PostgreSQL: the form of each function, giving NULL where PostgreSQL would raise.
 
 Arithmetic never raises (``postgresql_forms``), nor does the reading of texts (``postgresql_texts``). Forms that read an
 operand several times would grow beyond all measure when nested, so a long operand is computed once, in a subquery that
@@ -124,12 +124,12 @@ class PostgreSQLEmitter(Emitter):
     # Expressions.
 
     def literal(self, value: Value, kind: Kind) -> str:
-        """Return a constant of the kind; a text without its type would be read as what it is cast to, at once."""
+        """Return a constant of the kind; a text without its type would be read, at once, as the type it is cast to."""
         sql = super().literal(value, kind)
         return f"{sql}::text" if kind is Kind.TEXT and value is not None else sql
 
     def finite(self, sql: str) -> str:
-        """Return the value as it is: it is finite."""
+        """Return the value unchanged: it is finite."""
         return sql
 
     def compared(self, sql: str, kind: Kind) -> str:
@@ -137,7 +137,7 @@ class PostgreSQLEmitter(Emitter):
         return f'({sql} COLLATE "C")' if kind is Kind.TEXT else sql
 
     def filled(self, key: str, arguments: Sequence[str]) -> str:
-        """Return the template with its arguments; long ones that it repeats are computed once."""
+        """Return the template with its arguments; long arguments that it repeats are computed once."""
         template = self.templates.get(key) or self.templates[key.split(":")[0]]
         repeated = [template.count(f"{{{place}}}") > 1 for place in range(len(arguments))]
         return self._bound(arguments, repeated, lambda names: template.format(*names, all=", ".join(names)))
@@ -167,7 +167,7 @@ class PostgreSQLEmitter(Emitter):
         return self._bound([sql], [True], form)
 
     def grid(self, sql: str, grid: Grid) -> str:
-        """Return the steps from the origin to a real that is clamped, as an integer that is clamped."""
+        """Return the clamped number of steps from the origin to a clamped real, as an integer."""
         lower, upper, origin = float(grid.lower), float(grid.upper), float(grid.origin)
 
         def form(names: Sequence[str]) -> str:
@@ -206,7 +206,7 @@ class PostgreSQLEmitter(Emitter):
         return f"substring({sql}, {min(start, 10**9)}, {min(length, 10**9)})"
 
     def first_level(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Return a subquery that the planner may not dissolve."""
+        """Return a subquery that the planner may not flatten."""
         return f"SELECT {_outputs(columns)} OFFSET 0"
 
     def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
@@ -214,7 +214,7 @@ class PostgreSQLEmitter(Emitter):
         return f"SELECT {_outputs(columns)} FROM ({below}) AS {alias} OFFSET 0"  # noqa: S608 - printed here
 
     def last_level(self, below: str, alias: str, value: str) -> str:
-        """Return the value that a subquery has."""
+        """Return the value of a subquery."""
         return f"(SELECT {value} FROM ({below}) AS {alias})"  # noqa: S608 - printed here
 
     # Tables.
@@ -229,7 +229,7 @@ class PostgreSQLEmitter(Emitter):
         return self.clean(self.quote(raw), stored, kind)
 
     def clean(self, sql: str, stored: str, kind: Kind) -> str:
-        """Return a value of a type of PostgreSQL as a declared kind, NULL where it is none."""
+        """Return a value of a type of PostgreSQL as a declared kind, NULL where it is not of it."""
         held = family(stored)
         if stored == "numeric" and kind is Kind.INTEGER:
             within = f"{sql} >= {forms.LEAST_INTEGER}::numeric AND {sql} < {2**63}"
@@ -286,7 +286,7 @@ class PostgreSQLEmitter(Emitter):
         return f"({equal} AND ({first} IS NULL) = ({second} IS NULL))"
 
     def native_hash(self, fields: Sequence[tuple[str, Kind]]) -> str:
-        """Return PostgreSQL's 64-bit hash of a record, which is alike for 0 and -0."""
+        """Return PostgreSQL's 64-bit hash of a record, which is equal for 0 and -0."""
         return f"hash_record_extended(ROW({', '.join(sql for sql, _ in fields)}), 0)"
 
     def digest(self, text: str) -> str:
@@ -315,7 +315,7 @@ class PostgreSQLEmitter(Emitter):
         return f"(CASE WHEN {fits} THEN {added}::bigint END)"
 
     def extreme(self, sql: str, kind: Kind, *, smallest: bool, over: str) -> str:
-        """Return the smallest or largest value; truth values have aggregates of their own."""
+        """Return the smallest or largest value; booleans have their own aggregates."""
         if kind is Kind.BOOLEAN:
             return f"{'bool_and' if smallest else 'bool_or'}({sql}){over}"
         return super().extreme(sql, kind, smallest=smallest, over=over)

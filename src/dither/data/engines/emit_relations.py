@@ -1,8 +1,8 @@
 # ruff: noqa: S608 - printing SQL is what this module is for; every name and constant in it is quoted by the emitter
-"""Printing relations: which rows a request is about, as nested SELECTs of one dialect.
+"""Printing relations: the rows of a request, as nested SELECTs of one dialect.
 
 Columns and tables go by names that the emitter makes up, so that names which differ only by case, or look like SQL, do
-no harm. A printed relation may have columns beyond those it lists; whoever selects from it names what it takes.
+no harm. A printed relation may have columns beyond those it lists; every SELECT over it names its columns.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class RelationEmitter(ExpressionEmitter):
 
     @abstractmethod
     def source(self, table: Table) -> str:
-        """Return what stands after FROM to read a declared table; its raw columns go by their own names."""
+        """Return the FROM clause that reads a declared table; its raw columns keep their own names."""
 
     @abstractmethod
     def cell(self, table: Table, column: str, kind: Kind) -> str:
-        """Return a declared column of a source as a clean value of its kind: NULL for whatever else is there."""
+        """Return a declared column of a source as a clean value of its kind: NULL for any other content."""
 
     def public_list(self, names: Sequence[str], kinds: Sequence[Kind], values: Sequence[tuple[Value, ...]]) -> str:
-        """Return what stands after FROM for a public list of tuples, with columns of those names."""
+        """Return the FROM clause of a public list of tuples, with columns of those names."""
         rows = ", ".join(
             "(" + ", ".join(self.literal(value, kind) for value, kind in zip(row, kinds, strict=True)) + ")"
             for row in values
@@ -196,7 +196,7 @@ class RelationEmitter(ExpressionEmitter):
         return replace(rows, text=f"SELECT {rows.listed} FROM ({rows.text}) AS {self.fresh('t')} WHERE {condition}")
 
     def with_columns(self, rows: Printed, further: Sequence[tuple[str, str]]) -> Printed:
-        """Return the rows with further columns that no scope names."""
+        """Return the rows with further columns that are not in any scope."""
         extra = "".join(f", {sql} AS {name}" for name, sql in further)
         return replace(rows, text=f"SELECT {rows.listed}{extra} FROM ({rows.text}) AS {self.fresh('t')}")
 
@@ -242,7 +242,7 @@ class RelationEmitter(ExpressionEmitter):
             mine = self.compared(self.as_kind(key, common, below.scope), common)
             theirs = self.compared(self.as_kind(Name(name), common, public.scope), common)
             pairs.append((mine, theirs, common))
-        # One row a key, the first by all declared columns: a public table that breaks its promise multiplies nobody.
+        # One row a key, the first by all declared columns: a public table with duplicate keys multiplies no rows.
         rank = self.fresh("r")
         order = self._by_all_columns(public)
         partition = ", ".join(self.group_key(theirs, kind) for _, theirs, kind in pairs)
@@ -294,7 +294,7 @@ class RelationEmitter(ExpressionEmitter):
         return self.counted(measure, scope, sql) if isinstance(measure, CountOf) else sql
 
     def counted(self, measure: CountOf, scope: Scope, sql: str) -> str:
-        """Return 1 where the value counts, else NULL."""
+        """Return 1 where the value counts, otherwise NULL."""
         is_boolean = kind_of(measure.value, scope.columns) is Kind.BOOLEAN
         return f"(CASE WHEN {sql}{'' if is_boolean else ' IS NOT NULL'} THEN 1 END)"
 
@@ -349,9 +349,9 @@ class RelationEmitter(ExpressionEmitter):
         return ", ".join(keys) or "1"
 
     def listed_keys(self, keep: Keep, kinds: Sequence[Kind]) -> tuple[str, list[str]]:
-        """Return what stands after FROM for a public list of keys, and the names of its columns."""
+        """Return the FROM clause of a public list of keys, and the names of its columns."""
         names = [self.fresh("l") for _ in kinds]
-        # A tuple that is listed twice would count its rows twice; two whole numbers may be one and the same real.
+        # A tuple that is listed twice would count its rows twice; two integers may be one and the same real.
         rows = [tuple(as_stored(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in keep.values]
         return self.public_list(names, kinds, list(dict.fromkeys(rows))), names
 
@@ -421,13 +421,13 @@ class RelationEmitter(ExpressionEmitter):
         order: Sequence[str],
         limits: Limits,
     ) -> Printed:
-        """Return the rows that the limits leave: within groups, then groups, then rows.
+        """Return the rows within the limits: within groups, then groups, then rows.
 
         Args:
-            rows: the rows of all persons.
+            rows: the rows of all people.
             hidden: their columns that no scope names.
             keys: the columns that make a group, which are among those of the rows.
-            order: by what a person's rows are ordered.
+            order: the columns by which a person's rows are ordered.
             limits: those in effect.
 
         """
@@ -455,7 +455,7 @@ class RelationEmitter(ExpressionEmitter):
         return self.where_hidden(self.with_hidden(rows, hidden, [(rank, over)]), hidden, f"{rank} <= {most}")
 
     def with_hidden(self, rows: Printed, hidden: Sequence[str], further: Sequence[tuple[str, str]]) -> Printed:
-        """Return the rows with the hidden columns they have and further ones."""
+        """Return the rows with their hidden columns and further ones."""
         return self.with_columns(rows, [*((name, name) for name in hidden), *further])
 
     def where_hidden(self, rows: Printed, hidden: Sequence[str], condition: str) -> Printed:

@@ -1,4 +1,4 @@
-"""The SQL of Spark: what each function becomes, in forms that give NULL where ANSI mode would raise.
+"""The SQL of Spark: the form of each function, giving NULL where ANSI mode would raise.
 
 Integers go through ``try_`` functions. Doubles are made finite in a single reading: the remainder by infinity leaves a
 finite number as it is and makes NaN of all else, and ``nanvl`` makes NULL of NaN. Texts compare by their UTF-8 bytes,
@@ -148,7 +148,7 @@ class SparkEmitter(Emitter):
         return f"nanvl(mod({sql}, CAST('Infinity' AS DOUBLE)), CAST(NULL AS DOUBLE))"
 
     def filled(self, key: str, arguments: Sequence[str]) -> str:
-        """Return the template with its arguments; long ones that it repeats are computed once."""
+        """Return the template with its arguments; long arguments that it repeats are computed once."""
         template = self.templates.get(key) or self.templates[key.split(":")[0]]
         repeated = [template.count(f"{{{place}}}") > 1 for place in range(len(arguments))]
         return self._bound(arguments, repeated, lambda names: template.format(*names, all=", ".join(names)))
@@ -175,7 +175,7 @@ class SparkEmitter(Emitter):
         return self._bound([sql], [True], lambda names: super(SparkEmitter, self).clamped(names[0], lower, upper))
 
     def grid(self, sql: str, grid: Grid) -> str:
-        """Return the steps from the origin to a real that is clamped, as an integer that is clamped."""
+        """Return the clamped number of steps from the origin to a clamped real, as an integer."""
 
         def form(names: Sequence[str]) -> str:
             moved = self.clamped(names[0], self.real(float(grid.lower)), self.real(float(grid.upper)))
@@ -192,7 +192,7 @@ class SparkEmitter(Emitter):
         return self._bound([sql], [True], form)
 
     def like(self, sql: str, pattern: str) -> str:
-        """Return whether a regular expression fits that never goes back; Spark's LIKE does."""
+        """Return whether a regular expression matches that never backtracks; Spark's LIKE does."""
         return f"({sql} RLIKE {self.text(atomic(pattern))})"
 
     def truncate_date(self, sql: str, unit: str, kind: Kind) -> str:
@@ -209,11 +209,11 @@ class SparkEmitter(Emitter):
         return f"array({_record(columns)})"
 
     def next_level(self, below: str, alias: str, columns: Sequence[tuple[str, str]]) -> str:
-        """Return the list with its record made anew."""
+        """Return the list with its record rebuilt."""
         return f"transform({below}, {alias} -> {_record(columns)})"
 
     def last_level(self, below: str, alias: str, value: str) -> str:
-        """Return what the one record is made into."""
+        """Return the value computed from the one record."""
         return f"element_at(transform({below}, {alias} -> {value}), 1)"
 
     # Tables.
@@ -228,7 +228,7 @@ class SparkEmitter(Emitter):
         return self.clean(self.quote(raw), stored, kind)
 
     def clean(self, sql: str, stored: str, kind: Kind) -> str:
-        """Return a value of a type of Spark as a declared kind, NULL where it is none."""
+        """Return a value of a type of Spark as a declared kind, NULL where it is not of it."""
         held = family(stored)
         if stored.startswith("decimal") and kind is Kind.INTEGER:
             return f"try_cast(floor({sql}) AS BIGINT)"
@@ -273,7 +273,7 @@ class SparkEmitter(Emitter):
         return f"({first} <=> {second})"
 
     def native_hash(self, fields: Sequence[tuple[str, Kind]]) -> str:
-        """Return Spark's 64-bit hash, which is alike for 0 and -0."""
+        """Return Spark's 64-bit hash, which is equal for 0 and -0."""
         return f"xxhash64({', '.join(sql for sql, _ in fields)})"
 
     def digest(self, text: str) -> str:
@@ -289,7 +289,7 @@ class SparkEmitter(Emitter):
         return f"unix_micros(CAST({sql} AS TIMESTAMP))"
 
     def total(self, sql: str, over: str) -> str:
-        """Return the sum from two limbs that cannot overflow, so that the order of rows has no say."""
+        """Return the sum from two limbs that cannot overflow, so that the order of rows does not matter."""
         low = f"coalesce(sum({sql} & 4294967295L){over}, 0L)"
         high = f"coalesce(sum(shiftright({sql}, 32)){over}, 0L)"
         whole = f"({high} + shiftright({low}, 32))"

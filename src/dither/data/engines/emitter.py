@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - printing SQL is what this module is for; every name and constant in it is quoted by the emitter
-"""Printing aggregations: the tree of a request as one SELECT of one dialect, and how its rows are read.
+"""Printing aggregations: a request as one SELECT of one dialect, and how its rows are read.
 
 ``Emitter`` walks the tree once for all engines. A dialect gives templates for functions (``emit_expressions``) and
 overrides the few methods of ``emit_relations`` that are listed there, and ``limbs``. What is printed is a function of
@@ -53,7 +53,7 @@ class Statement:
     measures: tuple[tuple[int, ...], ...]
 
     def read(self, rows: Iterable[Sequence[Any]]) -> Aggregated:
-        """Return what the engine's rows mean; every number becomes a Python integer."""
+        """Return the answer in the engine's rows; every number becomes a Python integer."""
         width, has_reals = len(self.keys), Kind.REAL in self.keys
         keys, measures = [], []
         for row in rows:
@@ -72,7 +72,7 @@ class Statement:
 
 @dataclass
 class _Sums:
-    """What the outer SELECT adds up, and for each measure where its limbs are."""
+    """The sums of the outer SELECT, and for each measure the positions of its limbs."""
 
     printed: list[str] = field(default_factory=list)
     places: list[tuple[int, ...]] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What an aggregation asks of printed rows: columns of keys and values, with their kinds, and sums of them."""
+    """The parts of an aggregation over printed rows: columns of keys and values, with their kinds, and sums of them."""
 
     keys: list[str]
     columns: list[tuple[str, str]]
@@ -126,10 +126,10 @@ class Emitter(RelationEmitter):
         return self._summed_up(text, asked)
 
     def _bounded_sums(self, aggregation: Aggregation, bounded: Bounded) -> Statement:
-        """Return an aggregation of bounded rows that carries what is counted instead of what it is counted from.
+        """Return an aggregation of bounded rows that carries the counted values instead of the columns they come from.
 
         The order of a person's rows is the engine's hash of the ``order`` columns, and where that ties the keys and
-        values that the aggregation reads. Rows that still tie are alike in all of them, so whichever stays, the answer
+        values that the aggregation reads. Rows that still tie are alike in all of them, so with any of them the answer
         is the same: it is a function of each person's own rows. Few and short columns make the sort cheap.
         """
         below = self.relation(bounded.relation)
@@ -231,5 +231,5 @@ class Emitter(RelationEmitter):
 
 
 def _zero(value: Any) -> Any:
-    """Return 0 for a real of -0: they are one group, written one way."""
+    """Return 0 for a real of -0: both are one group, written one way."""
     return 0.0 if isinstance(value, float) and value == 0.0 else value

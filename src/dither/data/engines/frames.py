@@ -1,11 +1,11 @@
-"""Frames given in place of files: only declared columns, and no column whose type a reader would guess from values.
+"""Frames in place of files: only declared columns, and none whose type a reader would guess from values.
 
 What a cell means depends on that cell and on the type of its column, never on another cell. pandas has columns of
 Python objects: a reader looks at some of them and fails on the others, so they are turned into typed columns here, cell
 by cell, as ``evaluation.cell`` says: what is not of the declared kind is NULL. So are columns of types that a reader
 does not take, complex numbers for example, which one cell makes of a column of reals.
 
-Texts are looked through for what is none (half of a surrogate pair, bytes that are no UTF-8), and moments are put into
+Texts are checked for invalid ones (half of a surrogate pair, bytes that are not UTF-8), and moments are put into
 microseconds, before an engine meets them and fails: see ``arrow_columns``.
 
 **Categories** are read one by one, and looked up by their numbers. One cell decides of what type all categories are:
@@ -46,7 +46,7 @@ _NUMBERS: Final = (Number, np.bool_)
 
 
 def prepared(table: Table, frame: Any) -> Any:
-    """Return the declared columns of a frame, in types that need no guess."""
+    """Return the declared columns of a frame, in types that a reader need not guess."""
     found: Any = None
     try:
         found = _prepared(table, frame)
@@ -79,17 +79,17 @@ def _prepared(table: Table, frame: Any) -> Any:
 
 
 def kind_of_frame(frame: Any) -> str:
-    """Return the library and the class of a frame; a class that extends one of these is another one."""
+    """Return the library and the class of a frame; a subclass of a known class counts as another one."""
     return f"{type(frame).__module__.split('.', 1)[0]}.{type(frame).__name__}"
 
 
 def place_of(table: Table, column: Column, names: Sequence[str | None]) -> int:
-    """Return where a frame has a declared column; refuse one that it lacks, or has twice.
+    """Return the position of a declared column in a frame; refuse one that is absent or occurs twice.
 
     Args:
         table: what is declared.
         column: one of its columns.
-        names: what the frame calls its columns, in order; None for what is no name.
+        names: the frame's names of its columns, in order; None for a label that is not a name.
 
     """
     if list(names).count(column.stored_name) != 1:
@@ -98,9 +98,9 @@ def place_of(table: Table, column: Column, names: Sequence[str | None]) -> int:
 
 
 def labels(frame: Any) -> list[str | None]:
-    """Return what the columns of a pandas frame are called: texts, and whole numbers as they are written.
+    """Return the names of the columns of a pandas frame: texts, and integers as they are written.
 
-    Anything else that pandas takes for a label (a pair of two levels, a moment, NULL) is no name.
+    Anything else that pandas takes for a label (a pair of two levels, a moment, NULL) is not a name.
     """
     return [_label(label) for label in frame.columns]
 
@@ -160,7 +160,7 @@ def _pandas_column(column: Any, kind: Kind) -> Any:
 
 
 def _is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether a reader takes a column of this type as it is; one odd cell may have made the type of all of them."""
+    """Whether a reader takes a column of this type unchanged; one odd cell may have set the type of all of them."""
     return dtype.kind not in "OcVSU" and not (dtype.kind == "f" and dtype.itemsize > 8)
 
 
@@ -180,11 +180,11 @@ def _cells(categories: Any) -> list[Any]:
 
 
 def _category(value: Any, kind: Kind) -> Value:
-    """Return what all cells of a category count as: numbers that are equal are one."""
+    """Return what all cells of a category count as: equal numbers are one."""
     value = _real(value)
     try:
         number = cell(float(value), Kind.REAL) if issubclass(type(value), _NUMBERS) else value
-    except Exception:  # beyond all doubles, or a class of its own
+    except Exception:  # beyond all doubles, or a foreign class
         return None
     if type(number) is not float:
         return _cell(number, kind)
@@ -202,7 +202,7 @@ def _cell(value: Any, kind: Kind) -> Value:
 
 
 def _real(value: Any) -> Any:
-    """Return a complex number without imaginary part as the real one that it is, and a wide float as a float."""
+    """Return a complex number without imaginary part as a real one, and a wide float as a float."""
     if type(value) is np.longdouble:
         return float(value)
     if type(value) is complex or issubclass(type(value), np.complexfloating):
@@ -211,8 +211,8 @@ def _real(value: Any) -> Any:
 
 
 def _moments(column: Any) -> Any:
-    """Return moments of any unit in microseconds; see ``moments`` for the same of Arrow."""
-    # Years of any unit: coarser, so that nothing can overflow. What is no moment is far outside.
+    """Return moments of any unit in microseconds; see ``moments`` for the same with Arrow."""
+    # Years of any unit: coarser, so that nothing can overflow. NaT is far outside.
     years = column.astype("datetime64[Y]").astype(np.int64) + 1970
     within = (years >= 1) & (years <= 9999)
     known = np.where(within, column, np.datetime64("NaT").astype(column.dtype))

@@ -1,7 +1,7 @@
 """Timestamps and dates of Arrow columns in the units that Spark has, without an overflow at either end.
 
-Arrow's own casts multiply and divide as they are: near the ends of 64 bits they come round to a moment that nobody
-wrote, and before 1970 they round upwards. Here a moment belongs to the microsecond and the day in which it lies, and
+Arrow's own casts multiply and divide as they are: near the ends of 64 bits they wrap around to a moment that was never
+written, and before 1970 they round upwards. Here a moment belongs to the microsecond and the day in which it lies, and
 what is outside the years 1 to 9999 is NULL.
 """
 

@@ -82,7 +82,7 @@ class PostgreSQLEngine(Engine):
         return PostgreSQLEmitter(self._sources, portable=self.portable).aggregation(aggregation)
 
     def prepare(self, aggregation: Aggregation) -> None:
-        """Print the statement, which refuses what is too long or too deep."""
+        """Print the statement; refuse one that is too long or too deep."""
         self.statement(aggregation)
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
@@ -100,7 +100,7 @@ class PostgreSQLEngine(Engine):
         return answer
 
     def places(self, table: Table) -> tuple[str, ...]:
-        """Return the numbers that the server has for the table and for all that it reads."""
+        """Return the server's own numbers for the table and for all relations that it reads."""
         connection = self._opened()
         try:
             return places_of(connection, self._sources[table.name].place)
@@ -108,7 +108,7 @@ class PostgreSQLEngine(Engine):
             self._end(connection)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
         self._connection, self._sources = None, {}
@@ -116,7 +116,7 @@ class PostgreSQLEngine(Engine):
     # Opening.
 
     def _end(self, connection: Connection[Any]) -> None:
-        """Leave the transaction; a connection that broke is opened anew by the next query."""
+        """Leave the transaction; the next query reopens a broken connection."""
         with contextlib.suppress(Exception):
             connection.rollback()
         if connection.closed or connection.broken:
@@ -161,9 +161,9 @@ class PostgreSQLEngine(Engine):
         )
         for table in self.dataset.tables:
             self._sources[table.name] = self._source(connection, table)
-        # Tables are found and go by their full names: nobody's function can stand in for one of PostgreSQL's own.
+        # Tables are named in full, and no user's function can replace one of PostgreSQL's own.
         connection.execute("SET search_path = pg_catalog")
-        # From here on every query is in a transaction of its own that may only read and sees one moment of the data.
+        # From here on every query runs in its own read-only transaction, which sees one moment of the data.
         connection.autocommit = False
         connection.read_only = True
         connection.isolation_level = IsolationLevel.REPEATABLE_READ

@@ -56,7 +56,7 @@ def quotient(a: str, b: str) -> str:
 
 
 def remainder(a: str, b: str) -> str:
-    """Return what is left of a after taking b as often as ``quotient`` says; NULL for b = 0."""
+    """Return the remainder of a after division by b as ``quotient`` rounds; NULL for b = 0."""
     return f"(CASE WHEN {b} = 0 THEN NULL ELSE mod({a}, {b}) END)"
 
 
@@ -145,7 +145,7 @@ def logarithm(a: str) -> str:
 
 
 def power(a: str, b: str) -> str:
-    """Return a^b: NULL where it is no real number or would be infinite, 0 where it underflows.
+    """Return a^b: NULL where it is not a real number or would be infinite, 0 where it underflows.
 
     The size is first judged by |a|^(b/2), which is far from any limit unless the result is beyond one.
     """

@@ -1,4 +1,4 @@
-"""What a PostgreSQL server calls the rows of a table: the same whatever host, user, spelling or view leads to them."""
+"""The identity of a table's rows on a PostgreSQL server: the same for every host, user, spelling or view."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def places_of(connection: Connection[Any], relation: str) -> tuple[str, ...]:
 
 
 def _servers(connection: Connection[Any]) -> list[str]:
-    """Return the address that was reached and, if this role is told it, the number that the cluster got when made."""
+    """Return the address that was reached and, if this role may read it, the identifier of the cluster."""
     info = connection.info
     names = [f"{info.hostaddr or info.host}:{info.port}"]
     with contextlib.suppress(Exception):

@@ -1,4 +1,4 @@
-"""What every engine does: open the tables of a data set, and answer an aggregation exactly.
+"""The contract of every engine: open the tables of a data set, and answer an aggregation exactly.
 
 An engine raises only two errors of ours: ``EngineUnavailable`` when its tables cannot be opened (before anything is
 charged), and ``EngineFailure``, one fixed text, when a query dies midway (after the charge, which stays).
@@ -21,7 +21,7 @@ from dither.data.schema import DataSet, Table
 from dither.data.widths import check_widths
 from dither.errors import InvalidParameter
 
-#: What is said, before anything is charged, when a file is no longer the one that was opened.
+#: The message, before anything is charged, when a file is no longer the one that was opened.
 FILES_CHANGED: Final = (
     "a file of the data set was replaced or written to since it was opened; open the session again, "
     "or add the data set again if its rows have changed"
@@ -66,16 +66,16 @@ class Engine(Closing):
         """Return the exact measures; raise EngineFailure, with one fixed text, if the engine fails midway."""
 
     def prepare(self, aggregation: Aggregation) -> None:
-        """Refuse, with InvalidParameter, what this engine could not even be asked: before anything is charged.
+        """Refuse, with InvalidParameter, a request that this engine could not run: before anything is charged.
 
         A function of the request alone; no row is read.
         """
         self.check_tables(aggregation)
 
     def check_tables(self, aggregation: Aggregation) -> None:
-        """Refuse a request that reads a table which is not this data set's own, or whose rows are too wide.
+        """Refuse a request that reads a table outside this data set, or whose rows are too wide.
 
-        Every engine calls this before it reads or prints anything: whoever made the request, its sensitivity was
+        Every engine calls this before it reads or prints anything: whoever the caller is, the sensitivity was
         derived from what the request says of its tables.
         """
         check_tables(aggregation.relation, self.dataset, anywhere=True)
@@ -83,11 +83,11 @@ class Engine(Closing):
 
     @property
     def memory_bytes(self) -> int | None:
-        """How much memory the engine may use; None where it is no one number, because what is too much is spilled."""
+        """The memory that the engine may use; None where there is not one number, because the rest is spilled."""
         return None
 
     def places(self, table: Table) -> tuple[str, ...]:
-        """Return what a server calls the rows of a table: two names of the same rows have one of these in common.
+        """Return the server's own names for the rows of a table: two names of the same rows share one of these.
 
         Called once, when a table is added that is not in files of this machine; reads it whole where an engine could
         meet something in it that it cannot read.
@@ -95,12 +95,12 @@ class Engine(Closing):
         return ()
 
     def files(self, table: Table) -> tuple[Path, ...]:
-        """Return the files of this machine that hold such a table."""
+        """Return the files of this machine that hold the table."""
         return ()
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
 
 
 def connect(
@@ -128,7 +128,7 @@ def connect(
 
 
 def can_hold(stored: Kind | None, kind: Kind) -> bool:
-    """Return whether a column stored as one kind can be declared as another; None is a type that is none of ours.
+    """Return whether a column stored as one kind can be declared as another; None is a type outside our kinds.
 
     >>> can_hold(Kind.TEXT, Kind.DATE), can_hold(Kind.DATE, Kind.INTEGER)
     (True, False)

@@ -1,7 +1,7 @@
-"""Spark, when one machine is not enough: files, directories of Parquet, tables of the catalogue, frames.
+"""Spark, for data beyond one machine: files, directories of Parquet, tables of the catalogue, frames.
 
 The engine of a data set is ``spark`` (this machine), ``spark://host:port``, or ``spark:`` and any other master. One
-Spark runs in a process and is shared by all engines of it; each engine has a session of its own, with its own settings
+Spark runs in a process and is shared by all engines of it; each engine has its own session, with its own settings
 and views. Types are declared by files and tables, never guessed from values.
 
 **No parser while answering.** A CSV file is taken whole, or refused with line and reason, when the engine is opened:
@@ -134,7 +134,7 @@ class SparkEngine(Engine):
         return SparkEmitter(self._sources, self._list, portable=self.portable).aggregation(aggregation)
 
     def prepare(self, aggregation: Aggregation) -> None:
-        """Print the statement, which refuses what is too long or too deep."""
+        """Print the statement; refuse one that is too long or too deep."""
         self.statement(aggregation)
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
@@ -173,7 +173,7 @@ class SparkEngine(Engine):
         return tuple(Path(file) for file in self._files(table))
 
     def close(self) -> None:
-        """Let go of the views; Spark itself goes on for the other engines of the process."""
+        """Drop the views; Spark itself keeps running for the other engines of the process."""
         for view in (*(source.view for source in self._sources.values()), *self._lists.values()):
             with contextlib.suppress(Exception):
                 self._session.catalog.dropTempView(view)
@@ -248,7 +248,7 @@ class SparkEngine(Engine):
         return str((self.folder or Path.cwd()) / table.source)
 
     def _files(self, table: Table) -> list[str]:
-        """Return the files of this machine that a table is in; none for an address and for a table of the catalogue."""
+        """Return the files of this machine that hold a table; none for an address or a table of the catalogue."""
         if "://" in table.source or not is_path_in_spark(table.source):
             return []
         path = Path(self._path(table))
@@ -257,14 +257,14 @@ class SparkEngine(Engine):
         return files_of(table, self.folder) if is_csv(table.source) or is_parquet(table.source) else []
 
     def _stored(self, table: Table) -> Any:
-        """Return a Parquet file or directory, or a table of the catalogue where the source is no path."""
+        """Return a Parquet file or directory, or a table of the catalogue where the source is not a path."""
         is_path = is_path_in_spark(table.source)
         files, paths = self._files(table), [self._path(table)]
         if is_csv(table.source):
             if not files:
                 fix = "write Parquet there, or read it from a disk of this machine"
                 raise EngineUnavailable(f"table {table.name}: {table.source} is CSV and far away; {fix}")
-            self._copies = self._copies or SpillFolder()  # readable by nobody else
+            self._copies = self._copies or SpillFolder()  # readable by this user alone
             copy = self._copies.path / f"{table.name}.parquet"
             convert(table, files, copy)
             files = paths = [str(copy)]
@@ -289,7 +289,7 @@ class SparkEngine(Engine):
     # Public lists.
 
     def _list(self, kinds: Sequence[Kind], values: Sequence[tuple[Value, ...]]) -> str:
-        """Return the name of a view that holds a public list, kept for the next request with the same one."""
+        """Return the name of a view that holds a public list, kept for the next request with the same list."""
         key = (tuple(kinds), tuple(values))
         if key not in self._lists:
             import pyarrow
@@ -389,13 +389,13 @@ def _start(maker: Any, master: str) -> Any:
 
 @functools.cache
 def _spill() -> SpillFolder:
-    """Return the folder of what Spark spills on this machine, the same for the whole process."""
+    """Return the folder for Spark's spilled files on this machine, the same for the whole process."""
     return SpillFolder()
 
 
 @contextlib.contextmanager
 def _log_settings() -> Iterator[str]:
-    """Give the settings that keep the Java machine silent from its first line."""
+    """Yield the settings that keep the Java machine silent from its first line."""
     handle, path = tempfile.mkstemp(suffix=".properties", dir=_spill().path)
     try:
         with open(handle, "w", encoding="utf-8") as file:
@@ -427,7 +427,7 @@ def _is_dead() -> bool:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Keep Spark's remark on the release of pandas to itself: no frame of pandas is made here."""
+    """Suppress Spark's warning about the release of pandas: no pandas frame is made here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield

@@ -1,8 +1,8 @@
-"""Folders for what an engine spills to disk: private, removed at the end, and swept when their owner was killed.
+"""Folders for spilled files of an engine: private, removed at the end, and swept if their owner was killed.
 
 All folders of a user stand in one private folder of the system's own for temporary files. Each holds a file that its
 owner keeps locked; the system releases the lock however the owner ends, and so a folder whose lock can be taken belongs
-to nobody. Whoever opens a new folder first removes those.
+to no process. Opening a new folder first removes those.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SpillFolder:
 
 
 def _home() -> Path:
-    """Return the folder of this user's spill folders, made if need be; refuse one that somebody else could read."""
+    """Return the folder of this user's spill folders, made if need be; refuse one that others could read."""
     user = os.getuid()
     home = Path(tempfile.gettempdir()) / f"dither-{user}"
     with contextlib.suppress(FileExistsError):
@@ -59,7 +59,7 @@ def _home() -> Path:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return the lock of a folder, None if somebody else holds it or the folder is gone."""
+    """Return the lock of a folder, None if another process holds it or the folder is gone."""
     try:
         handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:

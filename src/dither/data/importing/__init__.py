@@ -1,4 +1,4 @@
-"""Importing: an owner's file is read once, strictly, and becomes Parquet of declared types before anything is asked.
+"""Importing: an owner's file is read once, strictly, and becomes Parquet of declared types before the first query.
 
 What a row is must not be decided by a lenient parser while answering: one odd cell would then decide what becomes of
 other people's rows. ``csv_grammar`` says what a CSV file is and takes a file whole or refuses it, ``raw_parquet`` hands

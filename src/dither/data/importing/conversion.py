@@ -41,7 +41,7 @@ def convert(table: Table, files: Sequence[str], goal: Path) -> tuple[KnownFile, 
     Args:
         table: what is declared.
         files: CSV or Parquet files, resolved.
-        goal: a new file, in a folder that nobody else can read. Texts on their way to it stand beside it meanwhile.
+        goal: a new file, in a private folder. Temporary texts are kept beside it meanwhile.
 
     """
     handed: list[Path] = []
@@ -93,7 +93,7 @@ def check_parquet(table: Table, files: Sequence[str], workshop: Path) -> tuple[K
 
 
 def keep_on_disk(path: Path) -> None:
-    """Make what was written survive a loss of power; raises OSError."""
+    """Make written data survive a loss of power; raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

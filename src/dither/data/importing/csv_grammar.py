@@ -1,4 +1,4 @@
-"""What a CSV file is: RFC 4180 with one delimiter and one kind of line end, nothing else.
+"""The accepted CSV grammar: RFC 4180 with one delimiter and one kind of line end, nothing else.
 
 ::
 
@@ -8,8 +8,8 @@
     end    = LF in all the file, or CR LF in all the file, as the first row has it
 
 A carriage return is content, as pandas writes it, unless it stands directly before an end: there it belongs to the
-end, and in a file whose lines end in LF it is refused, because nobody can tell which was meant. As the last byte of a
-file it is refused for the same reason, whatever its lines end in: it may be half of an end that was cut. A blank line
+end, and in a file whose lines end in LF it is refused, because it is ambiguous. As the last byte of a
+file it is always refused for the same reason: it may be half of a line end that was cut. A blank line
 is a row of one empty field: in a file of one column a row, in a file of several an error, except that blank lines at
 the very end of such a file are nothing. NUL occurs nowhere, and the bytes are UTF-8.
 
@@ -37,7 +37,7 @@ _Places = NDArray[np.int64]
 
 
 class MalformedError(Exception):
-    """A text is no CSV: the place of the offender in the block, and the reason. Carries no content."""
+    """A text is not CSV: the place of the offender in the block, and the reason. Carries no content."""
 
     def __init__(self, place: int, reason: str) -> None:
         self.place = place
@@ -50,7 +50,7 @@ class Dialect:
     """How a file is written.
 
     Args:
-        delimiter: what stands between fields.
+        delimiter: the character between fields.
         is_crlf: whether lines end in CR LF instead of LF.
 
     """
@@ -72,9 +72,9 @@ class Rows:
         block: the bytes.
         starts: the first byte of each field, rows by columns.
         ends: the byte behind each field.
-        dropped: the second quotes of pairs, which are no content.
-        size: how many bytes of the block the rows take.
-        lines: how many line feeds are in them.
+        dropped: the second quotes of pairs, which are not content.
+        size: the number of bytes of the block that the rows take.
+        lines: the number of line feeds in them.
 
     """
 
@@ -86,7 +86,7 @@ class Rows:
     lines: int
 
     def column(self, place: int) -> tuple[NDArray[np.uint8], _Places]:
-        """Return the contents of a column, one behind the other, and the length of each.
+        """Return the contents of a column, concatenated, and the length of each.
 
         A quoted field keeps its opening quote, so that an empty field (NULL) and a quoted empty one (an empty text)
         differ; no other content begins with a quote.
@@ -111,7 +111,7 @@ def scan(data: bytes, dialect: Dialect, width: int, *, is_last: bool) -> Rows | 
     Args:
         data: bytes that begin where a row does.
         dialect: how the file is written.
-        width: how many fields a row has.
+        width: the number of fields of a row.
         is_last: whether nothing follows; the block then went through ``last_block``.
 
     """
@@ -152,7 +152,7 @@ def scan(data: bytes, dialect: Dialect, width: int, *, is_last: bool) -> Rows | 
 
 
 def last_block(data: bytes, dialect: Dialect, width: int) -> bytes:
-    """Return the last block of a file with the line end that its last row may lack, and without blank lines behind it.
+    """Return the last block of a file, with a line end added if its last row lacks one, without trailing blank lines.
 
     In a file of one column blank lines are rows, and stay.
     """
@@ -170,7 +170,7 @@ def first_row(data: bytes, delimiter: str) -> tuple[Dialect, tuple[str, ...], in
 
     Args:
         data: the beginning of the file, in valid UTF-8 as far as the row goes.
-        delimiter: what is taken to stand between fields.
+        delimiter: the assumed character between fields.
 
     """
     block = np.frombuffer(data, dtype=np.uint8)
@@ -200,14 +200,14 @@ def _classes(dialect: Dialect) -> NDArray[np.uint8]:
 
 
 def _whole(ends: _Places, dialect: Dialect, width: int) -> int:
-    """Return how many bytes whole rows take; blank lines behind them may be the end of the file, and wait."""
+    """Return the number of bytes of whole rows; blank lines after them may be the end of the file, and wait."""
     if width > 1 and ends.size:
         ends = ends[np.diff(ends, prepend=-1) > len(dialect.end)]
     return int(ends[-1]) + 1 if ends.size else 0
 
 
 def _other_ends(block: NDArray[np.uint8], ends: _Places, dialect: Dialect) -> tuple[_Places, str]:
-    """Return line ends that are not of the file's kind."""
+    """Return line ends of another kind than the file's."""
     is_crlf = (ends > 0) & (block[ends - 1] == _CR)
     kinds = ("CR LF", "LF") if dialect.is_crlf else ("LF", "CR LF")
     return ends[is_crlf != dialect.is_crlf], f"a line that ends in {kinds[1]}, while the first one ends in {kinds[0]}"

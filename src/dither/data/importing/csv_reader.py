@@ -1,4 +1,4 @@
-"""A CSV file as blocks of whole rows: the file is taken to its end, or refused with line and reason.
+"""A CSV file as blocks of whole rows: the file is read to its end, or refused with line and reason.
 
 Memory is bounded by the longest row, which may have 64 MiB. Files that end in .gz are unpacked on the way.
 """
@@ -77,7 +77,7 @@ class CsvReader(Closing):
             raise
 
     def __iter__(self) -> Iterator[Rows]:
-        """Yield all rows but the first, block by block; raise EngineUnavailable where the file is no CSV."""
+        """Yield all rows but the first, block by block; raise EngineUnavailable where the file is not CSV."""
         dialect, width = self.header.dialect, len(self.header.names)
         wanted = _BLOCK
         while not self._is_over or self._held:

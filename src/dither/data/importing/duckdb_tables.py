@@ -1,4 +1,4 @@
-"""Parquet and frames as DuckDB sees them: the types of the declared columns, compared with their kinds."""
+"""Parquet files and frames in DuckDB: the types of the declared columns, compared with their kinds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _brief(stored: str) -> str:
 
 
 def parquet_names(connection: DuckDBPyConnection, file: str) -> list[str]:
-    """Return what a Parquet file calls its columns, in order; raises duckdb.Error."""
+    """Return the names of the columns of a Parquet file, in order; raises duckdb.Error."""
     listed = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [file]).fetchall()
     return _top_names([(str(name), int(children or 0)) for name, children in listed])
 
@@ -77,14 +77,14 @@ def _top_names(listed: Sequence[tuple[str, int]]) -> list[str]:
 def typed_source(
     connection: DuckDBPyConnection, table: Table, source: str, what: str, names: Sequence[str] | None = None
 ) -> Source:
-    """Return a source that has types of its own, after comparing them with the declared kinds.
+    """Return a source with typed columns, after comparing their types with the declared kinds.
 
     Args:
         connection: where it can be read.
         table: what is declared.
-        source: what stands after FROM.
-        what: how messages call it.
-        names: what its columns are called, in order, where DuckDB may call them otherwise.
+        source: the FROM clause.
+        what: its name in messages.
+        names: the names of its columns, in order, where DuckDB may use others.
 
     """
     described: list[tuple[Any, ...]] | None = None
@@ -110,7 +110,7 @@ def typed_source(
 
 
 def parquet_reader(files: Sequence[str]) -> str:
-    """Return what stands after FROM to read Parquet files; folders named like columns do not count as columns."""
+    """Return the FROM clause that reads Parquet files; folders named like columns do not count as columns."""
     return f"read_parquet([{', '.join(map(text_constant, files))}], hive_partitioning = false)"
 
 

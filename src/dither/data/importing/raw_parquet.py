@@ -1,4 +1,4 @@
-"""Texts handed over as Parquet: columns of byte strings, written plainly, so that no parser looks at them again.
+"""Texts written as Parquet: columns of byte strings, stored plainly, so that no parser reads them again.
 
 A page is, for each text, four bytes of length and the text itself. One block is one group of rows. This is the smallest
 part of the Parquet format that holds texts: required columns, no compression, no levels, no statistics.
@@ -39,7 +39,7 @@ class TextWriter:
 
         Args:
             columns: for each column its texts, one behind the other, and the length of each.
-            rows: how many texts each column has.
+            rows: the number of texts of each column.
 
         """
         chunks, total = [], 0
@@ -92,7 +92,7 @@ class TextWriter:
 
 
 def _page(texts: NDArray[np.uint8], lengths: NDArray[np.int64]) -> bytes:
-    """Return every length, as four bytes, before its text."""
+    """Return each text after its length in four bytes."""
     page = np.empty(texts.size + 4 * lengths.size, dtype=np.uint8)
     before = np.cumsum(lengths + 4) - lengths - 4
     places = before[:, None] + np.arange(4)
@@ -132,7 +132,7 @@ def _list(kind: int, entries: Sequence[bytes]) -> bytes:
 
 
 def _struct(*fields: tuple[int, int, bytes]) -> bytes:
-    """Return fields in ascending order, each with its distance from the one before."""
+    """Return fields in ascending order, each with its distance from the previous one."""
     parts, last = [], 0
     for number, kind, content in fields:
         parts += [bytes([(number - last) << 4 | kind]), content]

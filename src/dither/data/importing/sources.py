@@ -1,4 +1,4 @@
-"""Files that tables are read from: which ones a source names, and whether a file is still the one that was read.
+"""Files that tables are read from: which files a source names, and whether a file has changed since it was read.
 
 A file is known by its device, inode, size and time of change, and by the SHA-256 of its bytes. The first four are
 compared before and after every statement; the digest tells a copy, or a file that was put back, from another one.
@@ -38,7 +38,7 @@ class KnownFile:
         inode: its number there: two hard links have one.
         size: in bytes.
         changed: when its content changed last, in nanoseconds.
-        digest: the SHA-256 of its bytes; empty where nobody asked for it.
+        digest: the SHA-256 of its bytes; empty where it was not asked for.
 
     """
 
@@ -65,7 +65,7 @@ class KnownFile:
 
     @property
     def state(self) -> tuple[int, int, int, int]:
-        """What is compared before and after a statement."""
+        """The attributes that are compared before and after a statement."""
         return self.device, self.inode, self.size, self.changed
 
     def is_unchanged(self) -> bool:
@@ -121,7 +121,7 @@ class DigestingReader(Closing):
         return block or b""
 
     def finish(self) -> KnownFile:
-        """Return what was read, to the end of the file; refuse a file that changed meanwhile."""
+        """Return the file that was read, to its end; refuse a file that changed meanwhile."""
         while self.read(_BLOCK):
             pass
         after = KnownFile.opened(self._path, self._stream.fileno(), digest=self._digest.hexdigest())
@@ -169,7 +169,7 @@ def is_path_in_spark(source: str) -> bool:
 
 
 def files_of(table: Table, folder: Path | None) -> list[str]:
-    """Return the files that a source names, patterns expanded and links followed; refuse what is no file of ours."""
+    """Return the files that a source names, patterns expanded and links followed; refuse other kinds of files."""
     if "\x00" in table.source:
         raise InvalidParameter("source", table.source, "without the character U+0000")
     if table.source == FRAMES:
@@ -199,13 +199,13 @@ def files_below(folder: Path) -> list[str]:
 
 
 def absent_column(table: Table, column: Column, present: Sequence[str], where: str | None = None) -> str:
-    """Return the words for a declared column that a source lacks, or has twice.
+    """Return the message for a declared column that a source lacks, or has twice.
 
     Args:
         table: what is declared.
         column: the declared column.
         present: the names of the columns that the source has.
-        where: how messages call the source; by default as the schema names it.
+        where: the name of the source in messages; by default that of the schema.
 
     """
     place, name = table.source if where is None else where, column.stored_name

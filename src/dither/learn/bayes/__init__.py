@@ -1,4 +1,4 @@
-"""Naive Bayes: classes described column by column, as if columns told nothing of each other.
+"""Naive Bayes: each class is described column by column, as if the columns were independent.
 
 Belongs here: their mechanisms and estimators. Every record touches one class, so that all classes are drawn at once.
 """

@@ -1,4 +1,4 @@
-"""Categorical naive Bayes: counts of every category in every class, in one noisy draw.
+"""Categorical naive Bayes: counts of every category in every class, from one noisy draw.
 
 For columns of declared categories, yes-or-no columns among them. A record adds one to the count of its class and one to
 a cell of each column, so that it moves all counts by the number of columns and one in L1, and by the root of that in
@@ -38,10 +38,10 @@ _MOST_CELLS: Final = 2**24
 @model
 @dataclass(frozen=True)
 class CategoricalModel(Model):
-    """Classes with a law of categories for each column.
+    """Classes with a distribution over categories for each column.
 
     Args:
-        sizes: how many categories each column has.
+        sizes: the number of categories of each column.
         chances: a row for each class: the chances of the categories of the first column, then of the second, ...
         shares: of the classes.
 
@@ -60,7 +60,7 @@ class CategoricalModel(Model):
             raise InvalidParameter("chances", self.chances, "a positive chance for each class and category")
 
     def scores(self, values: Floats) -> Floats:
-        """Return the logarithm of the joint chance of each row and class; what is no category tells nothing."""
+        """Return the log joint probability of each row and class; a value that is not a category tells nothing."""
         logs = np.log(self.chances.values)
         found = np.tile(np.log(self.shares.values), (len(values), 1))
         cells, known = _cells(values, self.sizes)
@@ -84,14 +84,14 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
-    """Learn the chances of categories in each class from one draw of counts.
+    """Learn the probabilities of categories in each class from one draw of counts.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the number of columns and one (in
     L1), or at its root (in L2); twice that, or the root of twice that number, for rows replaced.
 
     Args:
-        sizes: how many categories each column has; a category is 0, 1, ..., and what is none is left out of its column.
-        classes: how many classes there are; rows with a label that is none of 0, 1, ... are left out.
+        sizes: the number of categories of each column; a category is 0, 1, ..., other values do not count.
+        classes: the number of classes; rows with any label but 0, 1, ... are left out.
         part: the noise of a count.
         unit: ROW or ROW_REPLACED.
 
@@ -127,12 +127,12 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
 
     @property
     def entries(self) -> int:
-        """How many counts are drawn."""
+        """The number of counts that are drawn."""
         return self.classes * int(1 + sum(self.sizes))
 
     @property
     def stability(self) -> Fraction:
-        """How far one unit moves the counts, in the distance of the noise."""
+        """How far one unit moves the counts, in the metric of the noise."""
         return _moves(len(self.sizes), self.unit).stability(self.part)
 
     def plan(self) -> Plan:
@@ -140,7 +140,7 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
         return Use(replace(self.part, shape=(self.entries,)), self.stability)
 
     def release(self, data: Any, run: Runner) -> CategoricalModel:
-        """Return the chances."""
+        """Return the probabilities."""
         values, classes = labelled(records_of(data, len(self.sizes)), self.classes)
         cells, known = _cells(values, self.sizes)
         width = 1 + sum(self.sizes)
@@ -151,7 +151,7 @@ class CategoricalNaiveBayes(DeclaredUnit, Composed[Any, CategoricalModel]):
         return self._learned(drawn.reshape(self.classes, width))
 
     def _learned(self, drawn: Floats) -> CategoricalModel:
-        """Return chances of noisy counts: nothing is below the noise, and each column adds up to one."""
+        """Return probabilities from noisy counts: no count is below the noise, and each column adds up to one."""
         noise = float(self.part.scale) if isinstance(self.part, Geometric) else float(self.part.sigma)
         floor = max(1.0, noise)
         shares = np.maximum(drawn[:, 0], floor)
@@ -169,7 +169,7 @@ def _moves(columns: int, unit: Unit) -> Moves:
 
 
 def _cells(values: Floats, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the number of each value's category among those of all columns, and whether it is one."""
+    """Return the number of each value's category among those of all columns, and whether the value is a category."""
     limits = np.asarray(sizes, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         known = (values >= 0) & (values < limits) & (values == np.floor(values))

@@ -19,10 +19,10 @@ from dither.learn.rows import Floats
 
 
 class _NaiveBayes(ChanceClassifier):
-    """A classifier whose scores are logarithms of joint densities."""
+    """A classifier whose scores are log joint densities."""
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
-        """Return the logarithm of the joint density of each row and class."""
+        """Return the log joint density of each row and class."""
         return self._scores(self._fitted(X))
 
     @property
@@ -129,7 +129,7 @@ class CategoricalNB(_NaiveBayes):
 
     @in_words(sizes="categories")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         rule = f"declared: how many categories all columns have, or one number for each of {columns}"
         declared, given = self.encoding(), self.categories
         if declared is not None:
@@ -144,16 +144,16 @@ class CategoricalNB(_NaiveBayes):
 
 
 class BernoulliNB(_NaiveBayes):
-    """Naive Bayes on columns that are high or low, under differential privacy.
+    """Naive Bayes on binary columns, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        classes: all labels that may occur; rows with another one are left out.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        classes: all labels that may occur; rows with any other label are left out.
         binarize: a number above this is high; NaN tells nothing.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
@@ -186,7 +186,7 @@ class BernoulliNB(_NaiveBayes):
         self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         exact("binarize", self.binarize)
         classes = len(self.declared_classes())
         return CategoricalNaiveBayes.calibrated(self._target(), sizes=[2] * columns, classes=classes, unit=self._unit())

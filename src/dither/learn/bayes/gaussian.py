@@ -1,4 +1,4 @@
-"""Gaussian naive Bayes: counts, sums and squared sums of each class, in one noisy draw after a survey.
+"""Gaussian naive Bayes: counts, sums and sums of squares of each class, in one noisy draw after a survey.
 
 For classes that lie apart by their means or spreads, and for small budgets: one draw, and each record in one class.
 Noise decides how much is believed: means of classes are drawn towards the common centre, counts towards equal ones,
@@ -50,7 +50,7 @@ _LEAST_PULL: Final = 0.1
 @model
 @dataclass(frozen=True)
 class GaussianModel(Model):
-    """Classes with a normal law for each column, on columns that are clipped, centred and shortened.
+    """Classes with a normal distribution for each column, on columns that are clipped, centred and shortened.
 
     Args:
         lower: bounds of the columns.
@@ -81,7 +81,7 @@ class GaussianModel(Model):
             raise InvalidParameter("means", self.means, "a mean, a positive variance and a share for each class")
 
     def scores(self, values: Floats) -> Floats:
-        """Return the logarithm of the joint density of each row and class."""
+        """Return the log joint density of each row and class."""
         centred_rows = Box(self.lower, self.upper).scaled(values) - self.shift.values
         rows = centred_rows / np.maximum(np.linalg.norm(centred_rows, axis=1), self.radius)[:, None]
         found = np.empty((len(rows), len(self.shares.values)))
@@ -107,7 +107,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
-    """Learn counts, means and variances of classes from one draw after a survey.
+    """Learn counts, means and variances of classes from one noisy draw after a survey.
 
     Guarantee: data ``d_in`` rows apart loses what ``survey`` and ``part`` lose at ``d_in`` times their stabilities
     (twice that for rows replaced).
@@ -115,7 +115,7 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of sums, counts and squares, in steps.
         unit: ROW or ROW_REPLACED.
@@ -176,7 +176,7 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
         return self._learned(noisy(run, self.part, given, self.unit.touched * STABILITY), seen)
 
     def _learned(self, drawn: Floats, seen: Centred) -> GaussianModel:
-        """Return the model of noisy sums; everything here is public."""
+        """Return the model from noisy sums; everything here is public."""
         columns, rows = self.box.columns, seen.rows
         spread = spread_of(self.part, drawn.size)
         counts = _counts(drawn[:, columns] / CONSTANT, spread / CONSTANT, rows)
@@ -198,7 +198,7 @@ class GaussianNaiveBayes(DeclaredBounds, Composed[Any, GaussianModel]):
 
 
 def _counts(seen: Floats, noise: float, rows: float) -> Floats:
-    """Return counts of classes, drawn towards equal ones by as much as their differences are noise."""
+    """Return counts of classes, shrunk towards equal counts as far as their differences are noise."""
     even, differences = rows / len(seen), seen - seen.mean()
     length = float(differences @ differences)
     kept = max(0.0, 1 - (len(seen) - 1) * noise**2 / length) if length > 0 else 0.0
@@ -208,7 +208,7 @@ def _counts(seen: Floats, noise: float, rows: float) -> Floats:
 
 
 def _variances(squares: Floats, noise: float, counts: Floats, means: Floats) -> Floats:
-    """Return a variance for each class and column, believed as far as the noise allows."""
+    """Return a variance for each class and column, trusted as far as the noise allows."""
     rows, columns = float(counts.sum()), means.shape[1]
     pooled = (squares.sum(axis=0) - (counts[:, None] * means**2).sum(axis=0)) / rows
     # Records have length 1 at most, so columns have a mean square of 1 / columns at most.

@@ -2,7 +2,7 @@
 
 Belongs here: k-means by noisy steps, on a noisy grid, on a private coreset, after a projection, by a genetic search and
 on blocks, subspaces, mixtures of Gaussian components, their models and estimators. Starts and numbers of steps are
-public; labels of rows are computed from released centres by whoever has the rows.
+public; the owner of the rows computes their labels from the released centres.
 """
 
 from dither.learn.clusters.blocks import BlockClusters

@@ -1,4 +1,4 @@
-"""Sample-and-aggregate k-means: plain k-means on disjoint blocks of the points, and a noisy mean of what they find.
+"""Sample-and-aggregate k-means: plain k-means on disjoint blocks of the points, and a noisy mean of the centres found.
 
 For comparison, and where k-means is a black box: nothing needs to be known of it but the range of its answers. Cost:
 one k-means a block. Corrections: a point's block depends on its content and not on its place; centres are put into a
@@ -62,7 +62,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
-    """Find centres by k-means on disjoint blocks of the points, and release a noisy mean of them.
+    """Find centres by k-means on disjoint blocks of the points, and release their noisy mean.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` times the whole range of one block's
     answer, 4096 steps for each number of each centre, in L1 or L2 (twice that for rows replaced).
@@ -70,8 +70,8 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
-        blocks: into how many blocks the points are divided.
+        clusters: the number of centres.
+        blocks: the number of blocks of points.
         part: the noise of one number of a centre, summed over blocks, in steps.
         public_seed: a public text that decides the division and the starts.
         unit: ROW or ROW_REPLACED.
@@ -136,7 +136,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
         """Return the noisy mean of the centres of all blocks."""
-        # Whole numbers from 0, the lower bound, to STEPS, the upper one.
+        # Integers from 0, the lower bound, to STEPS, the upper one.
         points = np.rint((self.frame.scaled(points_of(data, self.frame.columns)) + 1) / 2 * STEPS)
         block = tree_of(points.astype(np.int64), self.blocks, self.public_seed)
         total = np.zeros((self.clusters, self.frame.columns), dtype=np.int64)
@@ -146,7 +146,7 @@ class BlockClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         return from_steps(self.frame, (2 * seen - 1) * STEPS, np.ones(self.clusters))
 
     def _centres(self, points: Floats) -> NDArray[np.int64]:
-        """Return the centres of one block in canonical order: exact whole numbers, whatever the order of points."""
+        """Return the centres of one block in canonical order: exact integers, independent of the order of points."""
         if not len(points):
             return np.full((self.clusters, self.frame.columns), STEPS // 2, dtype=np.int64)
         points = points[np.lexsort(points.T)]

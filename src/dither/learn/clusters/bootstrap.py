@@ -1,4 +1,4 @@
-"""Bootstrap means: the last step of k-means on secret samples of the points, with noise on each.
+"""Bootstrap means: the last step of k-means on secret samples of the points, with noise on each sample.
 
 For comparison: what a last step on resampled points can promise. Cost: one pass over the points a bag. Correction: as
 published, points are drawn with replacement from each cluster into a bag of its size and the mean of the bag is
@@ -65,8 +65,8 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         upper: public bounds of the columns.
         centres: public centres, released before, in the columns' own units.
         part: the noise of one number of a bag.
-        rate: the probability with which a bag has a point.
-        bags: how many bags there are; the means of all are averaged.
+        rate: the probability that a point is in a bag.
+        bags: the number of bags; the means of all are averaged.
 
     >>> from dither.privacy import PureDP
     >>> last = BootstrapMeans.calibrated(PureDP(1), lower=[0, 0], upper=[1, 1], centres=[[0.2, 0.2], [0.8, 0.8]])
@@ -108,7 +108,7 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         if not 0 < chance <= 1:
             raise InvalidParameter("rate", rate, "a number in (0, 1]")
         each = purse.amount / Whole(least=1).convert("bags", bags)
-        # What a sample saves of a large epsilon is next to nothing, and its exponential is no float.
+        # Sampling saves almost nothing of a large epsilon, and its exponential does not fit a float.
         counted = float(max(chance, _SMALLEST_RATE))
         gained = math.log1p(math.expm1(float(each)) / counted) if each < _LARGE else 0.0
         inner = max(Fraction(gained), each) * (1 - Fraction(1, 2**30))
@@ -123,7 +123,7 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
 
     @property
     def distance(self) -> Unit:
-        """Rows added or removed: the gain from sampling is proved for these."""
+        """Rows added or removed: amplification by sampling is proved for these."""
         return ROW
 
     def _use(self) -> Use:
@@ -136,7 +136,7 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
         return Repeat(Sampled(self._use(), self.rate), self.bags)
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
-        """Return the mean over all bags of where their noisy means lie."""
+        """Return the average over all bags of their noisy means."""
         columns = self.frame.columns
         points = points_of(data, columns)
         start = self.frame.steps(self.centres.values)

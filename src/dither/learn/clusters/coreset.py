@@ -1,4 +1,4 @@
-"""Clusters of a private coreset: a tree of noisy moments gives weighted points, of which k-means finds the centres.
+"""Clusters of a private coreset: a tree of noisy moments gives weighted points, in which k-means finds the centres.
 
 For many clusters and several columns, where Lloyd's algorithm from a start without data ends in a poor optimum and a
 grid has too many cells. The tree divides points along the direction in which they lie most widely, so that clusters
@@ -51,7 +51,7 @@ MOST_LEVELS: Final = 14
 _MOST_NUMBERS: Final = 2**24
 #: A median is moved by what points within this many spreads say.
 _MEDIAN_NEAR: Final = 0.5
-#: A cluster of fewer than so many deviations of the noise of its count stays where it is.
+#: A cluster whose count is below this number of standard deviations of its noise stays where it is.
 _HELD: Final = 2.0
 #: No cluster is assumed to be narrower than this, in steps.
 _NARROWEST: Final = STEPS / 64
@@ -76,7 +76,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
-    """Divide points by a tree of noisy moments, and find the centres of its leaves.
+    """Divide points by a tree of noisy moments, and cluster its leaves.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one point adds to the
     count, sum and second moments of its node, and what each of ``parts`` loses at ``d_in`` times what it adds to the
@@ -85,7 +85,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
+        clusters: the number of centres.
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         parts: the noise of one number of each last step.
         objective: "means" for small squared distances, "medians" for small distances.
@@ -142,9 +142,9 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            clusters: how many centres there are.
-            depth: how many levels the tree has; by default so many that there may be two leaves or more a cluster.
-            steps: how many last steps there are; by default one, or two where the loss has a delta.
+            clusters: the number of centres.
+            depth: the number of levels of the tree; by default enough for two or more leaves a cluster.
+            steps: the number of last steps; by default one, or two where the loss has a delta.
             share: the part of the loss that the tree takes.
             objective: "means" or "medians".
             public_seed: a public text that decides the starts of k-means.
@@ -201,7 +201,7 @@ class CoresetClusters(DeclaredFrame, Composed[Any, ClustersModel]):
 
 
 def usual_depth(clusters: int, purse: Purse) -> int:
-    """Return how many levels there are: the last has at least two nodes for a cluster, more where noise is small."""
+    """Return the number of levels: the last has at least two nodes for each cluster, more where noise is small."""
     more = int(purse.amount >= 4) if purse.is_pure else 1 + int(2 * purse.amount >= 1)
     return min(math.ceil(math.log2(4 * clusters)) + more, MOST_LEVELS)
 
@@ -212,7 +212,7 @@ def step_moves(columns: int) -> Moves:
 
 
 def step_sums(steps: Floats, centres: Floats, radii: Floats) -> NDArray[np.int64]:
-    """Return for each centre the sum of its points about it, within its radius, and their count; exact."""
+    """Return, for each centre, the exact sum of its points relative to it, within its radius, and their count."""
     total = np.zeros((len(centres), steps.shape[1] + 1), dtype=np.int64)
     for block in blocks(len(steps)):
         inside = steps[block]
@@ -224,7 +224,7 @@ def step_sums(steps: Floats, centres: Floats, radii: Floats) -> NDArray[np.int64
 
 
 def moved(sums: Floats, centres: Floats, radii: Floats, noise: float) -> tuple[Floats, Floats]:
-    """Return where centres move, towards their noisy means as far as is not noise, and the counts of clusters."""
+    """Return the moved centres, shrunk towards where they were as far as the noise asks, and the counts of clusters."""
     columns = centres.shape[1]
     counts = sums[:, -1] / COUNTED
     held = np.maximum(counts, _HELD * noise / COUNTED + 1)[:, None]

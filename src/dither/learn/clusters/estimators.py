@@ -27,13 +27,13 @@ from dither.mechanisms.core.purse import Purse
 from dither.privacy import Loss
 
 ALGORITHMS: Final = ("auto", "coreset", "grid", "lloyd", "blocks", "gene")
-#: Up to so many columns, and so many clusters, a grid is the better choice where the loss has no delta.
+#: Up to these numbers of columns and clusters, a grid is the better choice where the loss has no delta.
 _FEW_COLUMNS: Final = 3
 _FEW_CLUSTERS: Final = 30
 #: The same where no more than this may be lost.
 _FEW_COLUMNS_OF_LITTLE: Final = 6
 _LEAST_EPSILON: Final = Fraction(1, 4)
-#: From so many columns on, noisy steps are the better choice for two clusters where little may be lost.
+#: From this number of columns on, noisy steps are the better choice for two clusters where the loss is small.
 _MANY_COLUMNS: Final = 16
 _LITTLE_RHO: Final = Fraction(1, 100)
 _LITTLE_EPSILON: Final = 4
@@ -43,7 +43,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
     """k-means under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
-    Labels of the rows are not released: ``predict`` computes them from the centres for whoever has rows.
+    Labels of the rows are not released: ``predict`` computes them from the centres.
 
     Args:
         n_clusters: how many clusters there are.
@@ -56,11 +56,11 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
             a column of zeros and ones; a cell that is none of them is zeros alone.
         algorithm: "auto" (see ``best_algorithm``; "lloyd" where its steps are declared), "coreset", "grid", "lloyd",
             "blocks" or "gene".
-        max_iter: steps of Lloyd's algorithm; by default as many as the loss suggests.
+        max_iter: steps of Lloyd's algorithm; by default a number that suits the loss.
         schedule: of Lloyd's algorithm: "even", or "halving" for half of what is left in each step.
         zone: of Lloyd's algorithm: "mean", or "past" and "future" for orientation-controlled moves.
         objective: of the coreset: "means" for small squared distances, "medians" for small distances.
-        records: for the grid, a public guess of how many rows there are.
+        records: for the grid, a public guess of the number of rows.
         blocks: how many blocks the algorithm "blocks" has.
         public_seed: a public text that decides starts.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -149,7 +149,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         return found
 
     def fit_predict(self, X: Any, y: Any = None, **parameters: Any) -> NDArray[np.int64]:
-        """Find centres, and return the nearest one of each row: the labels are for whoever has the rows."""
+        """Find centres, and return the nearest one of each row: the labels are for the owner of the rows."""
         return self.fit(X, y, **parameters).predict(X)
 
     def transform(self, X: Any) -> Floats:
@@ -159,7 +159,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
         return found
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return minus the sum of squared distances from the nearest centres; not private when X is."""
+        """Return minus the sum of squared distances from the nearest centres; not private if X is private."""
         return -float((self.transform(X).min(axis=1) ** 2).sum())
 
     def _publish(self) -> None:
@@ -170,10 +170,10 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
     """A mixture of Gaussian components under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
-    Components of the rows are not released: ``predict`` computes them for whoever has rows.
+    Components of the rows are not released: ``predict`` computes them from the model.
 
     Args:
-        n_components: how many components there are.
+        n_components: the number of components.
         covariance_type: "full" (which needs a loss with a delta, or rho), "diag" or "spherical".
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
         delta: the probability outside which the promise holds.
@@ -241,25 +241,25 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
         )
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the likeliest component of each row."""
+        """Return the most likely component of each row."""
         values = self._fitted(X)
         found: NDArray[np.int64] = self.model_.labels(values)
         return found
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return how likely each component is for each row."""
+        """Return the probability of each component for each row."""
         values = self._fitted(X)
         found: Floats = self.model_.probabilities(values)
         return found
 
     def score_samples(self, X: Any) -> Floats:
-        """Return the logarithm of the density of each row; rows beyond the bounds count as at them."""
+        """Return the log density of each row; rows beyond the bounds are clipped to them."""
         values = self._fitted(X)
         found: Floats = self.model_.densities(values)
         return found
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean logarithm of the density; not private when X is."""
+        """Return the mean log density; not private if X is private."""
         return float(self.score_samples(X).mean())
 
     def _publish(self) -> None:
@@ -272,7 +272,7 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
 
 
 def best_algorithm(within: Loss, columns: int, clusters: int) -> str:
-    """Return which algorithm suits a loss and the size of a task: a function of public facts alone.
+    """Return the algorithm that suits a loss and the size of a task: a function of public facts alone.
 
     Where the loss is pure, a grid for up to thirty clusters in three columns, or in six up to epsilon 1/4; Lloyd's
     steps for two clusters in more than sixteen columns where little may be lost; else a coreset.

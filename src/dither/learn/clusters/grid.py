@@ -1,8 +1,8 @@
-"""Clusters of a grid: noisy counts of public cells, of which plain k-means then finds the centres.
+"""Clusters of a grid: noisy counts of public cells, in which plain k-means then finds the centres.
 
 For points of few columns, up to about five: the grid is drawn once, and any number of starts and steps on it costs
 nothing more. Cost: one pass over the points, and k-means on the cells that seem to hold somebody. Corrections: the
-number of cells is public and follows from the loss and a public guess of how many records there are, where the
+number of cells is public and follows from the loss and a public guess of the number of records, where the
 published rule takes the true number; noise in empty cells, which would pull centres to the middle, is cut off.
 """
 
@@ -61,15 +61,15 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
-    """Count the points in the cells of a public grid, and find the centres of what is seen.
+    """Count the points in the cells of a public grid, and cluster the noisy counts.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` (at twice that for rows replaced).
 
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
-        side: how many cells the grid has along each column.
+        clusters: the number of centres.
+        side: the number of cells of the grid along each column.
         part: the noise of one count.
         public_seed: a public text that decides the starts of k-means.
         unit: ROW or ROW_REPLACED.
@@ -120,9 +120,9 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
             within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            clusters: how many centres there are.
-            side: how many cells the grid has along each column; by default what suits the loss and ``records``.
-            records: a public guess of how many records there are.
+            clusters: the number of centres.
+            side: the number of cells of the grid along each column; by default one that suits the loss and ``records``.
+            records: a public guess of the number of records.
             public_seed: a public text that decides the starts of k-means.
             unit: ROW or ROW_REPLACED.
 
@@ -161,7 +161,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
         flat = np.ravel_multi_index(tuple(cells.T), self.shape)
         counts = np.bincount(flat, minlength=math.prod(self.shape)).reshape(self.shape).astype(np.int64)
         seen = noisy_cells(run, self.part, counts, self.stability).ravel()
-        # Of so many empty cells few show more than this by noise alone.
+        # Few of the empty cells exceed this by noise alone.
         kept = seen > deviation(self.part) * math.sqrt(max(math.log(seen.size), 1.0))
         if kept.sum() < self.clusters:
             kept = np.zeros(seen.size, dtype=bool)
@@ -179,7 +179,7 @@ class GridClusters(DeclaredUnit, Composed[Any, ClustersModel]):
 
 
 def usual_side(columns: int, records: int, noise: float) -> int:
-    """Return how many cells along each column: as many in all as (records / (7 noise))^(2d / (2 + d)), as published."""
+    """Return the number of cells along each column: (records / (7 noise))^(2d / (2 + d)) cells in all, as published."""
     across = math.pow(max(records / (7 * noise), 4.0), 2 / (2 + columns))
     most = math.floor(math.pow(MOST_CELLS, 1 / columns) + 1e-9)
     return max(min(round(across), most, 128), 2)

@@ -1,4 +1,4 @@
-"""Lloyd's k-means with noise where the means are taken: in a fixed number of steps, from a start without data.
+"""Lloyd's k-means with noisy means: a fixed number of steps, from a start that does not depend on data.
 
 For points of many columns, and for many points. A survey finds where the points lie and how widely; each step draws
 noisy sums and counts of all clusters together and moves each centre by what is more than noise. Cost: one product of
@@ -50,7 +50,7 @@ _COUNTED: Final = LENGTH // 2
 _NEAR: Final = 1.5
 #: A start lies within this many spreads of the centre.
 _START: Final = 0.7
-#: A cluster of fewer than so many deviations of the noise of its count seems to hold nobody.
+#: A cluster whose count is below this number of standard deviations of its noise seems empty.
 _EMPTY: Final = 2.0
 SURVEY_SHARE: Final = Fraction(1, 2)
 SCHEDULES: Final = ("even", "halving")
@@ -94,7 +94,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
+        clusters: the number of centres.
         survey: the noise of the survey of count, mean and spread.
         parts: the noise of one number of each step.
         zone: "mean" to move to noisy means; "past" or "future" for the orientation-controlled moves, made of noisy
@@ -150,8 +150,8 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            clusters: how many centres there are.
-            steps: how many steps are taken; by default as many as the loss suggests.
+            clusters: the number of centres.
+            steps: the number of steps; by default a number that suits the loss.
             schedule: "even", or "halving" for half of what is left in each step (Dwork 2011).
             share: the part of the loss that the survey takes.
             zone: how centres move; see the class.
@@ -183,7 +183,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of a step: a sum and a count for each cluster."""
+        """The shape of the numbers that a step draws: a sum and a count for each cluster."""
         return self.clusters, self.frame.columns + 1
 
     def _stability(self, part: CountNoise) -> Fraction:
@@ -216,7 +216,7 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         return from_steps(self.frame, seen.shift + centres * (radius / LENGTH), weights)
 
     def _resettled(self, centres: Floats, weights: Floats, noise: float, number: int) -> Floats:
-        """Return the centres, those that seem to hold nobody moved beside the fullest; of released numbers."""
+        """Return the centres, with those that seem empty moved next to the fullest; from released numbers."""
         found, load = centres.copy(), weights.copy()
         aside = packed(self.clusters + 1, self.frame.columns, f"{number}:{self.public_seed}")
         for place in np.flatnonzero(weights <= _EMPTY * noise + 1):
@@ -236,14 +236,14 @@ class LloydClusters(DeclaredFrame, Composed[Any, ClustersModel]):
 
 
 def usual_steps(purse: Purse) -> int:
-    """Return how many steps suit a loss: none where the survey needs all of it."""
+    """Return the number of steps that suits a loss: none where the survey needs all of it."""
     if purse.is_pure:
         return min(round(2 * math.pow(purse.amount, 0.65)), 5)
     return min(round(16 * math.pow(purse.amount, 0.45)), 10)
 
 
 def packed(clusters: int, columns: int, public_seed: str) -> Floats:
-    """Return public points of the unit ball, each far from those before it; the first two are those of the diagonal.
+    """Return public points of the unit ball, each far from those before it; the first two lie on the diagonal.
 
     Columns often rise together, so that the diagonal is the direction to try first when nothing is known.
     """
@@ -269,13 +269,13 @@ def _moves(columns: int) -> Moves:
 
 
 def _moved(sums: Floats, centres: Floats, noise: float) -> tuple[Floats, Floats]:
-    """Return where centres move, towards their noisy means as far as is not noise, and the counts of clusters."""
+    """Return the moved centres, shrunk towards where they were as far as the noise asks, and the counts of clusters."""
     columns = centres.shape[1]
     counts = sums[:, -1] / _COUNTED
     least = _EMPTY * noise / _COUNTED + 1
     held = np.maximum(counts, least)[:, None]
     move = sums[:, :-1] / held - centres
-    # A move is shortened by as much as its length is noise (James and Stein 1961); a cluster of few stays where it is.
+    # Moves are shrunk by the share of noise in their length (James and Stein 1961); a small cluster stays where it is.
     square = (move * move).sum(axis=1, keepdims=True)
     kept = np.maximum(0.0, 1 - columns * (noise / held) ** 2 / np.maximum(square, 1e-300))
     return centres + np.where(counts[:, None] > least, kept * move, 0.0), np.maximum(counts, 0.0)

@@ -1,9 +1,9 @@
-"""Gaussian mixtures: expectation and maximisation with noise on the moments of the components.
+"""Gaussian mixtures: expectation maximisation with noise on the moments of the components.
 
-For overlapping clusters, and where each has a shape of its own. A tree of noisy moments gives the start; each step then
+For overlapping clusters, and where each has its own shape. A tree of noisy moments gives the start; each step then
 draws counts, sums and second moments of all components together. Cost: one pass over the points a step. Corrections:
 the shares in which a point belongs to components add up to one at most, so that its part in all components together is
-bounded, where the published form pays for every component by itself; the shares are whole numbers, found from exact
+bounded, where the published form pays for every component by itself; the shares are integers, found from exact
 ones; the number of steps is fixed.
 """
 
@@ -45,7 +45,7 @@ _MOST_COLUMNS: Final = 2**8
 _MOST_NUMBERS: Final = 2**22
 #: Components are never assumed to be narrower than this, in steps.
 _NARROWEST: Final = STEPS / 64
-#: Estimates divide by at least so many deviations of the noise of a count.
+#: Estimates divide by at least this number of standard deviations of the noise of a count.
 _HELD: Final = 2.0
 
 
@@ -66,7 +66,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
-    """Find a mixture of Gaussian components in a fixed number of noisy steps of expectation and maximisation.
+    """Fit a mixture of Gaussian components in a fixed number of noisy steps of expectation maximisation.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one point adds to a
     level of the tree, and what each of ``parts`` loses at ``d_in`` times what it adds, in shares, to the counts, sums
@@ -75,7 +75,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many components there are.
+        clusters: the number of components.
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         parts: the noise of one number of each step; Gaussian if components are "full".
         shape: "full" for any covariance, "diag" for columns that are independent, "spherical" for one spread each.
@@ -134,10 +134,10 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            clusters: how many components there are.
+            clusters: the number of components.
             shape: "full", "diag" or "spherical"; by default "diag" where the loss is pure, else "full".
-            depth: how many levels the tree of the start has; by default what suits the loss.
-            steps: how many steps are taken.
+            depth: the number of levels of the first tree; by default one that suits the loss.
+            steps: the number of steps.
             share: the part of the loss that the tree takes.
             public_seed: a public text that decides the start.
             unit: ROW or ROW_REPLACED.
@@ -170,7 +170,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
 
     @property
     def _drawn(self) -> tuple[int, int]:
-        """The numbers of a step: for each component a count, a sum, and second moments."""
+        """The numbers that a step draws: for each component a count, a sum, and second moments."""
         columns = self.frame.columns
         return self.clusters, 1 + columns + (columns * (columns + 1) // 2 if self.shape == "full" else columns)
 
@@ -205,7 +205,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
         )
 
     def _maximised(self, seen: Floats, old: Components, noise: float) -> Components:
-        """Return the components whose moments were drawn; of released numbers alone."""
+        """Return the components with the drawn moments; from released numbers alone."""
         columns, unit = self.frame.columns, float(WHOLE_SHARE * LENGTH)
         counts = seen[:, 0] / (WHOLE_SHARE * COUNTED)
         off = noise / unit
@@ -224,7 +224,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
             seconds[:, np.arange(columns), np.arange(columns)] = rest
         covariances = seconds - means[:, :, None] * means[:, None, :]
         fitted = _shaped(covariances, self.shape, off / held) * (radii**2)[:, None, None]
-        # A component that seems to hold nobody stays as it was.
+        # A component that seems empty stays as it was.
         there = counts > _HELD * off * (LENGTH / COUNTED)
         centres = np.where(there[:, None], np.rint(old.centres) + means * radii[:, None], old.centres)
         return Components(
@@ -237,7 +237,7 @@ class NoisyMixture(DeclaredFrame, Composed[Any, MixtureModel]):
 def step_moves(columns: int) -> Moves:
     """Return how far one point moves a step.
 
-    Its shares are whole numbers that add up to at most ``WHOLE_SHARE``. Its sums in all components together are
+    Its shares are integers that add up to at most ``WHOLE_SHARE``. Its sums in all components together are
     vectors of length ``LENGTH`` times its shares, so at most that many times ``LENGTH`` in L2; its second moments are
     at most ``COARSE`` squared times its shares, in L2, and in L1 for columns alone.
     """
@@ -249,7 +249,7 @@ def step_moves(columns: int) -> Moves:
 
 
 def step_sums(steps: Floats, components: Components, *, is_full: bool) -> NDArray[np.int64]:
-    """Return counts, sums and second moments of components, in which points count by their shares; exact."""
+    """Return exact counts, sums and second moments of components, each point weighted by its shares."""
     count, columns = components.centres.shape
     centres, radii = np.rint(components.centres), components.radii
     upper = np.triu_indices(columns)
@@ -271,9 +271,9 @@ def step_sums(steps: Floats, components: Components, *, is_full: bool) -> NDArra
 
 
 def _shaped(covariances: Floats, shape: str, noise: Floats) -> Floats:
-    """Return covariances of a shape, no direction narrower than the noise or wider than the ball, in squared radii.
+    """Return covariances of a shape, in squared radii: no direction is narrower than the noise or wider than the ball.
 
-    What makes a component no sphere is drawn to a sphere by as much as its length is noise (James and Stein 1961).
+    A component is shrunk towards a sphere by the share of noise in its deviation from one (James and Stein 1961).
     """
     columns = covariances.shape[1]
     least = np.maximum(noise, (1.0 / 64) ** 2)
@@ -293,7 +293,7 @@ def _shaped(covariances: Floats, shape: str, noise: Floats) -> Floats:
 
 
 def _shares(weights: Floats) -> Floats:
-    """Return the weights of components: each has a little, and they add up to one."""
+    """Return the weights of components: none is zero, and they add up to one."""
     raised = np.maximum(weights, 1e-3 * max(float(weights.sum()), 1.0) / len(weights))
     found: Floats = raised / raised.sum()
     return found

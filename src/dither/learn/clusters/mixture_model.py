@@ -1,4 +1,4 @@
-"""A released mixture of Gaussian components, which says how likely rows are and which component they belong to."""
+"""A released mixture of Gaussian components: gives the density of rows and their most likely component."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MixtureModel(Model):
     Args:
         lower: bounds of the columns.
         upper: bounds of the columns.
-        weights: how likely each component is; they add up to one.
+        weights: the probability of each component; they add up to one.
         centres: the mean of each component.
         covariances: a matrix for each component.
 
@@ -63,7 +63,7 @@ class MixtureModel(Model):
         return found
 
     def logs(self, values: Floats) -> Floats:
-        """Return the logarithm of the density of each row and component times its weight, in own units."""
+        """Return the log of each component's weight times its density, for each row, in the columns' own units."""
         scaled = self.frame.scaled(values)
         columns = scaled.shape[1]
         found = np.empty((len(scaled), self.weights.values.size))
@@ -77,17 +77,17 @@ class MixtureModel(Model):
         return found
 
     def densities(self, values: Floats) -> Floats:
-        """Return the logarithm of the density of each row."""
+        """Return the log density of each row."""
         logs = self.logs(values)
         most = logs.max(axis=1, keepdims=True)
         found: Floats = most[:, 0] + np.log(np.exp(logs - most).sum(axis=1))
         return found
 
     def probabilities(self, values: Floats) -> Floats:
-        """Return how likely each component is for each row."""
+        """Return the probability of each component for each row."""
         return softmax(self.logs(values))
 
     def labels(self, values: Floats) -> NDArray[np.int64]:
-        """Return the likeliest component of each row."""
+        """Return the most likely component of each row."""
         found: NDArray[np.int64] = self.logs(values).argmax(axis=1)
         return found

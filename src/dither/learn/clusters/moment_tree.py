@@ -1,9 +1,9 @@
-"""A tree of moments: points divided again and again along the direction in which their noisy moments are widest.
+"""A tree of moments: points are divided repeatedly along the direction in which their noisy moments are widest.
 
 All nodes of a level are measured in one draw: number, sum and second moments of their points, each about the node's own
 public centre and within its own public radius, so that noise shrinks with the nodes. Hyperplanes, centres and radii of
 the next level follow from what was drawn. The leaves are a private coreset: weighted points with a spread. Everything
-that is added up is a whole number, and which node a point is in depends on that point and on released numbers alone.
+that is added up is an integer, and which node a point is in depends on that point and on released numbers alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 COUNTED: Final = LENGTH // 2
 #: Second moments are those of coarser points, of at most this length.
 COARSE: Final = 2**7
-#: Up to so many columns, and so many numbers a draw, all pairs of columns are measured; else the columns alone.
+#: Up to these numbers of columns and of entries a draw, all pairs of columns are measured; else columns alone.
 _MOST_PAIRED: Final = 64
 _MOST_NUMBERS: Final = 2**22
 #: Points farther from the centre of their node than this many spreads are shortened.
 NEAR: Final = 1.5
-#: A node of fewer points than so many deviations of the noise of its count is not divided.
+#: A node whose count is below this number of standard deviations of its noise is not divided.
 _DIVIDED: Final = 4.0
-#: A node of fewer than so many deviations seems to hold nobody; estimates divide by this many at least.
+#: A node below this number of standard deviations seems empty; estimates divide by at least this number.
 _HELD: Final = 1.0
 _AT_LEAST: Final = 2.0
 #: Where the halves of a divided node lie, in spreads along the normal: that of half a Gaussian.
@@ -57,8 +57,8 @@ class Leaves:
 
     Args:
         places: where the points of each leaf lie in the mean.
-        weights: about how many there are; 0 where there seem to be none.
-        spreads: about how far they lie from it, squared.
+        weights: their approximate number; 0 where there seem to be none.
+        spreads: their approximate squared distance from it.
 
     """
 
@@ -69,7 +69,7 @@ class Leaves:
 
 @dataclass
 class _Nodes:
-    """The nodes of a level: public centres and radii, and means over all draws of a node of what was seen of it.
+    """The nodes of a level: public centres and radii, and averages of all noisy draws of a node so far.
 
     The precision is that of one number of these means: one over its variance.
     """
@@ -83,7 +83,7 @@ class _Nodes:
 
 
 def is_paired(columns: int, depth: int, part: CountNoise) -> bool:
-    """Whether all pairs of columns are measured: with Gaussian noise, where there are not too many."""
+    """Whether all pairs of columns are measured: with Gaussian noise, where there are few enough columns."""
     numbers = columns * (columns + 3) // 2 * 2 ** (depth - 1)
     return isinstance(part, DiscreteGaussian) and columns <= _MOST_PAIRED and numbers <= _MOST_NUMBERS
 
@@ -99,7 +99,7 @@ def level_moves(columns: int) -> Moves:
 
 
 def level_shape(columns: int, level: int, *, paired: bool) -> tuple[int, int]:
-    """Return the numbers of a level: for each node a count, a sum, and second moments."""
+    """Return the shape of the numbers that a level draws: for each node a count, a sum, and second moments."""
     return 2**level, 1 + columns + (columns * (columns + 1) // 2 if paired else columns)
 
 
@@ -109,8 +109,8 @@ def grow(run: Runner, levels: tuple[CountNoise, ...], steps: Floats, *, touched:
     Args:
         run: makes one draw for each level.
         levels: the noise of one number of each level; all of one kind.
-        steps: private points, whole numbers of at most STEPS.
-        touched: how many rows one unit touches.
+        steps: private points, integers of at most STEPS.
+        touched: the number of rows that one unit touches.
 
     """
     columns = steps.shape[1]
@@ -137,35 +137,35 @@ def level_uses(columns: int, levels: tuple[CountNoise, ...], touched: int) -> It
 
 
 def noise_of_levels(purse: Purse, columns: int, depth: int, touched: int) -> tuple[CountNoise, ...]:
-    """Return the noise of each level for a loss: deeper levels, whose nodes hold fewer points, get more of it."""
+    """Return the noise of each level for a loss: deeper levels, whose nodes hold fewer points, get more of the loss."""
     weights = [Fraction(2**30, round(2 ** (30 - _GROWTH * level))) for level in range(depth)]
     return tuple(level_moves(columns).noise(purse.share(weight / sum(weights)), touched) for weight in weights)
 
 
 def into_balls(whole: Floats, radii: Floats) -> Floats:
-    """Shorten each row of whole numbers to its own whole radius, scale it by LENGTH / radius, and cut off.
+    """Shorten each row of integers to its own whole radius, scale it by LENGTH / radius, and cut off.
 
     The exact length of what is returned is at most ``LENGTH``, as for ``into_ball``: rounding makes a row longer by a
-    factor of less than 1 + 2^-50, and its squared length, a whole number, is then still below LENGTH^2 + 1.
+    factor of less than 1 + 2^-50, and its squared length, an integer, is then still below LENGTH^2 + 1.
     """
     factors = LENGTH / np.maximum(np.sqrt(squared_lengths(whole)), radii)
     return np.trunc(whole * factors[:, None])
 
 
 def sums_by(owner: NDArray[np.int64], count: int, values: Floats) -> Floats:
-    """Return the sums of rows of whole numbers by their owner; exact below 2^53."""
+    """Return the sums of rows of integers by their owner; exact below 2^53."""
     return np.stack([np.bincount(owner, weights=column, minlength=count) for column in values.T], axis=1)
 
 
 def _fresh(centres: Floats, radii: Floats, *, paired: bool) -> _Nodes:
-    """Return nodes of which nothing was seen yet."""
+    """Return nodes without any draws yet."""
     count, columns = centres.shape
     seconds = np.zeros((count, columns, columns) if paired else (count, columns))
     return _Nodes(centres, radii, np.zeros(count), np.zeros((count, columns)), seconds, np.zeros(count))
 
 
 def _measured(steps: Floats, owner: NDArray[np.int64], nodes: _Nodes, *, paired: bool) -> NDArray[np.int64]:
-    """Return count, sum and second moments of the points of each node, in exact whole numbers."""
+    """Return count, sum and second moments of the points of each node, in exact integers."""
     count, columns = nodes.centres.shape
     shape = level_shape(columns, 0, paired=paired)
     total = np.zeros((count, shape[1]), dtype=np.int64)
@@ -189,7 +189,7 @@ def _measured(steps: Floats, owner: NDArray[np.int64], nodes: _Nodes, *, paired:
 
 
 def _learn(nodes: _Nodes, seen: Floats, noise: float) -> None:
-    """Take what was drawn of each node into its means; counts in points, sums in radii, seconds in squared radii."""
+    """Update the averages of nodes with a draw: counts in points, sums in radii, seconds in squared radii."""
     columns = nodes.centres.shape[1]
     counts, sums, rest = seen[:, 0] / COUNTED, seen[:, 1 : 1 + columns] / LENGTH, seen[:, 1 + columns :] / COARSE**2
     seconds = rest
@@ -206,7 +206,7 @@ def _learn(nodes: _Nodes, seen: Floats, noise: float) -> None:
 
 @dataclass(frozen=True)
 class _Shapes:
-    """What follows from the means of nodes, in steps: where points lie, how widely, and along what direction most."""
+    """Shapes of nodes, in steps: where their points lie, how widely, and along which direction most widely."""
 
     noise: Floats
     means: Floats
@@ -217,12 +217,12 @@ class _Shapes:
 
 
 def _shapes(nodes: _Nodes) -> _Shapes:
-    """Return the shapes of nodes, of released numbers alone."""
+    """Return the shapes of nodes, from released numbers alone."""
     columns = nodes.centres.shape[1]
     off = 1 / (LENGTH * np.sqrt(nodes.precisions))
     held = np.maximum(nodes.counts, _AT_LEAST * off * (LENGTH / COUNTED) + 1)
     means = nodes.sums / held[:, None]
-    # A mean is drawn to the centre of its node by as much as its length is noise (James and Stein 1961).
+    # A mean is shrunk to the centre of its node by the share of noise in its length (James and Stein 1961).
     square = np.maximum((means * means).sum(axis=1), 1e-300)
     means = means * np.maximum(0.0, 1 - columns * (off / held) ** 2 / square)[:, None]
     if nodes.seconds.ndim == 3:
@@ -254,7 +254,7 @@ def _divided(nodes: _Nodes, steps: Floats, owner: NDArray[np.int64]) -> tuple[_N
     chosen = np.flatnonzero(enough & ~seen.is_beyond)
     _widen(nodes, seen, np.flatnonzero(enough & seen.is_beyond))
     count, columns = nodes.centres.shape
-    # Whole numbers, so that on which side a point lies is decided exactly; zero where a node stays as it is.
+    # Integers, so that on which side a point lies is decided exactly; zero where a node stays as it is.
     normals, offsets = np.zeros((count, columns)), np.zeros(count)
     normals[chosen] = np.rint(seen.directions[chosen] * _FINE)
     offsets[chosen] = np.rint((normals[chosen] * seen.means[chosen]).sum(axis=1))
@@ -278,7 +278,7 @@ def _divided(nodes: _Nodes, steps: Floats, owner: NDArray[np.int64]) -> tuple[_N
 
 
 def _widen(nodes: _Nodes, seen: _Shapes, chosen: NDArray[np.int64]) -> None:
-    """Move nodes whose points lie beyond their balls towards them, and widen them; what was seen is forgotten."""
+    """Move and widen the nodes whose points lie beyond their balls; their earlier draws are discarded."""
     aside = seen.means[chosen] - nodes.centres[chosen]
     centres = np.clip(np.rint(nodes.centres[chosen] + _WIDER / 2 * aside), -STEPS, STEPS)
     radii = np.minimum(_WIDER * nodes.radii[chosen], ball_radius(nodes.centres.shape[1]))

@@ -1,7 +1,7 @@
-"""Points as whole numbers, their nearest centres, and what a released set of centres is.
+"""Points as integers, their nearest centres, and the model of released centres.
 
 A point is clipped to its bounds, put on the grid, moved by a public shift and shortened to a public length. Its nearest
-centre is found in whole numbers below 2^53, which floats hold exactly whatever the order of additions: where a point
+centre is found in integers below 2^53, which floats hold exactly in any order of additions: where a point
 belongs depends on the point and on public centres alone.
 """
 
@@ -29,7 +29,7 @@ MOST_COLUMNS: Final = 2**12
 
 @dataclass(frozen=True)
 class Frame:
-    """Public bounds of columns, whose middle is zero and whose ends are -1 and 1: all columns count alike.
+    """Public bounds of columns, scaled so that the middle is 0 and the ends are -1 and 1: all columns count alike.
 
     NaN means the middle, everything beyond a bound means the bound.
     """
@@ -42,11 +42,11 @@ class Frame:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.lower.values.size
 
     def scaled(self, values: Floats) -> Floats:
-        """Return numbers in [-1, 1]; elementwise, so that a point's numbers are its own."""
+        """Return numbers in [-1, 1]; elementwise, so that a point's result depends on that point alone."""
         low, high = self.lower.values, self.upper.values
         with np.errstate(all="ignore"):
             known = np.where(np.isnan(values), low / 2 + high / 2, values)
@@ -54,11 +54,11 @@ class Frame:
         return inside
 
     def steps(self, values: Floats) -> Floats:
-        """Return whole numbers between -STEPS and STEPS, as floats."""
+        """Return integers between -STEPS and STEPS, as floats."""
         return np.rint(self.scaled(values) * STEPS)
 
     def places(self, scaled: Floats) -> Floats:
-        """Return numbers in [-1, 1] in the columns' own units."""
+        """Return numbers in [-1, 1] converted to the columns' own units."""
         found: Floats = self.lower.values + (scaled + 1) / 2 * (self.upper.values - self.lower.values)
         return found
 
@@ -84,11 +84,11 @@ def points_of(data: Any, columns: int) -> Floats:
 
 
 def nearest(points: Floats, centres: Floats) -> NDArray[np.int64]:
-    """Return the nearest centre of each point, the first of several, in exact whole numbers.
+    """Return the nearest centre of each point, the first of several, in exact integers.
 
     Args:
-        points: whole numbers, of at most ``LENGTH`` in length.
-        centres: whole numbers, of at most ``2 * LENGTH`` in each coordinate.
+        points: integers, of at most ``LENGTH`` in length.
+        centres: integers, of at most ``2 * LENGTH`` in each coordinate.
 
     """
     closeness = 2 * (points @ centres.T) - (centres * centres).sum(axis=1)
@@ -96,7 +96,7 @@ def nearest(points: Floats, centres: Floats) -> NDArray[np.int64]:
 
 
 def cluster_sums(points: Floats, centres: Floats, counted: int) -> NDArray[np.int64]:
-    """Return for each centre the sum of its points, and ``counted`` times their number; exact."""
+    """Return for each centre the exact sum of its points, and ``counted`` times their number."""
     total = np.zeros((len(centres), points.shape[1] + 1), dtype=np.int64)
     for block in blocks(len(points)):
         inside = points[block]
@@ -116,7 +116,7 @@ class ClustersModel(Model):
         lower: bounds of the columns.
         upper: bounds of the columns.
         centres: one a row, in columns scaled to [-1, 1].
-        weights: about how many records each has.
+        weights: the approximate number of records of each.
 
     """
 
@@ -159,7 +159,7 @@ class ClustersModel(Model):
 
 
 def from_steps(frame: Frame, centres: Floats, weights: Floats) -> ClustersModel:
-    """Return the model of centres in steps, kept within the bounds."""
+    """Return the model of centres given in steps, kept within the bounds."""
     scaled = np.clip(centres / STEPS, -1.0, 1.0)
     return ClustersModel(frame.lower, frame.upper, PublicArray(scaled), PublicArray(np.maximum(weights, 0.0)))
 
@@ -171,8 +171,8 @@ def weighted_clusters(
 
     Args:
         places: public points, one a row.
-        weights: how much each counts; not negative.
-        clusters: how many centres there are.
+        weights: the weight of each; not negative.
+        clusters: the number of centres.
         starts: centres to start from.
 
     """
@@ -201,12 +201,12 @@ def weighted_clusters(
 
 
 def spread_starts(places: Floats, weights: Floats, clusters: int, numbers: NDArray[np.float64]) -> Iterator[Floats]:
-    """Yield centres to start from: heavy points far from one another (k-means++), one start for a row of numbers.
+    """Yield centres to start from: heavy points far from one another (k-means++), one start for each row of numbers.
 
     Args:
         places: public points.
-        weights: how much each counts.
-        clusters: how many centres there are.
+        weights: the weight of each.
+        clusters: the number of centres.
         numbers: public numbers in [0, 1), ``clusters`` a row.
 
     """

@@ -2,7 +2,7 @@
 
 For comparison, and as a pattern for learners of which nothing is known but how good an answer is. Cost: the distances
 of all points from all centres of all candidates, once a generation. Corrections: the published gain of an "enhanced"
-exponential mechanism rests on a bound of how fast the fitness changes, which nobody can check on private points; here
+exponential mechanism rests on a bound of how fast the fitness changes, which cannot be checked on private points; here
 the fitness of every candidate falls when a point comes, so all scores move one way and the factor two is saved by
 proof. Distances are clipped, because without that the fitness has no sensitivity at all.
 """
@@ -74,10 +74,10 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
-        generations: how often the candidates are looked at.
-        population: how many candidates there are each time.
-        scale: how much lower a cost must be for a candidate to be e times as likely.
+        clusters: the number of centres.
+        generations: the number of generations of candidates.
+        population: the number of candidates each time.
+        scale: the difference in cost that makes a candidate e times as likely.
         public_seed: a public text that decides the first candidates, crossings and mutations.
         unit: ROW or ROW_REPLACED.
 
@@ -135,7 +135,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
 
     @cached_property
     def choice(self) -> Exponential:
-        """The choice of a candidate: a row more makes every cost larger, a row replaced may do either."""
+        """The choice of a candidate: an added row raises every cost, a replaced row may raise or lower it."""
         return Exponential(candidates=self.population, scale=self.scale, one_way=self.unit.touched == 1)
 
     def plan(self) -> Plan:
@@ -143,7 +143,7 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         return Repeat(Use(self.choice, WORST), 2 * self.generations - 1)
 
     def release(self, data: Any, run: Runner) -> ClustersModel:
-        """Return the candidate chosen last. Candidates are made of chosen ones and of the seed."""
+        """Return the candidate chosen last. Candidates are made from chosen ones and the seed."""
         steps = self.frame.steps(points_of(data, self.frame.columns))
         shape = (self.population, self.clusters, self.frame.columns)
         candidates = np.rint((2 * self._numbers("first", shape) - 1) * STEPS)
@@ -155,14 +155,14 @@ class PrivGene(DeclaredFrame, Composed[Any, ClustersModel]):
         return from_steps(self.frame, candidates[best], np.ones(self.clusters))
 
     def _scores(self, steps: Floats, candidates: Floats) -> NDArray[np.int64]:
-        """Return minus the cost of each candidate: exact whole numbers, of which a point adds 0 to ``WORST``."""
+        """Return minus the cost of each candidate: exact integers, to which a point adds 0 to ``WORST``."""
         part = max(1, math.ceil((_REACH * STEPS) ** 2 * self.frame.columns / WORST))
         found = np.zeros(self.population, dtype=np.int64)
         for block in blocks(len(steps)):
             inside = steps[block]
             lengths = np.add.reduce(inside * inside, axis=1)
             for place, centres in enumerate(candidates):
-                # Whole numbers below 2^53: exact in any order, and so is the floor of one correctly rounded quotient.
+                # Integers below 2^53: exact in any order, and so is the floor of one correctly rounded quotient.
                 closeness = 2 * (inside @ centres.T) - (centres * centres).sum(axis=1)
                 squared = lengths - closeness.max(axis=1, initial=-(2.0**52))
                 found[place] -= int(np.minimum(np.floor(squared / part), WORST).sum())

@@ -1,4 +1,4 @@
-"""Clusters after a projection: points are projected to few public random directions before they are divided.
+"""Clusters after a projection: points are projected to a few public random directions before they are divided.
 
 For many columns, above all where the loss is pure, since the noise of a sum then grows with its columns. The tree of
 moments divides projected points; a step in all columns then finds where their clusters lie, and a last one moves each
@@ -70,7 +70,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
-    """Project points to few public directions, divide them there, and find their centres in all columns.
+    """Project points to a few public directions, divide them there, and find their centres in all columns.
 
     Guarantee: data ``d_in`` rows apart loses what each of ``levels`` loses at ``d_in`` times what one projected point
     adds to the count, sum and second moments of its node, and what ``lift`` and ``last`` lose at ``d_in`` times what
@@ -79,8 +79,8 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        clusters: how many centres there are.
-        directions: how many public random directions points are projected to.
+        clusters: the number of centres.
+        directions: the number of public random directions of the projection.
         levels: the noise of one number of each level of the tree; all geometric or all Gaussian.
         lift: the noise of one number of the first step in all columns.
         last: the noise of one number of the last step.
@@ -136,9 +136,9 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
             within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            clusters: how many centres there are.
-            directions: how many there are; by default the binary logarithm of the clusters, or columns if fewer.
-            depth: how many levels the tree has; by default what suits the loss.
+            clusters: the number of centres.
+            directions: their number; by default the binary logarithm of the clusters, or columns if fewer.
+            depth: the number of levels of the tree; by default one that suits the loss.
             share: the part of the loss that the tree takes.
             public_seed: a public text that decides the directions and starts.
             unit: ROW or ROW_REPLACED.
@@ -198,16 +198,16 @@ class ProjectedClusters(DeclaredFrame, Composed[Any, ClustersModel]):
         return from_steps(self.frame, *moved(seen, whole, radii, deviation(self.last)))
 
     def projected(self, steps: Floats) -> Floats:
-        """Return points projected to the public directions: whole numbers of at most STEPS, each point's its own."""
+        """Return points projected to the public directions: integers of at most STEPS, each from its point alone."""
         count = (self.frame.columns, self.directions)
         signs = public_numbers(f"directions:{self.public_seed}", math.prod(count)).reshape(count) % 2 * 2.0 - 1.0
-        # Sums of whole numbers of at most 2^24 are exact in any order; what follows is rounded once.
+        # Sums of integers of at most 2^24 are exact in any order; what follows is rounded once.
         found: Floats = np.clip(np.rint((steps @ signs) / math.sqrt(self.frame.columns)), -STEPS, STEPS)
         return found
 
 
 def _lifted(steps: Floats, short: Floats, places: Floats) -> NDArray[np.int64]:
-    """Return sums and counts in all columns of the points that are nearest to each place after projection; exact."""
+    """Return exact sums and counts, in all columns, of the points that are nearest to each place after projection."""
     total = np.zeros((len(places), steps.shape[1] + 1), dtype=np.int64)
     reach = float(ball_radius(steps.shape[1]))
     for block in blocks(len(steps)):

@@ -1,4 +1,4 @@
-"""Centres of a private coreset: plain k-means or k-median on weighted released points, which costs nothing.
+"""Centres of a private coreset: plain k-means or k-median on weighted released points, at no further loss.
 
 Where there are fewer leaves than clusters, places beside the widest leaves are added, so that there is something to
 choose from.
@@ -24,7 +24,7 @@ _ROUNDS: Final = 30
 
 
 def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -> tuple[Floats, Floats, Floats]:
-    """Return the centres of a coreset, about how many points each has, and how far they lie from it, squared."""
+    """Return the centres of a coreset, the approximate number of points of each, and their mean squared distance."""
     leaves = _enough(leaves, clusters, public_seed)
     places, weights = leaves.places, leaves.weights
     # As many places as clusters can be settled in one way only, and very many take long.
@@ -44,7 +44,7 @@ def settle(leaves: Leaves, clusters: int, *, objective: str, public_seed: str) -
 
 
 def weighted_medians(places: Floats, weights: Floats, centres: Floats) -> Floats:
-    """Return centres of which weighted public points lie near in the sum of distances: Weiszfeld's steps."""
+    """Return centres that minimise the weighted sum of distances of public points: Weiszfeld's steps."""
     for _ in range(_ROUNDS):
         distances = np.sqrt(_squared(places, centres))
         owner: NDArray[np.int64] = distances.argmin(axis=1)
@@ -63,7 +63,7 @@ def _squared(places: Floats, centres: Floats) -> Floats:
 
 
 def _enough(leaves: Leaves, clusters: int, public_seed: str) -> Leaves:
-    """Return at least as many places as there are clusters; those that are added weigh next to nothing."""
+    """Return at least as many places as there are clusters; added places have almost no weight."""
     weights = leaves.weights
     if not weights.sum() > 0:
         weights = np.ones(len(weights))

@@ -1,9 +1,9 @@
-"""In what shares a point belongs to the components of a mixture: whole numbers, found from whole numbers.
+"""The shares with which a point belongs to the components of a mixture: integers, computed from integers.
 
-A point's share must be its own: the same, whatever other points there are. Floats are not good for that, since an
+A point's share must not depend on other points. Floats are not good for that, since an
 exponential or a sum of products may be rounded in one way here and in another there. So a component is whitened by a
-matrix of whole numbers, its distance from a point is a whole number below 2^53, which floats hold exactly in any order
-of additions, and what stands for e^-x is a public table of whole numbers.
+matrix of integers, its distance from a point is an integer below 2^53, which floats hold exactly in any order
+of additions, and what stands for e^-x is a public table of integers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dither.learn.rows import STEPS, Floats
 
 #: All shares of a point add up to this at most.
 WHOLE_SHARE: Final = 2**7
-#: Whitened points are whole numbers of 1/64 of a spread, of at most 64 spreads a direction.
+#: Whitened points are integer multiples of 1/64 of a spread, of at most 64 spreads a direction.
 _PER_SPREAD: Final = 2**6
 _FARTHEST: Final = 2**12
-#: Matrices are rounded to whole numbers of 2^-18.
+#: Matrices are rounded to integer multiples of 2^-18.
 _FINE: Final = 2**18
 #: Components are never taken to be narrower than this, in steps.
 _NARROWEST: Final = 8.0
@@ -40,7 +40,7 @@ class Components:
     Args:
         centres: one a row, of at most STEPS a number.
         covariances: a matrix for each.
-        weights: how likely each is.
+        weights: the probability of each.
 
     """
 
@@ -50,7 +50,7 @@ class Components:
 
     @cached_property
     def radii(self) -> Floats:
-        """How far the points of each component are looked for: all but few, in whole steps."""
+        """The radius, in whole steps, within which all but a few of the points of each component lie."""
         columns = self.centres.shape[1]
         spread = np.sqrt(np.maximum(np.trace(self.covariances, axis1=1, axis2=2), 1.0))
         found: Floats = np.rint(np.clip((1 + 3 / math.sqrt(2 * columns)) * spread, STEPS / 64, 4 * STEPS * columns))
@@ -58,7 +58,7 @@ class Components:
 
     @cached_property
     def _whitening(self) -> tuple[Floats, Floats]:
-        """The whole matrices that whiten, and what each component begins with, in units of 2^-13."""
+        """The integer whitening matrices, and the constant of each component, in units of 2^-13."""
         values, vectors = np.linalg.eigh(self.covariances)
         spreads = np.sqrt(np.maximum(values, _NARROWEST**2))
         matrices = np.rint(vectors / spreads[:, None, :] * _FINE)
@@ -67,10 +67,10 @@ class Components:
 
 
 def shares_of(points: Floats, components: Components) -> Floats:
-    """Return the shares of each point in each component: whole numbers that add up to ``WHOLE_SHARE`` at most.
+    """Return the shares of each point in each component: integers that add up to at most ``WHOLE_SHARE``.
 
     Args:
-        points: whole numbers of at most STEPS, one point a row, of at most 2^8 columns.
+        points: integers of at most STEPS, one point a row, of at most 2^8 columns.
         components: public.
 
     """
@@ -83,6 +83,6 @@ def shares_of(points: Floats, components: Components) -> Floats:
         scores[:, place] = start - np.add.reduce(white * white, axis=1)
     behind = np.floor((scores.max(axis=1, keepdims=True, initial=-(2.0**50)) - scores) / _PER_PLACE)
     heights = _TABLE[np.minimum(behind, _PLACES - 1).astype(np.int64)]
-    # Whole numbers below 2^27 divided by whole numbers: one rounding, the same wherever a point stands.
+    # Integers below 2^27 divided by integers: one rounding, the same wherever a point stands.
     found: Floats = np.floor(WHOLE_SHARE * heights / np.maximum(heights.sum(axis=1, keepdims=True), 1.0))
     return found

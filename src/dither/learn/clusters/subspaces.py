@@ -1,9 +1,9 @@
-"""Subspaces: which few sets of columns describe points best, chosen by the exponential mechanism among all of them.
+"""Subspaces: the few sets of columns that describe points best, chosen by the exponential mechanism among all of them.
 
 For points that lie near coordinate subspaces through the middle of their bounds: each cluster uses some columns, the
 others are near the middle. Cost: the distances of all points from all sets of columns, for each candidate the least.
 Correction: published as Gibbs sampling, of which every finite run promises nothing, because only its stationary law is
-that of an exponential mechanism and nobody knows when that is reached. Here candidates are listed and the choice is
+that of an exponential mechanism and it is not known when that is reached. Here candidates are listed and the choice is
 drawn exactly; so there must be few of them, and subspaces are those of columns.
 """
 
@@ -101,9 +101,9 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
     Args:
         lower: public bounds of the columns; their middle is where subspaces meet.
         upper: public bounds of the columns.
-        clusters: how many subspaces there are.
-        size: how many columns each has.
-        scale: how much lower a cost must be for a candidate to be e times as likely.
+        clusters: the number of subspaces.
+        size: the number of columns of each.
+        scale: the difference in cost that makes a candidate e times as likely.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -144,7 +144,7 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
 
     @cached_property
     def sets(self) -> NDArray[np.int64]:
-        """All sets of columns of the size, as rows of zeros and ones."""
+        """All sets of columns of this size, as rows of zeros and ones."""
         chosen = list(combinations(range(self.frame.columns), self.size))
         found = np.zeros((len(chosen), self.frame.columns), dtype=np.int64)
         for place, columns in enumerate(chosen):
@@ -153,12 +153,12 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
 
     @cached_property
     def candidates(self) -> NDArray[np.int64]:
-        """All candidates: the places of their sets, one candidate a row."""
+        """All candidates: the indices of their sets, one candidate a row."""
         return np.array(list(combinations(range(len(self.sets)), self.clusters)), dtype=np.int64)
 
     @cached_property
     def choice(self) -> Exponential:
-        """The choice: a row more makes every cost larger, a row replaced may do either."""
+        """The choice: an added row raises every cost, a replaced row may raise or lower it."""
         return Exponential(candidates=len(self.candidates), scale=self.scale, one_way=self.unit.touched == 1)
 
     def plan(self) -> Plan:
@@ -172,13 +172,13 @@ class ChosenSubspaces(DeclaredFrame, Composed[Any, SubspacesModel]):
         return SubspacesModel(self.lower, self.upper, PublicArray(self.sets[chosen]))
 
     def costs(self, steps: Floats) -> NDArray[np.int64]:
-        """Return the cost of every candidate: exact whole numbers, of which a point adds 0 to ``WORST``."""
+        """Return the cost of every candidate: exact integers, to which a point adds 0 to ``WORST``."""
         part = max(1, math.ceil(STEPS**2 * self.frame.columns / (4 * WORST)))
         total = np.zeros(len(self.candidates), dtype=np.int64)
         beside = 1.0 - self.sets.T
         for block in blocks(len(steps)):
             inside = steps[block]
-            # Whole numbers below 2^53: exact in any order, and so is the floor of one correctly rounded quotient.
+            # Integers below 2^53: exact in any order, and so is the floor of one correctly rounded quotient.
             each = np.minimum(np.floor((inside * inside) @ beside / part), WORST)
             for place, candidate in enumerate(self.candidates):
                 total[place] += int(each[:, candidate].min(axis=1, initial=WORST).sum())

@@ -1,4 +1,4 @@
-"""Where points lie: one noisy vector from which follow about how many there are, their centre and how widely they lie.
+"""Where points lie: one noisy vector that gives their approximate number, centre and spread.
 
 What follows from it is public. Points moved to their centre need less room, so that the noise of all that comes after
 is smaller. The ball into which points are shortened for it holds all but the corners of the bounds.
@@ -30,12 +30,12 @@ _LEAST_SPREAD: Final = 0.15
 
 @dataclass(frozen=True)
 class Where:
-    """What was seen, in steps.
+    """The noisy number, centre and spread of points, in steps.
 
     Args:
-        rows: about how many points there are.
-        shift: where their centre is; whole numbers.
-        spread: about how far they lie from it.
+        rows: the approximate number of points.
+        shift: where their centre is; integers.
+        spread: their approximate distance from it.
 
     """
 
@@ -50,17 +50,17 @@ def ball_radius(columns: int) -> int:
 
 
 def where_stability(columns: int) -> Fraction:
-    """Return how far one point moves the vector in L2: two parts of at most the radius, one of a quarter."""
+    """Return how far one point moves the vector in L2: two parts of at most the radius, one of a quarter of it."""
     return round_up(sqrt_up(Fraction(33, 16)) * ball_radius(columns), bits=40)
 
 
 def where_entries(columns: int) -> int:
-    """Return how many numbers are drawn."""
+    """Return the number of entries that are drawn."""
     return columns + 2
 
 
 def where(run: Runner, noise: AnyNoise, steps: Floats, touched: int) -> Where:
-    """Return where points on the grid lie.
+    """Return the noisy number, centre and spread of points on the grid.
 
     A point adds its own numbers, shortened to the radius, to the sums; the radius to the count; and a quarter of its
     squared length divided by the radius to the spread.
@@ -73,7 +73,7 @@ def where(run: Runner, noise: AnyNoise, steps: Floats, touched: int) -> Where:
     seen = noisy(run, noise, given, touched * where_stability(columns))
     rows = max(float(seen[columns]) / radius, _FEWEST)
     mean, energy = np.clip(seen[:columns] / rows, -radius, radius), float(seen[columns + 1]) * 4 * radius / rows
-    # Columns are drawn towards what they have in common by as much as their differences are noise (James and Stein).
+    # Columns are shrunk towards their common value by the share of noise in their differences (James and Stein).
     common = float(mean.mean())
     apart = mean - common
     length = float(apart @ apart)

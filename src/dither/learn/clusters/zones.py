@@ -1,4 +1,4 @@
-"""Orientation-controlled moves: a centre moves to a point of a zone beside its noisy mean and not to the mean itself.
+"""Orientation-controlled moves: a centre moves to a point in a zone beside its noisy mean, not to the mean itself.
 
 The published form draws the point about the *true* mean, and the zone itself gives the mean away: its guarantee does
 not hold. Here the zone is made of released means and of a public seed alone, so that it is post-processing and costs
@@ -21,14 +21,14 @@ ZONES: Final = ("mean", "past", "future")
 
 
 def zoned(zone: str, before: Floats, old: Floats, means: Floats, number: int, public_seed: str) -> Floats:
-    """Return where centres move, from released numbers and a public seed.
+    """Return the moved centres, from released numbers and a public seed.
 
     Args:
         zone: "mean", "past" or "future".
         before: the centres of the step before the last one; for "future" where that pair of steps began.
         old: the centres of which these are the means.
         means: noisy means.
-        number: which step this is.
+        number: the number of this step.
         public_seed: a public text.
 
     """
@@ -66,7 +66,7 @@ def _in_zone(old: Floats, means: Floats, controllers: Floats, number: int, publi
 
 
 def _turned(old: Floats, mean: Floats, end: Floats, numbers: Floats) -> Floats:
-    """Return ``end`` turned about ``mean`` by a public angle below a right one, small angles being likelier."""
+    """Return ``end`` turned about ``mean`` by a public angle below a right one; small angles are likelier."""
     toward = end - mean
     length = float(np.linalg.norm(toward))
     if length == 0 or len(mean) == 1:

@@ -1,4 +1,4 @@
-"""Chosen components: principal directions picked one after the other by the exponential mechanism.
+"""Chosen components: principal directions chosen one after the other by the exponential mechanism.
 
 For pure losses and few columns. The published form samples a direction from a density on the sphere, which only a
 Markov chain does, and a chain that is stopped has no finite loss; here candidates are listed, in rounds: directions
@@ -47,11 +47,11 @@ CANDIDATE: Final = 2**8
 #: What a row adds to a score at most, once scores are divided by the rest of the squared lengths.
 MOVED: Final = 2**20
 _DIVISOR: Final = LENGTH**2 * CANDIDATE**2 // MOVED
-#: Beyond so many rows, scores are computed with unbounded whole numbers.
+#: Beyond this number of rows, scores are computed with unbounded integers.
 _ROWS_IN_64_BITS: Final = 2**26
 _SURVEY_SHARE: Final = Fraction(1, 10)
 _MEASURE_SHARE: Final = Fraction(1, 10)
-#: Rows farther from the centre than so many spreads are shortened.
+#: Rows farther from the centre than this number of spreads are shortened.
 _NEAR: Final = 1.4
 #: How far from the chosen direction the candidates of the second round are, as the tangent of an angle.
 _FIRST_TURN: Final = 1.0
@@ -85,10 +85,10 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        components: how many directions are chosen.
-        candidates: how many directions there are to choose from, in each round.
-        rounds: how many choices lead to one direction.
-        scale: how much better a direction must be to be e times as likely: 2^20 is the most one row adds to a score.
+        components: the number of directions to choose.
+        candidates: the number of directions to choose from, in each round.
+        rounds: the number of choices for one direction.
+        scale: the difference in score that makes a direction e times as likely; one row adds at most 2^20 to a score.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the variance along one component.
         public_seed: a public text that decides the candidates.
@@ -168,7 +168,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
 
     @property
     def stability(self) -> Fraction:
-        """How far one unit moves the variances along all components, as they are measured."""
+        """How far one unit moves the measured variances along all components."""
         return _moves(self.components).stability(self.part, self.unit.touched)
 
     def plan(self) -> Plan:
@@ -201,7 +201,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         return MomentsModel(self.lower, self.upper, seen.rows, mean, PublicArray((covariance + covariance.T) / 2))
 
     def _chosen(self, component: int, before: Floats, products: NDArray[Any], run: Runner) -> Floats:
-        """Return a direction at right angles to those before, nearer to the best one from round to round."""
+        """Return a direction at right angles to those before, closer to the best one from round to round."""
         direction: Floats | None = None
         for number in range(self.rounds):
             listed = self._listed(component, number, before, direction)
@@ -209,7 +209,7 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
         return np.asarray(direction, dtype=np.float64)
 
     def _listed(self, component: int, number: int, before: Floats, near: Floats | None) -> Floats:
-        """Return public candidates, of length 1 and at right angles to all directions before; the best known is one."""
+        """Return public candidates of length 1 at right angles to earlier directions; the best known is one of them."""
         columns = self.frame.columns
         drawn = public_numbers(f"direction:{self.public_seed}:{component}:{number}", 2 * self.candidates * columns)
         shares = (drawn.reshape(2, self.candidates, columns) + 1) / (2.0**32 + 1)
@@ -224,12 +224,12 @@ class ChosenComponents(DeclaredUnit, Composed[Any, MomentsModel]):
 
 
 def _moves(components: int) -> Moves:
-    """Return how far one row moves what is measured: 2^20 in all, and one step for rounding in each component."""
+    """Return how far one row moves the measurement: 2^20 in all, and one step for rounding in each component."""
     return Moves(MOVED + components, (MOVED + components) ** 2)
 
 
 def _at_right_angles(rows: Floats, before: Floats) -> Floats:
-    """Return rows without their parts along others, of length 1; where nothing is left, any row of length 1."""
+    """Return rows without their parts along others, scaled to length 1; any such row where nothing is left."""
     rest = rows - (rows @ before.T) @ before
     rest = rest - (rest @ before.T) @ before
     lengths = np.linalg.norm(rest, axis=1, keepdims=True)
@@ -240,14 +240,14 @@ def _at_right_angles(rows: Floats, before: Floats) -> Floats:
 
 
 def _whole(directions: Floats) -> NDArray[np.int64]:
-    """Return directions as whole numbers, none longer than ``CANDIDATE``: cutting off shortens."""
+    """Return directions as integers, none longer than ``CANDIDATE``: truncation only shortens."""
     lengths = np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1.0)
     whole: NDArray[np.int64] = np.trunc(directions / lengths * (CANDIDATE * (1 - 2.0**-40))).astype(np.int64)
     return whole
 
 
 def _nested(directions: Floats) -> NDArray[np.int64]:
-    """Return directions as whole numbers, shortened so that squares of a row along all of them stay within its square.
+    """Return integer directions, shortened so that a row's squares along all of them stay within its own square.
 
     For whole rows C the squares add up to the square of the largest singular value of C at most, which is at most
     the largest row sum of absolute values of C C^T; that is computed exactly.

@@ -37,12 +37,12 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        n_components: how many components are kept; None for as many as there are columns.
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        n_components: the number of components to keep; None for all of them.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened; for "moments".
         solver: "moments" (a noisy matrix), or "chosen" (the exponential mechanism, which needs ``n_components``).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -82,7 +82,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         kept = self.n_components
         if not (kept is None or (isinstance(kept, int | np.integer) and 1 <= kept <= columns)):
             raise InvalidParameter("n_components", kept, f"a whole number from 1 to {columns}, or None")
@@ -104,7 +104,7 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         return found
 
     def inverse_transform(self, X: Any) -> Floats:
-        """Return the rows, in their own units, that coordinates stand for."""
+        """Return the rows, in their own units, with these coordinates."""
         check_is_fitted(self, "model_")
         found: Floats = self.model_.frame.places(np.asarray(X) @ self.components_ + self.mean_)
         return found
@@ -123,11 +123,11 @@ class EmpiricalCovariance(_Moments):
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.

@@ -57,7 +57,7 @@ class _Reach(Positive):
         return share
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not above 0, and what is above 1."""
+        """Return values that are not above 0, and values above 1."""
         yield from ("1.01", *super().offenders())
 
 
@@ -69,7 +69,7 @@ class MomentsModel(Model):
     Args:
         lower: bounds of the columns.
         upper: bounds of the columns.
-        rows: about how many rows there are.
+        rows: the approximate number of rows.
         mean: of each column.
         covariance: of each pair of columns; without negative eigenvalues.
 
@@ -95,7 +95,7 @@ class MomentsModel(Model):
 
     @property
     def half_ranges(self) -> Floats:
-        """How long one is in each column."""
+        """Half the range of each column."""
         found: Floats = self.upper.values / 2 - self.lower.values / 2
         return found
 
@@ -176,12 +176,12 @@ class NoisyMoments(DeclaredUnit, Composed[Any, MomentsModel]):
 
     @property
     def entries(self) -> int:
-        """How many numbers are drawn: the upper half of a matrix of all columns and a constant one."""
+        """The number of entries drawn: the upper half of the matrix over all columns and a constant one."""
         return (self.frame.columns + 1) * (self.frame.columns + 2) // 2
 
     @property
     def radius(self) -> int:
-        """How long rows may be, in steps of the grid."""
+        """The longest length that rows may have, in steps of the grid."""
         return max(1, math.ceil(float(self.reach) * STEPS * math.sqrt(self.frame.columns)))
 
     @property

@@ -1,4 +1,4 @@
-"""Frequent itemsets: which sets of items many transactions share, and rules that follow.
+"""Frequent itemsets: sets of items that many transactions share, and the rules that follow.
 
 Belongs here: transactions over a public universe of items, exact supports, methods that choose and count sets, and what
 is made of their releases. The unit is a transaction added or removed: every support then moves the same way, by 0 or 1.

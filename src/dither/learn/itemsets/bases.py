@@ -1,4 +1,4 @@
-"""Bases: groups of items such that frequent sets lie within one of them. Made of released items and pairs alone.
+"""Bases: groups of items such that frequent sets lie within one of them. Made from released items and pairs alone.
 
 Maximal cliques of the graph of frequent pairs, items in no pair put together, and groups merged as long as that makes
 the estimates of items and pairs better on average.
@@ -13,14 +13,14 @@ import numpy as np
 
 from dither.learn.itemsets.universe import Itemset
 
-#: Items without a frequent pair are put together by so many.
+#: Items without a frequent pair are put together in groups of this size.
 _TOGETHER = 3
 #: Cliques that are looked for; a graph of few pairs has far fewer.
 _MOST_CLIQUES = 4096
 
 
 def maximal_cliques(items: Sequence[int], pairs: Sequence[Itemset]) -> Iterator[frozenset[int]]:
-    """Return the largest sets of items of which every two are a pair.
+    """Return the maximal sets of items of which every two form a pair.
 
     >>> sorted(map(sorted, maximal_cliques([0, 1, 2, 3, 4], [(0, 1), (1, 2), (0, 2), (2, 3)])))
     [[0, 1, 2], [2, 3], [4]]
@@ -43,13 +43,13 @@ def maximal_cliques(items: Sequence[int], pairs: Sequence[Itemset]) -> Iterator[
 
 
 def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, power: int) -> list[Itemset]:
-    """Return groups of at most ``widest`` items that together hold all items and as many pairs as they can.
+    """Return groups of at most ``widest`` items that together hold all items and as many of the pairs as possible.
 
     Args:
         items: all items.
         pairs: pairs of them.
-        widest: how many items a group has at most.
-        power: with which power of the number of groups the variance of a noisy count grows.
+        widest: the largest number of items of a group.
+        power: the power of the number of groups with which the variance of a noisy count grows.
 
     """
     groups: list[frozenset[int]] = []
@@ -70,7 +70,7 @@ def bases_of(items: Sequence[int], pairs: Sequence[Itemset], widest: int, *, pow
 
 
 def _covered(clique: list[int], widest: int) -> list[frozenset[int]]:
-    """Return groups of at most ``widest`` items, of which every two of the clique share one, unless it is 1."""
+    """Return groups of at most ``widest`` items in which any two items share a group, unless ``widest`` is 1."""
     if len(clique) <= widest:
         return [frozenset(clique)]
     half = max(widest // 2, 1)
@@ -79,7 +79,7 @@ def _covered(clique: list[int], widest: int) -> list[frozenset[int]]:
 
 
 def _merged(groups: list[frozenset[int]], wanted: Sequence[Itemset], widest: int, power: int) -> list[frozenset[int]]:
-    """Merge two groups at a time, those that help most, until no merging helps."""
+    """Merge the two groups that help most, one merge at a time, until no merge helps."""
     sets = [frozenset(itemset) for itemset in wanted]
     worth = [_worth(group, sets) for group in groups]
     total = np.sum(worth, axis=0)
@@ -107,7 +107,7 @@ def _merged(groups: list[frozenset[int]], wanted: Sequence[Itemset], widest: int
 
 
 def _worth(group: frozenset[int], sets: Sequence[frozenset[int]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return the inverse of the number of counts that the group's estimate of each set is the sum of."""
+    """Return the inverse of the number of counts that are added up in the group's estimate of each set."""
     size = len(group)
     return np.array([2.0 ** (len(itemset) - size) if itemset <= group else 0.0 for itemset in sets])
 

@@ -1,4 +1,4 @@
-"""Best-first search: k sets chosen one after the other, each among those whose smaller parts were chosen before.
+"""Best-first search: k sets chosen one after the other, each among those whose smaller parts were already chosen.
 
 The method to take unless something speaks for another. A set is never in more transactions than its parts, so the k
 best sets can be found by always taking the best set at hand, and only sets one item longer than what was taken need to
@@ -43,7 +43,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class BestFirstItemsets(ItemsetMethod):
-    """Choose the k best sets one after the other, parts before wholes, and count them with noise.
+    """Choose the k best sets one after the other, subsets before supersets, and count them with noise.
 
     Guarantee: transactions of which ``d_in`` come or go lose ``budget`` for each.
 
@@ -71,7 +71,7 @@ class BestFirstItemsets(ItemsetMethod):
 
     @cached_property
     def scale(self) -> Fraction:
-        """The scale of a choice: how much more support makes a set e times as likely."""
+        """The scale of a choice: the extra support that makes a set e times as likely."""
         return (self.purse.share(1 - self.counting) / self._most).choice(one_way=True)
 
     @cached_property
@@ -80,12 +80,12 @@ class BestFirstItemsets(ItemsetMethod):
         return replace(moves(self._most).noise(self.purse.share(self.counting)), shape=(self._most,))
 
     def plan(self) -> Plan:
-        """Choose among candidates that follow from what was chosen, then count; a transaction may be in all sets."""
+        """Choose among candidates that follow from earlier choices, then count; a transaction may be in all sets."""
         choices = Within(self.purse.share(1 - self.counting).loss, (Exponential,))
         return InOrder.of(choices, Use(self.counter, moves(self._most).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
-        """Return the chosen sets, by their noisy supports; none has more than one of its parts."""
+        """Return the chosen sets with their noisy supports; no set has more support than its subsets."""
         _, miner = self.read(data)
         chosen = self._search(miner, run.within())
         noisy = run(self.counter, miner.supports(chosen), stability=moves(self._most).stability(self.counter))
@@ -109,7 +109,7 @@ class BestFirstItemsets(ItemsetMethod):
 
 
 def successors(taken: Itemset, chosen: dict[Itemset, None]) -> list[Itemset]:
-    """Return the sets one item longer than ``taken`` of which it was the last part missing.
+    """Return the sets one item longer than ``taken`` that become candidates because ``taken`` was chosen.
 
     >>> successors((1,), dict.fromkeys([(0,), (3,), (1,)]))
     [(0, 1), (1, 3)]

@@ -1,4 +1,4 @@
-"""Binary estimation: how many sets of each size are frequent, by binary search, and then that many are chosen.
+"""Binary estimation: the number of frequent sets of each size is found by binary search, and then that many are chosen.
 
 For a public threshold on supports. The support of the m-th best candidate falls with m, so a handful of noisy looks
 find where it crosses the threshold; the sparse vector would pay for each set above it. Cost: the supports of the
@@ -47,7 +47,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class BinaryEstimation(ItemsetMethod):
-    """Find how many sets of each size reach a threshold, choose that many, and count all of them with noise.
+    """Find the number of sets of each size that reach a threshold, choose that many, and count all of them with noise.
 
     Guarantee: transactions of which ``d_in`` come or go lose ``budget`` for each: a fifth for the searches, half for
     choosing, the rest for counting.
@@ -55,7 +55,7 @@ class BinaryEstimation(ItemsetMethod):
     ``chosen`` is the most sets of each size that are looked for.
 
     Args:
-        threshold: the public support that a frequent set has.
+        threshold: the public support from which a set is frequent.
 
     >>> method = BinaryEstimation(items=100, chosen=20, budget=PureDP(1), threshold=50)
     >>> method.loss(1).epsilon, method.looks
@@ -69,11 +69,11 @@ class BinaryEstimation(ItemsetMethod):
 
     @property
     def looks(self) -> int:
-        """How many noisy looks a search takes at most: it tells 0 to ``chosen`` apart."""
+        """The largest number of noisy comparisons that a search makes: it tells 0 to ``chosen`` apart."""
         return self.chosen.bit_length()
 
     def plan(self) -> Plan:
-        """Return a budget for all of it: what is chosen and counted follows from the searches."""
+        """Return one budget for all steps: what is chosen and counted follows from the searches."""
         return Within(self.purse.loss, (TopK, Geometric, DiscreteGaussian))
 
     @cached_property
@@ -81,7 +81,7 @@ class BinaryEstimation(ItemsetMethod):
         return self.purse.share(_SEARCHING / (self.longest * self.looks))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
-        """Return the chosen sets of all sizes; none has more noisy support than one of its parts."""
+        """Return the chosen sets of all sizes; no set has more noisy support than one of its subsets."""
         _, miner = self.read(data)
         within = run.within()
         found: list[Itemset] = []
@@ -101,7 +101,7 @@ class BinaryEstimation(ItemsetMethod):
         return Itemsets.ranked(found, noisy).consistent()
 
     def _frequent(self, supports: Integers, run: Runner) -> int:
-        """Return about how many of the supports reach the threshold."""
+        """Return the approximate number of supports that reach the threshold."""
         by_rank = np.sort(supports)[::-1]
         low, high = 0, min(self.chosen, supports.size)
         while low < high:

@@ -1,4 +1,4 @@
-"""Which sets are worth looking at next: those all of whose parts were kept. A function of what was released."""
+"""The next candidates: sets all of whose subsets were kept. A function of released sets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dither.learn.itemsets.universe import Itemset
 
 
 def joined(kept: Collection[Itemset], most: int | None = None) -> list[Itemset]:
-    """Return the sets one item longer than those kept, all of one size, of which every part was kept.
+    """Return the sets one item longer than the kept ones, all of one size, of which every subset was kept.
 
     Args:
         kept: sets of one size.
-        most: so many at most; the first in lexicographic order.
+        most: the largest number returned; the first in lexicographic order.
 
     >>> joined([(0, 1), (0, 2), (1, 2), (1, 3)])
     [(0, 1, 2)]

@@ -1,4 +1,4 @@
-"""What methods that mine itemsets share: their public parameters, what they release, and what they draw.
+"""What methods that mine itemsets share: their public parameters, their releases, and their draws.
 
 Under transactions added or removed all supports move the same way, by 0 or 1 each, so a choice by
 support costs half of what arbitrary scores would (``one_way``).
@@ -43,7 +43,7 @@ class Itemsets:
 
     @classmethod
     def ranked(cls, sets: Sequence[Itemset], supports: Iterable[float], most: int | None = None) -> Itemsets:
-        """Return sets in the order of their supports; of equal ones the shorter first."""
+        """Return sets in decreasing order of support; among equal ones the shorter first."""
         pairs = sorted(zip(sets, map(float, supports), strict=True), key=lambda one: (-one[1], len(one[0]), one[0]))
         return cls(tuple(itemset for itemset, _ in pairs[:most]), tuple(support for _, support in pairs[:most]))
 
@@ -51,14 +51,14 @@ class Itemsets:
         return len(self.sets)
 
     def named(self, names: Sequence[Any]) -> dict[tuple[Any, ...], float]:
-        """Return the supports by names of items."""
+        """Return the supports, keyed by the names of items."""
         return {
             tuple(names[item] for item in itemset): support
             for itemset, support in zip(self.sets, self.supports, strict=True)
         }
 
     def consistent(self) -> Itemsets:
-        """Return the same sets, none with more support than a set that it contains; post-processing."""
+        """Return the same sets, none with more support than a subset of it; post-processing."""
         known = dict(zip(self.sets, self.supports, strict=True))
         for itemset in sorted(known, key=len):
             parts = (known.get(part) for part in combinations(itemset, len(itemset) - 1))
@@ -79,12 +79,12 @@ keep("itemsets", Codec(Itemsets, _write, _read))
 
 
 def moves(touched: int) -> Moves:
-    """Return how far counts move when a transaction moves ``touched`` of them, by 1 each."""
+    """Return how far the counts move when a transaction moves ``touched`` of them by 1 each."""
     return Moves(touched, touched)
 
 
 def counted(run: Runner, purse: Purse, counts: Integers, touched: int) -> list[float]:
-    """Return noisy counts for all of the purse, of which one transaction moves at most ``touched``, by 1 each."""
+    """Return counts with noise for the whole purse; one transaction moves at most ``touched`` of them by 1 each."""
     if not counts.size:
         return []
     node = moves(touched).noise(purse)
@@ -92,7 +92,7 @@ def counted(run: Runner, purse: Purse, counts: Integers, touched: int) -> list[f
 
 
 def best_of(run: Runner, purse: Purse, scores: Integers, chosen: int) -> list[int]:
-    """Return the numbers of so many candidates, chosen by scores that one transaction moves one way, by 0 or 1."""
+    """Return the indices of ``chosen`` candidates, by scores that one transaction moves one way, by 0 or 1."""
     most = min(chosen, scores.size)
     if not most:
         return []
@@ -102,13 +102,13 @@ def best_of(run: Runner, purse: Purse, scores: Integers, chosen: int) -> list[in
 
 @dataclass(frozen=True, kw_only=True)
 class ItemsetMethod(Composed[Any, Itemsets]):
-    """Mines sets of items, in transactions that may come or go.
+    """Mines frequent itemsets; the unit is one transaction added or removed.
 
     Args:
-        items: how many items there are, numbered from 0; public.
-        chosen: how many sets to release.
-        longest: of how many items a set may be.
-        budget: what one transaction loses at most, pure or in rho.
+        items: the number of items, numbered from 0; public.
+        chosen: the number of sets to release.
+        longest: the largest number of items of a set.
+        budget: the largest loss of one transaction, pure or in rho.
 
     """
 
@@ -130,8 +130,8 @@ class ItemsetMethod(Composed[Any, Itemsets]):
 
         Args:
             within: the loss not to exceed; a pure one gives geometric noise, any other Gaussian noise.
-            items: how many items there are.
-            chosen: how many sets to release.
+            items: the number of items.
+            chosen: the number of sets to release.
             parameters: the other fields.
 
         """
@@ -144,10 +144,10 @@ class ItemsetMethod(Composed[Any, Itemsets]):
 
     @cached_property
     def purse(self) -> Purse:
-        """All there is to spend."""
+        """The whole loss there is to spend."""
         return Purse.of(self.budget)
 
     def read(self, data: Any) -> tuple[Transactions, Miner]:
-        """Return private transactions, and what counts them."""
+        """Return private transactions, and the miner that counts them."""
         transactions = Transactions.of(self.items, data)
         return transactions, Miner(transactions)

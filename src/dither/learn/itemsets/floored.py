@@ -1,4 +1,4 @@
-"""Supports above a floor: how methods that choose among all sets look at them.
+"""Supports above a floor: how methods that choose among all sets read them.
 
 The floor is the larger of two private numbers, the support of the last set wanted less a public margin and the support
 of the first set that is not listed. Each is a rank statistic of supports, or one less a constant. A transaction more
@@ -20,12 +20,12 @@ _FAILURE = 0.05
 
 
 def margin_of(scale: Fraction, universe: Universe, chosen: int) -> int:
-    """Return how far below the last set wanted sets are still told apart: beyond, few would be chosen anyway."""
+    """Return how far below the last wanted set supports are told apart: sets further down are rarely chosen."""
     return math.ceil(float(scale) * (math.log(chosen / _FAILURE) + math.log(universe.size)))
 
 
 def floored(miner: Miner, universe: Universe, chosen: int, margin: int, listed: int) -> Floored:
-    """Return the supports of at most ``listed`` sets, by number, above a floor on which all others are. Private."""
+    """Return the supports of at most ``listed`` sets, by index, above a floor that all other sets share. Private."""
     most = max(listed, chosen)
     found = miner.top(most + 1, universe.longest)
     last = found[chosen - 1][1] if len(found) >= chosen else 0

@@ -58,8 +58,8 @@ class PrivateTree(ItemsetMethod):
 
     Args:
         threshold: the public support above which sets are sought, by the sparse vector; None to choose the best sets.
-        deepest: how many items a tree may have; the sets of more items that hang together are counted one by one.
-        listed: how many sets are told apart when the best are chosen.
+        deepest: the largest number of items of a tree; sets of more connected items are counted one by one.
+        listed: the number of sets that are told apart when the best are chosen.
 
     >>> PrivateTree(items=100, chosen=20, budget=PureDP(1), threshold=50).loss(1).epsilon
     Fraction(1, 1)
@@ -84,8 +84,8 @@ class PrivateTree(ItemsetMethod):
 
         Args:
             within: the loss not to exceed.
-            items: how many items there are.
-            chosen: how many sets to release.
+            items: the number of items.
+            chosen: the number of sets to release.
             parameters: the other fields.
 
         """
@@ -104,7 +104,7 @@ class PrivateTree(ItemsetMethod):
 
     @cached_property
     def finder(self) -> AboveThreshold | FlooredTopK:
-        """What finds the sets: the sparse vector, or the choice among all."""
+        """The part that finds the sets: the sparse vector, or the choice among all."""
         most = min(self.chosen, self.universe.size)
         if self.threshold is None:
             return FlooredTopK(
@@ -115,12 +115,12 @@ class PrivateTree(ItemsetMethod):
         )
 
     def plan(self) -> Plan:
-        """Find, then count; how many counts there are follows from what was found."""
+        """Find, then count; the number of counts follows from what was found."""
         rest = self.purse.share(1 - _FINDING).loss
         return InOrder.of(Use(self.finder), Within(rest, (Geometric, DiscreteGaussian)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
-        """Return the found sets, by their noisy supports."""
+        """Return the found sets with their noisy supports."""
         _, miner = self.read(data)
         finder = self.finder
         found = (
@@ -140,7 +140,7 @@ class PrivateTree(ItemsetMethod):
         return Itemsets.ranked(list(known), known.values())
 
     def _asked(self, miner: Miner, run: Runner, finder: AboveThreshold) -> list[Itemset]:
-        """Ask for items first, then for sets all of whose parts were above the threshold, until the budget is used."""
+        """Ask for items, then for sets all of whose subsets were above the threshold, until the budget is used up."""
         handle = run.open(finder)
         found: list[Itemset] = []
         level: list[Itemset] = [(item,) for item in range(self.items)]
@@ -162,7 +162,7 @@ class PrivateTree(ItemsetMethod):
 
 
 def forest(found: list[Itemset], deepest: int) -> tuple[list[Itemset], list[Itemset]]:
-    """Return the items of each tree, and the sets that are counted alone because too many items hang together.
+    """Return the items of each tree, and the sets that are counted alone because too many items are connected.
 
     >>> forest([(0, 1), (1, 2), (5,), (3, 4)], 2)
     ([(3, 4), (5,)], [(0, 1), (1, 2)])

@@ -18,13 +18,13 @@ def _as_sets(itemsets: Iterable[Iterable[int]]) -> set[Itemset]:
 
 
 def precision(found: Collection[Iterable[int]], true: Collection[Iterable[int]]) -> float:
-    """Return which share of the found sets is right; 1 where nothing was found."""
+    """Return the share of the found sets that is right; 1 where nothing was found."""
     here, there = _as_sets(found), _as_sets(true)
     return len(here & there) / len(here) if here else 1.0
 
 
 def recall(found: Collection[Iterable[int]], true: Collection[Iterable[int]]) -> float:
-    """Return which share of the true sets was found; 1 where there are none."""
+    """Return the share of the true sets that was found; 1 where there are none."""
     here, there = _as_sets(found), _as_sets(true)
     return len(here & there) / len(there) if there else 1.0
 
@@ -40,7 +40,7 @@ def f1_score(found: Collection[Iterable[int]], true: Collection[Iterable[int]]) 
 
 
 def false_negative_rate(found: Collection[Iterable[int]], true: Collection[Iterable[int]]) -> float:
-    """Return which share of the true sets is missing; for as many found as true sets also that of wrong ones.
+    """Return the share of the true sets that is missing; with equally many found, also the share of wrong ones.
 
     >>> false_negative_rate([(1,), (2,)], [(2,), (3,)])
     0.5
@@ -54,7 +54,7 @@ def relative_support_error(found: Itemsets, supports: Mapping[Itemset, int], *, 
     Args:
         found: the released sets.
         supports: the true support of each of them.
-        least: the sanity bound, below which no support is divided by.
+        least: the sanity bound: the smallest divisor.
 
     """
     errors = [

@@ -1,4 +1,4 @@
-"""Exact supports of itemsets: what private methods look at before they draw, and what they are measured against.
+"""Exact supports of itemsets: the private input of mining methods, and the truth that they are measured against.
 
 Transactions are turned on their side: one bit for each transaction and item. The support of a set is the number of
 bits that its items share. Everything here is private until it has gone through a runner.
@@ -32,23 +32,23 @@ class Miner:
 
     @cached_property
     def item_counts(self) -> Integers:
-        """In how many transactions each item is."""
+        """The number of transactions that contain each item."""
         return np.bincount(self._transactions.values, minlength=self._transactions.items).astype(np.int64)
 
     @cached_property
     def _by_item(self) -> tuple[Integers, Integers]:
-        """The numbers of the transactions of each item, and where those of each begin."""
+        """The indices of the transactions of each item, and where those of each item begin."""
         order = np.argsort(self._transactions.values, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self.item_counts)])
         return self._transactions.owners[order], starts
 
     def holders(self, item: int) -> Integers:
-        """Return the numbers of the transactions with this item."""
+        """Return the indices of the transactions with this item."""
         owners, starts = self._by_item
         return owners[starts[item] : starts[item + 1]]
 
     def supports(self, sets: Sequence[Itemset]) -> Integers:
-        """Return in how many transactions each set of at least one item is contained."""
+        """Return the number of transactions that contain each set of at least one item."""
         found = np.empty(len(sets), dtype=np.int64)
         order = sorted(range(len(sets)), key=lambda number: sets[number])
         width = max(1, _CHUNK // max(len(self._transactions), 1))
@@ -62,7 +62,7 @@ class Miner:
         return found
 
     def every(self, universe: Universe) -> Integers:
-        """Return the support of every set of a universe, by number; one small enough to be listed."""
+        """Return the support of every set of a universe that is small enough to be listed, by index."""
         items = np.arange(universe.items)
         found = [self.item_counts]
         if universe.longest > 1 and universe.items > 1:
@@ -72,20 +72,20 @@ class Miner:
         return np.concatenate([*found, self.supports(longer)]) if longer else np.concatenate(found)
 
     def patterns(self, items: Itemset) -> Integers:
-        """Return how many transactions have each combination of these items: bit i of a place says item i is there."""
+        """Return the number of transactions with each combination of items: bit i of an index stands for item i."""
         places = np.zeros(len(self._transactions), dtype=np.int64)
         for number, item in enumerate(items):
             places[self.holders(item)] |= 1 << number
         return np.bincount(places, minlength=1 << len(items)).astype(np.int64)
 
     def _row(self, item: int) -> NDArray[np.uint64]:
-        """Return the bits of one item; kept, because searches ask for the same items again."""
+        """Return the bits of one item; cached, because searches ask for the same items again."""
         if item not in self._rows:
             self._rows[item] = self.bits(np.array([item]))[0]
         return self._rows[item]
 
     def pair_counts(self, items: Integers) -> Integers:
-        """Return a square table: in how many transactions both of two of these items are, above the diagonal."""
+        """Return a square table: above the diagonal, the number of transactions that contain both items."""
         few = self._transactions.restricted(items)
         width = few.items
         table = np.zeros(width * width, dtype=np.int64)
@@ -102,7 +102,7 @@ class Miner:
         return table.reshape(width, width)
 
     def bits(self, items: Integers) -> NDArray[np.uint64]:
-        """Return a row for each of these items: a bit for each transaction."""
+        """Return a row for each of these items, with a bit for each transaction."""
         count = len(self._transactions)
         words = -(-count // _WORD)
         rows = np.zeros((len(items), words), dtype=np.uint64)
@@ -147,7 +147,7 @@ class Miner:
     def _children(
         self, places: Itemset, tail: Itemset, pairs: Integers, bits: NDArray[np.uint64] | None, bound: int
     ) -> Iterator[tuple[int, int, Itemset, Itemset]]:
-        """Return the sets that have one item more, later in the order, and enough support."""
+        """Return the sets that have one more item, later in the order, and enough support."""
         if len(places) == 1:
             last = places[0]
             later = np.flatnonzero(pairs[last] >= bound)
@@ -167,7 +167,7 @@ class Miner:
 
 
 def _bound(singles: Integers, pairs: Integers, count: int, least: int) -> int:
-    """Return a support that each of the ``count`` best sets has, from sets of one and two items alone."""
+    """Return a support that each of the ``count`` best sets has at least, from sets of one and two items alone."""
     seen = np.concatenate([singles, pairs[pairs > least]])
     if seen.size <= count:
         return least + 1

@@ -1,7 +1,7 @@
-"""Exact sampling of patterns: the k best of all sets, each weighed, by the exponential mechanism over the whole list.
+"""Exact sampling of patterns: the k best of all sets, by the exponential mechanism over the full list.
 
 For universes small enough to list. It is the law that a Markov chain over the lattice of patterns has in the limit; a
-chain that is stopped has another one, whose loss nobody can bound. Cost: the supports of all sets, and a pass over them
+chain that is stopped has another one, whose loss has no bound. Cost: the supports of all sets, and a pass over them
 for each set chosen.
 """
 
@@ -38,7 +38,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class PatternSampling(ItemsetMethod):
-    """Choose sets by their supports among all sets, listed in full, and count the chosen ones with noise.
+    """Choose sets by their supports from the full list of sets, and count the chosen ones with noise.
 
     Guarantee: transactions of which ``d_in`` come or go lose ``budget`` for each, half of it for choosing and half for
     counting.
@@ -66,7 +66,7 @@ class PatternSampling(ItemsetMethod):
 
     @cached_property
     def chooser(self) -> TopK:
-        """The choice of all sets."""
+        """The choice among all sets."""
         most = min(self.chosen, self.universe.size)
         return TopK(
             candidates=self.universe.size, chosen=most, scale=(self._half / most).choice(one_way=True), one_way=True
@@ -82,7 +82,7 @@ class PatternSampling(ItemsetMethod):
         return InOrder.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
-        """Return the chosen sets, by their noisy supports."""
+        """Return the chosen sets with their noisy supports."""
         _, miner = self.read(data)
         supports = miner.every(self.universe)
         ranks = run(self.chooser, supports)

@@ -33,7 +33,7 @@ def superset_sums(patterns: NDArray[np.float64]) -> NDArray[np.float64]:
 def supports_of(
     groups: Sequence[Itemset], tables: Iterable[NDArray[np.float64]], longest: int
 ) -> dict[Itemset, tuple[float, float]]:
-    """Return an estimate of the support of every set within a group, and the number of counts that its noise is worth.
+    """Return an estimate of the support of every set within a group, and the number of counts in its noise.
 
     A set that lies in several groups has several estimates, which are averaged by the inverse of their variances.
     """

@@ -1,4 +1,4 @@
-"""PrivBasis: items and pairs chosen first, grouped into bases, and every set within a base counted at once.
+"""PrivBasis: items and pairs are chosen first and grouped into bases; then every set within a base is counted at once.
 
 For dense data whose frequent sets are made of few items: a dozen items have 4096 patterns, one noisy histogram of which
 gives the supports of all their sets. Cost: one exact search, one pass over the transactions for each base. Every
@@ -57,7 +57,7 @@ class PrivBasis(ItemsetMethod):
     two fifths for choosing items and pairs, half for counting.
 
     Args:
-        widest: of how many items a base may be.
+        widest: the largest number of items of a base.
 
     >>> PrivBasis(items=100, chosen=20, longest=4, budget=PureDP(1)).loss(1).epsilon
     Fraction(1, 1)
@@ -70,11 +70,11 @@ class PrivBasis(ItemsetMethod):
 
     @property
     def _sought(self) -> int:
-        """How many sets are looked for."""
+        """The number of sets that are looked for."""
         return math.ceil(_MORE * self.chosen)
 
     def plan(self) -> Plan:
-        """Return a budget for all of it: what is chosen and counted follows from what was chosen before."""
+        """Return one budget for all steps: what is chosen and counted follows from earlier choices."""
         return Within(self.purse.loss, (Exponential, TopK, Geometric, DiscreteGaussian))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
@@ -94,7 +94,7 @@ class PrivBasis(ItemsetMethod):
         return Itemsets.ranked(list(found), (support for support, _ in found.values()), self.chosen)
 
     def _matter(self, miner: Miner, run: Runner) -> int:
-        """Return how many items the sought sets are made of: the rank of the item as frequent as the last of them."""
+        """Return the number of items that the sets consist of: the rank of the item as frequent as the last set."""
         most = min(self.items, self._sought)
         best = miner.top(self._sought, self.longest)
         last = best[-1][1] if len(best) == self._sought else 0
@@ -104,7 +104,7 @@ class PrivBasis(ItemsetMethod):
         return 1 + int(run(Exponential(candidates=most, scale=scale), -np.abs(by_rank - last)))
 
     def _chosen(self, miner: Miner, matter: int, run: Runner) -> tuple[list[int], list[Itemset]]:
-        """Return so many items and, where one base cannot hold them, pairs of them."""
+        """Return chosen items and, where one base cannot hold them, chosen pairs of them."""
         purse = self.purse.share(_CHOOSING)
         if matter <= self.widest:
             return sorted(best_of(run, purse, miner.item_counts, matter)), []
@@ -116,5 +116,5 @@ class PrivBasis(ItemsetMethod):
 
 
 def _part(purse: Purse, some: int, others: int) -> Purse:
-    """Return a share in proportion to how many are chosen."""
+    """Return a share in proportion to the number of candidates chosen."""
     return purse.share(Fraction(some, some + others))

@@ -1,6 +1,6 @@
-"""Association rules from released itemsets: post-processing, which costs nothing.
+"""Association rules from released itemsets: post-processing, at no further loss.
 
-A rule says: who has these items tends to have those too. All its figures are quotients of released supports; noise in
+A rule says: transactions with these items tend to have those. All figures are quotients of released supports; noise in
 a small support makes them wild, so a rule needs a least support of what it starts from.
 """
 
@@ -23,7 +23,7 @@ class Rule:
         then: the items that follow.
         support: the noisy number of transactions with all of them.
         confidence: the share of transactions with ``given`` that also have ``then``, clamped to [0, 1].
-        lift: how many times as frequent ``then`` is among those; None unless its support and a total are known.
+        lift: how much more frequent ``then`` is among those, as a factor; None if its support or a total is not known.
 
     """
 

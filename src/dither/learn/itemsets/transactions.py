@@ -1,8 +1,8 @@
 """Transactions: sets of items of a public universe, in two flat arrays.
 
-An item is a whole number from 0 on. What is no item of the universe is as if it were not in the transaction, and an
+An item is an integer from 0 on. What is not an item of the universe is ignored, and an
 item that occurs twice occurs once. Each transaction is read by itself, so transactions added or removed change no other
-one, whatever they contain.
+one, whatever their content.
 
 What is read of a transaction is bounded by what it holds in memory and by the universe: of a range only the items in
 the universe. Classes of a caller's own are read by the methods of the class that they extend, not by theirs. What
@@ -37,7 +37,7 @@ class Transactions:
     """Transactions over the items 0 to ``items`` - 1.
 
     Args:
-        items: how many items there are; public.
+        items: the number of items; public.
         values: the items of all transactions, those of one after those of the other, sorted and without repetition.
         offsets: where each transaction begins, and where the last one ends.
 
@@ -115,21 +115,21 @@ class Transactions:
 
     @property
     def lengths(self) -> Integers:
-        """How many items each transaction has."""
+        """The number of items of each transaction."""
         return np.diff(self.offsets)
 
     @property
     def owners(self) -> Integers:
-        """The number of the transaction of each value."""
+        """The index of the transaction of each value."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def kept(self, mask: NDArray[np.bool_]) -> Transactions:
-        """Return the same transactions with only the marked values in them."""
+        """Return the same transactions with only the marked values."""
         counts = np.bincount(self.owners[mask], minlength=len(self))
         return Transactions(self.items, self.values[mask], np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
     def restricted(self, items: Integers) -> Transactions:
-        """Return the transactions with only these items in them, numbered by their place in ``items``."""
+        """Return the transactions with only these items, renumbered by their place in ``items``."""
         place = np.full(self.items, -1, dtype=np.int64)
         place[items] = np.arange(len(items))
         shorter = self.kept(place[self.values] >= 0)
@@ -139,7 +139,7 @@ class Transactions:
 
 
 def _flattened(rows: Any, universe: int) -> tuple[Integers, Integers]:
-    """Return all numbers and how many each transaction has; quickly where all of them are plain, else one by one.
+    """Return all numbers and the length of each transaction; quickly where all are plain, otherwise one by one.
 
     Both ways read a transaction alike, so that the content of one never changes what another one means.
     """
@@ -156,7 +156,7 @@ def _flattened(rows: Any, universe: int) -> tuple[Integers, Integers]:
 
 
 def _read(row: Any, universe: int) -> list[int]:
-    """Return the items of one transaction; what is too large for an item, or no number, is left out."""
+    """Return the items of one transaction; numbers too large for an item, and other objects, are left out."""
     if type(row) is range:
         return _clipped(row, universe)
     numbers = map(_number, _entries(row))
@@ -169,7 +169,7 @@ def _texts(row: Any) -> list[str]:
 
 
 def _clipped(row: range, universe: int) -> list[int]:
-    """Return the numbers of a range that are items; what lies outside is not walked through.
+    """Return the numbers of a range that are items, without walking through those outside.
 
     >>> _clipped(range(-7, 10**30, 3), 6), _clipped(range(10**30, -(10**30), -1), 3)
     ([2, 5], [0, 1, 2])
@@ -191,7 +191,7 @@ def _entries(row: Any) -> list[Any]:
 
 
 def _number(entry: Any) -> int:
-    """Return the whole number that an entry is; -1, which is no item, where it is none."""
+    """Return an entry as an integer; -1, which is not an item, if it is not an integer."""
     if type(entry) is int:
         return entry
     try:

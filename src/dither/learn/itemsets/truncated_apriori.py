@@ -1,4 +1,4 @@
-"""Truncated transactions: cut to a length, so that one of them can move few counts, and counted level by level.
+"""Truncated transactions: cut to a length, so that one of them moves few counts, and counted level by level.
 
 For short transactions, where few are cut. A transaction of at most l items is in at most C(l, i) sets of i items, and
 that many noisy counts tell of it, in place of all candidates. Cost: one pass a level. How a transaction is cut depends
@@ -51,7 +51,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class TruncatedApriori(ItemsetMethod):
-    """Cut transactions to a length, count items, then pairs of frequent items, and so on, and keep the best.
+    """Cut transactions to a length; count items, then pairs of frequent items, and so on; and keep the best.
 
     Guarantee: transactions of which ``d_in`` come or go lose ``budget`` for each.
 
@@ -74,12 +74,12 @@ class TruncatedApriori(ItemsetMethod):
             raise InvalidParameter("items", self.items, "at most 2^20: each gets a noisy count")
 
     def plan(self) -> Plan:
-        """Return a budget for all levels: how many counts one has follows from the level before."""
+        """Return one budget for all levels: the number of counts of a level follows from the level before."""
         return Within(self.purse.loss, (Geometric, DiscreteGaussian))
 
     @cached_property
     def _level(self) -> Purse:
-        """What there is for each level."""
+        """The budget of each level."""
         rest = 1 if self.limit is not None else 1 - _FINDING
         return self.purse.share(rest / Fraction(self.longest))
 
@@ -96,7 +96,7 @@ class TruncatedApriori(ItemsetMethod):
             candidates = joined(self._kept(known, size - 1), _MOST_CANDIDATES)
             if not candidates:
                 break
-            # Items in no candidate are no loss; of the others those seen to be frequent are kept.
+            # Items outside all candidates can be dropped; of the others the frequent ones are kept.
             useful = np.zeros(self.items, dtype=bool)
             useful[[item for itemset in candidates for item in itemset]] = True
             left = transactions.kept(useful[transactions.values])
@@ -121,7 +121,7 @@ class TruncatedApriori(ItemsetMethod):
 
 
 def truncated(transactions: Transactions, limit: int, order: Integers) -> Transactions:
-    """Return each transaction with its first ``limit`` items in an order given value by value."""
+    """Return the first ``limit`` items of each transaction, in an order given value by value."""
     owners = transactions.owners
     by_order = np.lexsort((order, owners))
     rank = np.empty(owners.size, dtype=np.int64)
@@ -130,7 +130,7 @@ def truncated(transactions: Transactions, limit: int, order: Integers) -> Transa
 
 
 def hashed_order(transactions: Transactions) -> Integers:
-    """Return an order of the items of each transaction that looks random and depends on its own items alone."""
+    """Return a pseudo-random order of the items of each transaction, which depends on its own items alone."""
     first, second = (np.uint64(factor) for factor in _MIX)
     mixed = (transactions.values.astype(np.uint64) + np.uint64(1)) * first
     mixed = (mixed ^ (mixed >> np.uint64(31))) * second

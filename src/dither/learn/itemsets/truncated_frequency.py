@@ -1,4 +1,4 @@
-"""Truncated frequency: the k best of all sets of up to so many items, those below a floor drawn as one.
+"""Truncated frequency: the k best of all sets up to a length, where those below a floor are drawn as one.
 
 For a few short sets among many items. Supports below a private floor are raised to it, and the sets there need never
 be listed: there may be 10^30 of them. Cost: one exact search for the best sets and a pass over those above the floor
@@ -43,7 +43,7 @@ class TruncatedFrequency(ItemsetMethod):
     counting.
 
     Args:
-        listed: how many sets are told apart at most; all others are at the floor.
+        listed: the largest number of sets that are told apart; all others are at the floor.
 
     >>> method = TruncatedFrequency(items=1000, chosen=10, budget=PureDP(1))
     >>> method.loss(1).epsilon, method.chooser.candidates
@@ -69,7 +69,7 @@ class TruncatedFrequency(ItemsetMethod):
 
     @cached_property
     def chooser(self) -> FlooredTopK:
-        """The choice of all sets."""
+        """The choice among all sets."""
         most = min(self.chosen, self.universe.size)
         return FlooredTopK(candidates=self.universe.size, chosen=most, scale=(self._half / most).choice(one_way=True))
 
@@ -83,7 +83,7 @@ class TruncatedFrequency(ItemsetMethod):
         return InOrder.of(Use(self.chooser), Use(self.counter, moves(self.chooser.chosen).stability(self.counter)))
 
     def release(self, data: Any, run: Runner) -> Itemsets:
-        """Return the chosen sets, by their noisy supports."""
+        """Return the chosen sets with their noisy supports."""
         _, miner = self.read(data)
         most = self.chooser.chosen
         margin = margin_of(self.chooser.scale, self.universe, most)

@@ -1,4 +1,4 @@
-"""All sets of at most so many items, by number: candidates that nobody needs to list.
+"""All sets of up to ``longest`` items, by index: candidates that need not be listed.
 
 Smaller sets come first; among sets of one size the one whose largest item is smaller (the combinatorial number system).
 """
@@ -36,7 +36,7 @@ class Universe:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The number of the first set of each size from 1 on, and how many sets there are."""
+        """The index of the first set of each size from 1 on, and the number of all sets."""
         found = [0]
         for size in range(1, min(self.longest, self.items) + 1):
             found.append(found[-1] + comb(self.items, size))
@@ -44,20 +44,20 @@ class Universe:
 
     @property
     def size(self) -> int:
-        """How many sets there are."""
+        """The number of sets."""
         return self.starts[-1]
 
     def check(self) -> None:
-        """Raise unless there are few enough sets to choose among."""
+        """Raise if there are too many sets to choose among."""
         if self.size > MOST_CANDIDATES:
             raise InvalidParameter("longest", self.longest, "such that there are at most 2^512 sets of items")
 
     def rank(self, itemset: Itemset) -> int:
-        """Return the number of a set, its items in increasing order."""
+        """Return the index of a set whose items are in increasing order."""
         return self.starts[len(itemset) - 1] + sum(comb(item, place + 1) for place, item in enumerate(itemset))
 
     def itemset(self, rank: int) -> Itemset:
-        """Return the set of that number."""
+        """Return the set with this index."""
         size = next(size for size in range(1, len(self.starts)) if rank < self.starts[size])
         left, found, limit = rank - self.starts[size - 1], [], self.items
         for place in range(size, 0, -1):
@@ -71,7 +71,7 @@ class Universe:
         return tuple(reversed(found))
 
     def listed(self) -> list[Itemset]:
-        """Return all sets, in order of their numbers."""
+        """Return all sets, in the order of their indices."""
         every: list[Itemset] = []
         for size in range(1, len(self.starts)):
             every += sorted(combinations(range(self.items), size), key=lambda itemset: itemset[::-1])

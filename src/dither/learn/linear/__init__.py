@@ -1,6 +1,6 @@
-"""Linear models: classifiers and regressions whose answers are weighted sums of columns.
+"""Linear models: classifiers and regressions whose predictions are weighted sums of columns.
 
-Belongs here: their mechanisms and estimators. Gradients and moments are sums of whole numbers, one term for each
+Belongs here: their mechanisms and estimators. Gradients and moments are sums of integers, one term for each
 record, so that noise on them is exact; a minimiser that is found by floats and then perturbed is bounded.
 """
 

@@ -1,4 +1,4 @@
-"""Which learner of a linear model is used: by name, or by public facts alone."""
+"""The choice of the learner of a linear model: by name, or by public facts alone."""
 
 # scikit-learn calls the strength of a fit C.
 # ruff: noqa: N803
@@ -48,7 +48,7 @@ _WITH_PENALTY: Final = ("output", "objective")
 
 
 def chosen(solver: str, within: Loss, classes: int, columns: int = 1, loss_name: str = "logistic") -> str:
-    """Return the name of the solver that is used.
+    """Return the name of the solver to use.
 
     Gradient descent wherever noise may be Gaussian, because many draws then cost little more than one. Where the loss
     is pure: objective perturbation for two classes, or output perturbation for more columns than that takes; and the
@@ -77,7 +77,7 @@ def classifier(
     unit: Unit,
     loss_name: str = "logistic",
 ) -> Composed[Any, Any]:
-    """Return the learner of a classifier that a solver stands for, refusing options that are another's."""
+    """Return the learner of a classifier for a solver, refusing options that belong to another solver."""
     known = SOLVERS if loss_name == "logistic" else HINGE_SOLVERS
     _check(solver, known)
     used = chosen(solver, within, classes, len(np.atleast_1d(np.asarray(lower))), loss_name)
@@ -118,7 +118,7 @@ def regression(
     penalty: Any,
     unit: Unit,
 ) -> Composed[Any, Any]:
-    """Return the learner of a regression that a solver stands for."""
+    """Return the learner of a regression for a solver."""
     _check(solver, REGRESSION_SOLVERS)
     public: dict[str, Any] = {
         "lower": lower,
@@ -136,7 +136,7 @@ def regression(
 
 
 def _penalty(C: Number, used: str) -> Fraction:
-    """Return the strength of half the squared length of the weights that C stands for, records having length 1."""
+    """Return the penalty on half the squared length of the weights that corresponds to C, for records of length 1."""
     strength = 1 / positive("C", C)
     if used == "objective" and strength > MOST_PERTURBED_PENALTY:
         raise InvalidParameter("C", C, f"at least 1/{MOST_PERTURBED_PENALTY}")

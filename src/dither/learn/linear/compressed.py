@@ -1,4 +1,4 @@
-"""Compressed learning: records are projected to few dimensions in public, learned from there, and weights lifted back.
+"""Compressed learning: records are projected to a few public directions, learned from there, and weights lifted back.
 
 For many columns and few records: noise grows with the dimensions that are learned in. A public matrix of signs makes of
 all columns a few sums; a private linear learner sees the sums. Cost: records times columns times dimensions, and the
@@ -65,7 +65,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         matrix: public signs, a row for each dimension; see ``sign_matrix``.
-        learner: a linear learner of as many columns as there are dimensions, each bounded by -2 and 2.
+        learner: a linear learner with one column for each dimension, each bounded by -2 and 2.
 
     >>> from dither.privacy import ApproxDP
     >>> public = {"lower": [0] * 50, "upper": [1] * 50, "classes": 2}
@@ -111,11 +111,11 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         asked for.
 
         Args:
-            within: what may be lost.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            classes: how many classes there are.
-            dimensions: how many dimensions are learned in; by default twice the root of the columns.
+            classes: the number of classes.
+            dimensions: the number of dimensions after projection; by default twice the root of the columns.
             steps: of gradient descent.
             unit: ROW or ROW_REPLACED.
 
@@ -140,7 +140,7 @@ class CompressedClassifier(Composed[Any, LinearModel]):
 
     @property
     def distance(self) -> Unit:
-        """That of the learner."""
+        """The unit of the learner."""
         return self.learner.unit
 
     def plan(self) -> Plan:
@@ -154,12 +154,12 @@ class CompressedClassifier(Composed[Any, LinearModel]):
         return self._lifted(learned)
 
     def _projected(self, values: Floats) -> Floats:
-        """Return sums of whole numbers, exact in any order, divided by one public number."""
+        """Return sums of integers, exact in any order, divided by one public number."""
         sums = self.box.steps(values) @ self.matrix.values.T.astype(np.float64)
         return sums / (STEPS * math.sqrt(self.box.columns))
 
     def _lifted(self, learned: LinearModel) -> LinearModel:
-        """Return the same scores as weights of all columns, where nothing is cut off."""
+        """Return the same scores as weights of all columns, valid where nothing is cut off."""
         columns = self.box.columns
         across = learned.weights.values / learned.radius
         # No record of columns within [-1, 1] is as long as this, so none is shortened.

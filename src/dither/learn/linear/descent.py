@@ -73,9 +73,9 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         loss_name: "logistic", or "hinge" for a support vector machine.
-        steps: how many steps are taken.
+        steps: the number of steps.
         survey: the noise of the survey of counts, means and spread.
         step: the noise of a gradient, in steps.
         unit: ROW or ROW_REPLACED.
@@ -157,7 +157,7 @@ class GradientDescent(DeclaredClasses, Composed[Any, LinearModel]):
         return seen.model(self.box, self._descend(seen, classes, run))
 
     def _descend(self, seen: Centred, classes: NDArray[np.int64], run: Runner) -> Floats:
-        """Take the steps. Between draws everything but the records and their classes is public."""
+        """Take the steps. Between draws everything except the records and their classes is public."""
         records = seen.records
         shape = (self.scores, records.shape[1])
 

@@ -67,7 +67,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
             Newton steps); "objective" (objective perturbation), "output" (output perturbation); "moments" (sufficient
             statistics of the loss's second-order expansion), "functional" (the same with Laplace noise on each
             coefficient); "grid" (a choice among models on a public grid, for two classes and up to nine columns).
-        max_iter: steps of "gradient", "minibatch" and "newton"; by default as many as the kind of loss suggests.
+        max_iter: steps of "gradient", "minibatch" and "newton"; by default a number that suits the kind of loss.
         C: of "objective" and "output", the inverse of the strength of the penalty, as in scikit-learn: C times the sum
             of the losses of the records, each shortened to length 1, plus half the squared length of the weights is
             minimised. By default what suits the loss; "objective" takes less where a small epsilon asks for it.
@@ -106,7 +106,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
         self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "logistic")
 
 
@@ -127,7 +127,7 @@ class LinearSVC(_LinearClassifier):
         solver: "auto"; "gradient" (noisy gradient descent), "minibatch" (the same on secret samples), "objective"
             (objective perturbation), "grid" (a choice among models on a public grid, for two classes and up to nine
             columns).
-        max_iter: steps of "gradient" and "minibatch"; by default as many as the kind of loss suggests.
+        max_iter: steps of "gradient" and "minibatch"; by default a number that suits the kind of loss.
         C: of "objective", the inverse of the strength of the penalty, as in scikit-learn: C times the sum of the losses
             of the records, each shortened to length 1, plus half the squared length of the weights is minimised. By
             default what suits the loss, and less where a small epsilon asks for it.
@@ -165,7 +165,7 @@ class LinearSVC(_LinearClassifier):
         self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._classifier(columns, "hinge")
 
 
@@ -193,7 +193,7 @@ class _LinearRegressor(PrivateRegressor):
 
 
 class LinearRegression(_LinearRegressor):
-    """Linear regression under differential privacy, penalised only as much as noise asks for.
+    """Linear regression under differential privacy, penalised only as much as the noise requires.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -239,7 +239,7 @@ class LinearRegression(_LinearRegressor):
         self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._regression(columns, 0)
 
 
@@ -257,7 +257,7 @@ class Ridge(_LinearRegressor):
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
-        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise requires.
         solver: "moments" (noisy moments), "functional" (the same with Laplace noise on each coefficient), "grid" (a
             choice among models on a public grid, for up to nine columns).
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -293,5 +293,5 @@ class Ridge(_LinearRegressor):
         self.categories, self.budget = categories, budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return self._regression(columns, self.alpha)

@@ -1,8 +1,8 @@
-"""Random Fourier features: columns whose products are about those of a Gaussian kernel, drawn in public.
+"""Random Fourier features: public random columns whose products approximate those of a Gaussian kernel.
 
-A feature is the cosine of a random sum of the columns. Its frequencies are whole numbers made of SHA-256 in counter
+A feature is the cosine of a random sum of the columns. Its frequencies are integers made of SHA-256 in counter
 mode, so that equal requests have equal features, and nothing about the data is in them. No guarantee rests on their
-law, only accuracy does. A feature is found by whole numbers alone, and read from a table.
+law, only accuracy does. A feature is found by integers alone, and read from a table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEY: Final = "dither.learn.linear.fourier"
 
 
 class FrequencyField(Array):
-    """Public frequencies: whole numbers, a row for each feature and in it one for each column.
+    """Public frequencies: integers, a row for each feature and a column for each column of the data.
 
     They are so small that phases stay below 2^53.
     """
@@ -41,12 +41,12 @@ class FrequencyField(Array):
         super().__init__("int", axes=2, most=MOST_FEATURES, where=_are_small, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not an array of whole numbers, and numbers that are too large."""
+        """Return values that are not an array of integers, and numbers that are too large."""
         yield from ([[2**40]], [[-(2**63)]], *super().offenders())
 
 
 class OffsetField(Array):
-    """Public offsets: a whole number below a turn for each feature."""
+    """Public offsets: an integer below a turn for each feature."""
 
     def __init__(self) -> None:
         rule = f"a whole number from 0 to {TURN - 1} for each of at most {MOST_FEATURES} features"
@@ -70,8 +70,8 @@ def public_features(columns: int, features: int, gamma: Number | None = None) ->
     """Return public frequencies and offsets for the kernel exp(-gamma |x - z|^2) on columns scaled to [-1, 1].
 
     Args:
-        columns: how many columns there are.
-        features: how many features are drawn.
+        columns: the number of columns.
+        features: the number of features.
         gamma: how narrow the kernel is; by default 1 / columns.
 
     >>> frequencies, offsets = public_features(3, 5)
@@ -92,9 +92,9 @@ def public_features(columns: int, features: int, gamma: Number | None = None) ->
 
 
 def features_of(steps: Floats, frequencies: PublicArray, offsets: PublicArray) -> Floats:
-    """Return whole numbers between -STEPS and STEPS, as floats: STEPS times the cosine of each feature.
+    """Return integers between -STEPS and STEPS, as floats: STEPS times the cosine of each feature.
 
-    Products and sums are of whole numbers below 2^53, so that a record's features depend on that record alone.
+    Products and sums are of integers below 2^53, so that a record's features depend on that record alone.
 
     Args:
         steps: records on the grid.

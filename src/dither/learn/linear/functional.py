@@ -76,10 +76,10 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         objective: "logistic" (its second-order expansion) or "squared".
         survey: the noise of the survey of counts, means and spread.
         part: discrete Laplace noise of a coefficient, in steps.
-        classes: how many classes there are; for logistic objectives.
+        classes: the number of classes; for logistic objectives.
         target_lower: the public lower bound of the target; for squared objectives.
         target_upper: its upper bound.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for; squared only.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires; squared only.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -134,7 +134,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     ) -> Self:
         """Return the learner with the least noise whose loss for one unit is within ``within``.
 
-        The draw is discrete Laplace whatever the target; a rho buys the pure epsilon that it covers.
+        The draw is discrete Laplace for every target; a rho buys the pure epsilon that it covers.
         """
         purse, columns = Purse.pure_within(within), len(np.atleast_1d(np.asarray(lower)))
         touched = unit.touched if isinstance(unit, Unit) else 1
@@ -159,7 +159,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
 
     @property
     def scores(self) -> int:
-        """How many scores there are: one for a regression or two classes, else one for each class."""
+        """The number of scores: one for a regression or two classes, otherwise one for each class."""
         return 1 if self.classes == 2 else self.classes
 
     @property
@@ -169,7 +169,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
 
     @property
     def entries(self) -> int:
-        """How many coefficients are drawn."""
+        """The number of coefficients drawn."""
         return moment_entries(self.box.columns, self.scores)
 
     def plan(self) -> Plan:
@@ -216,7 +216,7 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
         return square, seen[upper[0].size :].reshape(-1, width) / LINEAR_TIMES
 
     def _minimiser(self, square: Floats, products: Floats, penalty: float) -> Floats:
-        """Return weights, a row for each score, of the objective with a trimmed spectrum and a penalty for noise.
+        """Return weights, a row for each score, that minimise the objective after trimming and penalising it for noise.
 
         Negative eigenvalues, which only noise can have made, count as zero. A symmetric matrix of independent noise has
         no eigenvalue much beyond twice its deviation times the root of its width; half of that is added to all.

@@ -1,6 +1,6 @@
-"""Gradients in whole numbers: how strongly one record pulls at each score, and that never more than a whole length.
+"""Gradients in integers: how strongly one record pulls at each score, never by more than a bounded length.
 
-The loss of a record depends on its scores, whole numbers themselves. A pull is read from public tables by the cell in
+The loss of a record depends on its scores, integers themselves. A pull is read from public tables by the cell in
 which the score lies, so that no record's pull depends on where it stands in an array, as floating-point exponentials
 may.
 """
@@ -35,7 +35,7 @@ LOSSES: Final = ("logistic", "hinge")
 
 @dataclass(frozen=True)
 class Curvature:
-    """How fast the pull of a loss changes at most, per unit of score."""
+    """The largest rate at which the pull of a loss changes, per unit of score."""
 
     logistic: float = 0.25
     multinomial: float = 0.5
@@ -43,7 +43,7 @@ class Curvature:
 
 
 def curvature(loss: str, scores: int) -> float:
-    """Return how fast pulls change at most: what decides the length of a step."""
+    """Return the largest rate at which pulls change: it decides the length of a step."""
     known = Curvature()
     if loss == "hinge":
         return known.hinge
@@ -55,7 +55,7 @@ def pulls(loss: str, scores: Floats, classes: NDArray[np.int64]) -> Floats:
 
     Args:
         loss: logistic or hinge.
-        scores: whole numbers, in steps of 1 / (LENGTH * WEIGHT_STEPS); one column for two classes.
+        scores: integers, in steps of 1 / (LENGTH * WEIGHT_STEPS); one column for two classes.
         classes: the class of each record.
 
     """
@@ -73,7 +73,7 @@ def pulls(loss: str, scores: Floats, classes: NDArray[np.int64]) -> Floats:
 
 
 def _cells(scores: Floats) -> NDArray[np.int64]:
-    """Return the number of the cell of each score, those beyond the reach being the outermost."""
+    """Return the cell of each score; scores beyond the reach lie in the outermost cells."""
     cells = np.floor_divide(scores, _CELL)
     return np.clip(cells, -_REACH * _CELLS, _REACH * _CELLS - 1).astype(np.int64) + _REACH * _CELLS
 
@@ -86,7 +86,7 @@ def _sides(classes: NDArray[np.int64], scores: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def _table(name: str) -> Floats:
-    """Return public whole numbers: the pull in the middle of each cell of score."""
+    """Return public integers: the pull in the middle of each cell of score."""
     if name == "exponential":
         table = np.rint(2.0**20 * np.exp(-np.arange(_FINE_CELLS) / 256))
     else:

@@ -1,6 +1,6 @@
-"""Private predictions of a kernel machine at public points: the model stays secret, noise goes to its answers.
+"""Private predictions of a kernel machine at public points: the model stays secret, and noise is added to its answers.
 
-For a list of points that is known beforehand. However many features the machine has, the noise depends on the points
+For a list of points known in advance. For any number of features, the noise depends on the points
 alone, and their centre and spread are public, so that no survey is needed. Cost: a few Newton steps on the features.
 Corrections: in print the noise of an answer is for the point alone, and answers add up; here all points are answered by
 one draw for how far they move together, which is less where points differ; and what the solver leaves undone is part
@@ -43,7 +43,7 @@ MOST_CLASSES: Final = 2**6
 _ROOM: Final = Fraction(1, 2**16)
 #: Room for the rounding of answers, over all of them and for both of two neighbours.
 _PRODUCTS: Final = Fraction(1, 2**18)
-#: Records farther from the points' centre than so many spreads of the points are shortened.
+#: Records farther from the points' centre than this number of spreads of the points are shortened.
 _NEAR: Final = 0.7
 #: The spread of points, as a share of the longest that features can be, is never taken to be below this.
 _LEAST_SPREAD: Final = 0.1
@@ -91,10 +91,10 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        frequencies: public whole numbers, a row for each feature; see ``public_features``.
-        offsets: a public whole number for each feature.
-        points: public rows of columns that are answered.
-        classes: how many classes there are; with more than two, one is learned against the rest for each.
+        frequencies: public integers, a row for each feature; see ``public_features``.
+        offsets: a public integer for each feature.
+        points: public rows of columns, at which scores are released.
+        classes: the number of classes; with more than two, one is learned against the rest for each.
         penalty: the strength of half the squared length of the weights, features having length 1.
         part: Gaussian or GammaNorm noise of a score.
         unit: ROW or ROW_REPLACED.
@@ -147,12 +147,12 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         """Return the mechanism with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            within: what may be lost.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            classes: how many classes there are.
-            points: public rows of columns that are answered.
-            features: how many features the machine has.
+            classes: the number of classes.
+            points: public rows of columns, at which scores are released.
+            features: the number of features of the machine.
             gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
             penalty: by default that at which the noise of a score is a little less than a clear score.
             unit: ROW or ROW_REPLACED.
@@ -198,7 +198,7 @@ class KernelPredictions(DeclaredClasses, Composed[Any, Any]):
         return Use(shaped(self.part, self.scores * len(self.points.values)), self.stability)
 
     def release(self, data: Any, run: Runner) -> Floats:
-        """Return noisy scores, a row for each point: one above 0 for the second of two classes, else one for each."""
+        """Return noisy scores, a row for each point: for two classes one, above 0 for the second; else one for each."""
         values, classes = labelled(records_of(data, self.box.columns), self.classes)
         there = self._view.records(self.points.values)
         weights = minimisers(self._view.records(values), classes, self.scores, self.penalty)
@@ -229,13 +229,13 @@ class _View:
 
     @cached_property
     def radius(self) -> int:
-        """Where records are cut off: what the spread of the points suggests, and not less than a share of the most."""
+        """The radius at which records are cut off: from the points' spread, and at least a share of the largest."""
         around = self._features(self.points.values) - self.centre
         spread = math.sqrt(float(squared_lengths(around).mean()))
         return max(1, round(_NEAR * max(spread, _LEAST_SPREAD * STEPS * math.sqrt(around.shape[1]))))
 
     def records(self, values: Floats) -> Floats:
-        """Return rows of whole numbers, LENGTH long at most, each a function of one row and of public numbers."""
+        """Return rows of integers, at most LENGTH long, each a function of one row and of public numbers."""
         around = into_ball(self._features(values) - self.centre, self.radius, REST)
         return np.column_stack([around, np.full(len(around), float(CONSTANT))])
 
@@ -244,7 +244,7 @@ class _View:
 
 
 def _smoothed(there: Floats, noisy: Floats, spread: float) -> Floats:
-    """Return the likeliest scores: points that are alike have scores that are alike, and noise has not.
+    """Return the most likely scores: similar points have similar scores, while noise varies between them.
 
     Scores are linear in the points' features. Weights are taken to be normal, and so long that an average point has
     a clear score.
@@ -256,13 +256,13 @@ def _smoothed(there: Floats, noisy: Floats, spread: float) -> Floats:
 
 
 def _reach(view: _View, points: PublicArray) -> Fraction:
-    """Return at least how far all points move together where weights move by 1: their largest singular value."""
+    """Return a bound on how far all points move together when weights move by 1: the largest singular value."""
     there = view.records(points.values) / LENGTH
     found = Fraction(float(np.linalg.norm(there, 2))) * (1 + _ROOM)
     return round_up(min(found, sqrt_up(Fraction(len(there)))), bits=40)
 
 
 def _moved(reach: Fraction, penalty: Fraction, classes: int, touched: int) -> Fraction:
-    """Return how far scores move: each minimiser by touched / penalty, two errors of the solver, all scores."""
+    """Return how far scores move: each minimiser by touched / penalty, plus two solver errors, over all scores."""
     each = reach * (touched + 2 * TOLERANCE) / penalty
     return round_up((each if classes == 2 else each * sqrt_up(Fraction(classes))) + _PRODUCTS, bits=64)

@@ -83,8 +83,8 @@ class KernelModel(Model):
     Args:
         lower: bounds of the columns.
         upper: bounds of the columns.
-        frequencies: whole numbers, a row for each feature.
-        offsets: a whole number for each feature.
+        frequencies: integers, a row for each feature.
+        offsets: an integer for each feature.
         shift: the centre of the features.
         radius: features are shortened to this length from the centre.
         weights: a row for each score.
@@ -150,9 +150,9 @@ class KernelMachine(Composed[Any, KernelModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        frequencies: public whole numbers, a row for each feature; see ``public_features``.
-        offsets: a public whole number for each feature.
-        learner: a linear learner of as many columns as there are features, each bounded by -1 and 1.
+        frequencies: public integers, a row for each feature; see ``public_features``.
+        offsets: a public integer for each feature.
+        learner: a linear learner with one column for each feature, each bounded by -1 and 1.
 
     >>> from dither.privacy import ApproxDP
     >>> learner = KernelMachine.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10], classes=2, features=20)
@@ -200,12 +200,12 @@ class KernelMachine(Composed[Any, KernelModel]):
         epsilon, and no steps asked for.
 
         Args:
-            within: what may be lost.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            classes: how many classes there are.
+            classes: the number of classes.
             loss_name: "logistic" or "hinge".
-            features: how many features are drawn; by default 128, and 32 where the loss is pure.
+            features: the number of features; by default 128, and 32 where the loss is pure.
             gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1]; by default 1 / columns.
             steps: of gradient descent.
             unit: ROW or ROW_REPLACED.
@@ -231,7 +231,7 @@ class KernelMachine(Composed[Any, KernelModel]):
 
     @property
     def distance(self) -> Unit:
-        """That of the learner."""
+        """The unit of the learner."""
         return self.learner.unit
 
     def plan(self) -> Plan:

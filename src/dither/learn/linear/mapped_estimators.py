@@ -1,4 +1,4 @@
-"""Estimators that learn a linear model after a public change of columns: kernel machines and compressed regression."""
+"""Estimators that learn a linear model after a public map of the columns: kernel machines and compressed regression."""
 
 # scikit-learn calls rows X.
 
@@ -14,7 +14,7 @@ from dither.learn.rows import Floats
 
 
 class _KernelClassifier(Iterated, PrivateClassifier):
-    """A classifier by a linear model of random Fourier features."""
+    """A classifier that is linear in random Fourier features."""
 
     _loss_name: ClassVar[str]
 
@@ -72,9 +72,9 @@ class KernelSVC(_KernelClassifier):
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+        n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -108,9 +108,9 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
         classes: all labels that may occur; rows with another one are left out.
         gamma: of the kernel exp(-gamma |x - z|^2), columns being scaled to [-1, 1] by their bounds; by default 1
             over the number of columns.
-        n_components: how many random features stand for the kernel; more are closer to it, and noisier. By default
+        n_components: the number of random features; more approximate the kernel better, with more noise. By default
             128, and 32 where the loss is pure.
-        max_iter: steps of gradient descent; by default as many as the kind of loss suggests.
+        max_iter: steps of gradient descent; by default a number that suits the kind of loss.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 

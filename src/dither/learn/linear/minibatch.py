@@ -1,4 +1,4 @@
-"""Noisy gradient descent on samples: each step looks at a secret random sample of the records, and costs less for it.
+"""Noisy gradient descent on samples: each step reads a secret random sample of the records, and costs less for it.
 
 For data so large that a pass over it for every step is too slow: a step touches a share of the records only. Cost: one
 coin a record and two passes over the sample for each step. Corrections: in print a step draws one record out of a
@@ -81,13 +81,13 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         loss_name: "logistic", or "hinge" for a support vector machine.
-        steps: how many steps are taken.
-        rate: the probability with which a record is in the sample of a step.
+        steps: the number of steps.
+        rate: the probability that a record is in the sample of a step.
         survey: the noise of the survey of counts, means and spread, which looks at all records.
         step: the noise of a gradient, in steps; of the kind of the survey's.
-        delta: at which epsilon is stated where noise is Gaussian; 0 where it is not.
+        delta: the delta at which epsilon is stated for Gaussian noise; otherwise 0.
         unit: ROW or ROW_REPLACED; the latter with Gaussian noise only.
 
     >>> from dither.privacy import ApproxDP
@@ -211,13 +211,13 @@ class MinibatchDescent(DeclaredClasses, Composed[Any, LinearModel]):
 
 
 def _sampling_spread(rows: float, rate: Fraction, width: int) -> float:
-    """Return about how much an entry of a gradient varies with the sample: public, and only strides depend on it."""
+    """Return about how much an entry of a gradient varies with the sample: public, and used only for step lengths."""
     return LENGTH * PULL * math.sqrt(rows * (1 - float(rate)) / width) / 2
 
 
 @lru_cache(maxsize=64)
 def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, unit: Unit) -> tuple[Fraction, Fraction]:
-    """Return how many times as wide as what moves the noise of the survey and of a step must be."""
+    """Return the noise of the survey and of a step, as multiples of how far one unit moves them."""
     rho = zcdp_rho(epsilon, delta)
     survey = round_up(sqrt_up(1 / (2 * SURVEY_SHARE * rho)), bits=16)
     first = Use(Gaussian(sigma=survey))
@@ -249,7 +249,7 @@ def _multiples(epsilon: Fraction, delta: Fraction, rate: Fraction, steps: int, u
 
 
 def _pure_multiples(epsilon: Fraction, rate: Fraction, steps: int) -> tuple[Fraction, Fraction]:
-    """Return the same for Gamma-norm noise, whose epsilon is what moves over the scale."""
+    """Return the same for Gamma-norm noise, whose epsilon is the distance moved over the scale."""
     each = round_up(epsilon * (1 - SURVEY_SHARE) / steps * Fraction(2**20 - 1, 2**20), bits=64)
     inner = log_down(1 + (exp_down(each) - 1) / max(rate, _SMALLEST_RATE))
     return 1 / (epsilon * SURVEY_SHARE), 1 / inner

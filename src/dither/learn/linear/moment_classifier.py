@@ -1,4 +1,4 @@
-"""Logistic regression by noisy moments: the loss is replaced by its second-order expansion, whose minimiser is known.
+"""Logistic regression by noisy moments: the loss is replaced by its second-order expansion, whose minimum is known.
 
 For budgets so small, or so pure, that many gradients cannot be afforded. Near equal scores a logistic loss is a
 quadratic function of the weights, with the moments of the records as coefficients, and noise is added to these: the
@@ -62,7 +62,7 @@ class MomentClassifier(DeclaredBounds, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the moments, in steps.
         unit: ROW or ROW_REPLACED.
@@ -112,7 +112,7 @@ class MomentClassifier(DeclaredBounds, Composed[Any, LinearModel]):
         return seen.model(self.box, self._minimiser(square, sums))
 
     def _minimiser(self, square: Floats, sums: Floats) -> Floats:
-        """Return the weights where the expansion around equal scores is least; one score for two classes."""
+        """Return the weights that minimise the expansion around equal scores; one score for two classes."""
         surplus = sums - sums.mean(axis=0)
         # With k classes the loss bends by 1/k - 1/k^2 along a score, and by 1/k within differences of scores.
         weights = self.classes * solved(square, surplus, self.part, 0.0)

@@ -43,13 +43,13 @@ PAIRS_COUNTED: Final = 7
 STABILITY: Final = round_up(COUNTED * sqrt_up(Fraction(2)) * LENGTH**2, bits=40)
 #: What a survey takes of the budget.
 SURVEY_SHARE: Final = Fraction(1, 10)
-#: Moments of so many columns at most: half the square of it is drawn.
+#: The largest number of columns: half its square is drawn.
 MOST_COLUMNS: Final = 2**11
 _NEAR: Final = 2.0
 
 
 def moment_entries(columns: int, targets: int) -> int:
-    """Return how many numbers are drawn: products of columns and constant, and of these with targets."""
+    """Return the number of entries drawn: products of columns and the constant, and of these with targets."""
     return (columns + 1) * (columns + 2) // 2 + (columns + 1) * targets
 
 
@@ -59,9 +59,9 @@ def moments(run: Runner, noise: VectorNoise, records: Floats, targets: Floats, t
     Args:
         run: makes the one draw.
         noise: of the moments.
-        records: private whole numbers, at most LENGTH long.
-        targets: private whole numbers, at most LENGTH long, a row for each record.
-        touched: how many rows one unit touches.
+        records: private integers, at most LENGTH long.
+        targets: private integers, at most LENGTH long, a row for each record.
+        touched: the number of rows that one unit touches.
 
     """
     drawn = noisy(run, noise, counted(records, targets), touched * STABILITY)
@@ -69,7 +69,7 @@ def moments(run: Runner, noise: VectorNoise, records: Floats, targets: Floats, t
 
 
 def counted(records: Floats, targets: Floats) -> NDArray[np.int64]:
-    """Return exact sums of products as they are drawn: the upper half of those of records, then those with targets.
+    """Return the exact sums of products to be drawn: the upper half of those of records, then those with targets.
 
     One record of length L moves them by no more than 5 sqrt(2) L^2 in L2: 49 < 50, so that its own products count at
     most 25 |x|^4, and those with targets 25 |x|^2 |t|^2.
@@ -90,7 +90,7 @@ def uncounted(drawn: Floats, width: int) -> tuple[Floats, Floats]:
 
 
 def solved(square: Floats, products: Floats, noise: VectorNoise, penalty: float) -> Floats:
-    """Return weights, a row for each target: (square + penalty) weights = products, and more where noise asks for it.
+    """Return weights, a row for each target: (square + penalty) weights = products, with a larger penalty for noise.
 
     The constant part, the last one, is not penalised but for noise. A symmetric matrix of Gaussian noise has no
     eigenvalue much beyond twice its spread times the root of its width.
@@ -104,7 +104,7 @@ def solved(square: Floats, products: Floats, noise: VectorNoise, penalty: float)
 
 
 class FromMoments:
-    """What holds of every regression that is solved from noisy moments."""
+    """The shared part of every regression that is solved from noisy moments."""
 
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "how noise in moments moves weights depends on the records"
@@ -140,11 +140,11 @@ class MomentRegression(FromMoments, DeclaredBounds, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        target_lower: the public lower bound of the target; one that is no number means the middle.
+        target_lower: the public lower bound of the target; one that is not a number means the middle.
         target_upper: its upper bound.
         survey: the noise of the survey of counts, means and spread.
         part: the noise of the moments, in steps.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import ZCDP

@@ -1,10 +1,10 @@
-"""Noisy Newton steps: a logistic regression from a few noisy gradients, each led by a noisy matrix of curvature.
+"""Noisy Newton steps: a logistic regression from a few noisy gradients, preconditioned by a noisy curvature matrix.
 
 For columns that differ much in spread or hang together, where gradient steps zigzag. The curvature is that of a
 quadratic function above the loss, so that a step never goes too far, and a record's part in it is bounded. Cost: two
 passes over the records for a step, and the square of the columns. Corrections: the sensitivity of a matrix is that of a
 record's outer product in L2, not a bound on its entries one by one; a noisy matrix need not have a positive direction
-everywhere, so eigenvalues that noise alone could make are raised; both are whole numbers before noise.
+everywhere, so eigenvalues that noise alone could make are raised; both are integers before noise.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
-        steps: how many steps are taken.
-        curvatures: before how many of the first steps the curvature is drawn; once with more than two classes.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
+        steps: the number of steps.
+        curvatures: the number of first steps before which the curvature is drawn; once with more than two classes.
         survey: the noise of the survey of counts, means and spread.
         curvature: the noise of an entry of a matrix of curvature, in steps.
         step: the noise of a gradient, in steps.
@@ -136,12 +136,12 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         """Return the learner with the least noise whose loss for one unit is within ``within``.
 
         Args:
-            within: what may be lost.
+            within: the loss not to exceed.
             lower: public bounds of the columns.
             upper: public bounds of the columns.
-            classes: how many classes there are.
-            steps: how many steps are taken; by default as many as the kind of loss suggests.
-            curvatures: how often the curvature is drawn.
+            classes: the number of classes.
+            steps: the number of steps; by default a number that suits the kind of loss.
+            curvatures: the number of draws of the curvature.
             share: of what the survey leaves, for curvatures.
             unit: ROW or ROW_REPLACED.
 
@@ -166,7 +166,7 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         )
 
     def plan(self) -> Plan:
-        """Return one survey, steps with a curvature of their own, and steps without."""
+        """Return one survey, steps that draw a curvature, and steps that reuse one."""
         columns, touched = self.box.columns, self.unit.touched
         first = Use(shaped(self.survey, survey_entries(columns)), touched * survey_stability(columns))
         matrix = Use(shaped(self.curvature, (columns + 1) * (columns + 2) // 2), touched * BEND * LENGTH**2)
@@ -194,7 +194,7 @@ class NewtonDescent(DeclaredClasses, Composed[Any, LinearModel]):
         return seen.model(self.box, total / kept)
 
     def _lead(self, seen: Centred, scores: Floats, run: Runner) -> Floats:
-        """Return the inverse of a drawn matrix of curvature, for records of length 1."""
+        """Return the inverse of a drawn curvature matrix, for records of length 1."""
         records, width = seen.records, seen.records.shape[1]
         bends = _bends(scores) if self.scores == 1 else np.full((len(records), 1), float(BEND))
         upper = np.triu_indices(width)
@@ -227,7 +227,7 @@ def _bends(scores: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _table() -> Floats:
-    """Return tanh(s / 2) / (2 s), the curvature of the least parabola that lies on the loss at s and at -s."""
+    """Return tanh(s / 2) / (2 s), the curvature of the smallest parabola that touches the loss at s and at -s."""
     middle = (np.arange(_REACH * _CELLS) + 0.5) / _CELLS
     table = np.clip(np.rint(4 * BEND * np.tanh(middle / 2) / (2 * middle)), 1, BEND)
     table.setflags(write=False)

@@ -1,4 +1,4 @@
-"""Objective perturbation: a linear classifier where a penalised loss with a random linear term is least.
+"""Objective perturbation: a linear classifier at the minimum of a penalised loss with a random linear term.
 
 For a pure epsilon, and for (epsilon, delta) with few draws. A survey centres the records; then the loss, its penalty
 and a random linear term are minimised together, once for each score. Noise in the objective moves the minimum least in
@@ -92,13 +92,13 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; with more than two, one is learned against the rest for each.
+        classes: the number of classes; with more than two, one is learned against the rest for each.
         loss_name: "logistic", or "hinge" for a support vector machine.
         penalty: the strength of half the squared length of the weights, records having length 1.
         survey: the noise of the survey of counts, means and spread.
         part: Gaussian or GammaNorm noise of a coefficient of the linear term.
         finish: GammaNorm noise of a weight.
-        delta: outside which the promise of each score holds; 0 for GammaNorm noise.
+        delta: the probability that the epsilon bound of each score may be exceeded; 0 for GammaNorm noise.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -191,7 +191,7 @@ class ObjectivePerturbation(DeclaredClasses, Composed[Any, LinearModel]):
 
     @cached_property
     def minimum(self) -> PerturbedMinimum:
-        """What is drawn for each score."""
+        """The perturbed minimum that is drawn for each score."""
         return PerturbedMinimum(
             width=self.box.columns + 1,
             loss_name=self.loss_name,
@@ -227,7 +227,7 @@ def _usual_penalty(epsilon: Fraction, delta: Fraction, width: int) -> Fraction:
 
 
 def _least_penalty(loss_name: str, epsilon: Fraction) -> Fraction:
-    """Return the penalty at which the bend of the minimum loses half of epsilon: bend / (e^(epsilon / 2) - 1)."""
+    """Return the penalty at which the curvature term costs half of epsilon: bend / (e^(epsilon / 2) - 1)."""
     half = epsilon / 2
     # e^x - 1 is at least x, and beyond e^64 the least penalty is enough.
     growth = max(exp_down(min(half, _LARGE)) - 1, half)
@@ -235,5 +235,5 @@ def _least_penalty(loss_name: str, epsilon: Fraction) -> Fraction:
 
 
 def _down(number: Fraction) -> Fraction:
-    """Return a shorter number, below this by as much as groups of rows are rounded up."""
+    """Return a short fraction below this number, by as much as groups of rows are rounded up."""
     return 1 / round_up((1 + Fraction(1, 2**32)) / number, bits=64)

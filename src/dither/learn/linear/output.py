@@ -1,4 +1,4 @@
-"""Output perturbation: the minimiser of a penalised logistic loss, nearly found, with noise for how far it may move.
+"""Output perturbation: an approximate minimiser of a penalised logistic loss, with noise for how far it may move.
 
 The oldest way to private learning. A penalty makes the minimiser move little when a record comes or goes; noise hides
 that. Cost: a few Newton steps. Corrections: the printed bound holds for the exact minimiser of a mean over a public
@@ -66,7 +66,7 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        classes: how many classes there are; with more than two, one is learned against the rest for each.
+        classes: the number of classes; with more than two, one is learned against the rest for each.
         penalty: the strength of half the squared length of the weights, records having length 1.
         survey: the noise of the survey of counts, means and spread.
         part: Gaussian or GammaNorm noise of a weight.
@@ -151,6 +151,6 @@ class OutputPerturbation(DeclaredClasses, Composed[Any, LinearModel]):
 
 
 def _moved(penalty: Fraction, classes: int, touched: int) -> Fraction:
-    """Return how far found weights move: each minimiser by touched / penalty, two errors of the solver, all scores."""
+    """Return how far found weights move: each minimiser by touched / penalty, two solver errors, over all scores."""
     each = (touched + 3 * TOLERANCE) / penalty
     return each if classes == 2 else round_up(each * sqrt_up(Fraction(classes)), bits=64)

@@ -1,9 +1,9 @@
 """A parameter grid: the exponential mechanism over all linear models whose weights lie on a public grid.
 
-For a few columns. Every model is scored by the losses of all records, whole numbers with a public largest value, and
+For a few columns. Every model is scored by the losses of all records, integers with a public largest value, and
 one is chosen by its score. Cost: a pass over the records for each model, so that grids beyond 2^16 models are refused.
 Corrections: the exponential mechanism over a ball of parameters is printed with sampling from a continuous density, by
-a random walk that is near it after a number of steps which nobody computes; a finite grid is sampled exactly. Losses
+a random walk that is near it after an unknown number of steps; a finite grid is sampled exactly. Losses
 are clipped, without which no score has a sensitivity, and whole, so that no float decides one.
 """
 
@@ -38,7 +38,7 @@ MOST_COLUMNS: Final = 9
 #: The largest loss of a record, in whole steps.
 TOP: Final = 2**12
 OBJECTIVES: Final = ("logistic", "hinge", "squared")
-#: Weights are whole numbers of steps of 2^-10, of which there are at most 2^20.
+#: Weights are integer multiples of 2^-10, of which there are at most 2^20.
 _WEIGHT_STEPS: Final = 2**10
 _LARGEST: Final = 2**20
 #: As many models as a usual grid has at most.
@@ -58,7 +58,7 @@ class _Levels(TupleOf):
         super().__init__(Real(), most=MOST_MODELS, where=_are_levels, rule=rule)
 
     def offenders(self) -> Iterator[Any]:
-        """Return levels off the grid, beyond the largest, and twice the same."""
+        """Return levels off the grid, levels beyond the largest, and duplicates."""
         yield from (("1/3",), (_LARGEST,), (1, 1), *super().offenders())
 
 
@@ -95,7 +95,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         upper: public bounds of the columns.
         objective: "logistic" or "hinge" for two classes, or "squared" for a regression.
         weights: what the weight of each column may be, for columns scaled to [-1, 1]; multiples of 1/1024.
-        constants: what the constant part may be.
+        constants: the values that the constant part may have.
         scale: the scale of the choice, in steps of a loss: how much better a model must be to be e times as likely.
         target_lower: the public lower bound of the target; for squared objectives.
         target_upper: its upper bound.
@@ -154,7 +154,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     ) -> Self:
         """Return the sharpest choice whose loss for one unit is within ``within``.
 
-        Without weights or constants, equally spaced ones are taken, so many that the grid has about 4096 models.
+        Without weights or constants, equally spaced ones are taken, for a grid of about 4096 models.
         """
         columns = len(np.atleast_1d(np.asarray(lower)))
         _check_columns(columns)
@@ -180,7 +180,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
 
     @property
     def models(self) -> int:
-        """How many models there are."""
+        """The number of models."""
         return math.prod([len(self.weights)] * self.box.columns) * len(self.constants)
 
     @property
@@ -218,7 +218,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         )
 
     def _model(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return the weights and constants of models by their numbers, in whole steps, a row each."""
+        """Return the weights and constants of models by their indices, in whole steps, a row each."""
         base, digits = len(self.weights), []
         rest, constant = np.divmod(numbers, len(self.constants))
         for _ in range(self.box.columns):
@@ -228,14 +228,14 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
         return np.column_stack([*(levels[digit] for digit in digits), constants[constant]])
 
     def _losses(self, values: Floats, targets: Floats) -> NDArray[np.int64]:
-        """Return for each model the exact sum of all records' losses, and its penalty."""
+        """Return, for each model, the exact sum of all records' losses, and its penalty."""
         records = np.column_stack([self.box.steps(values), np.full(len(values), float(STEPS))])
         total = np.zeros(self.models, dtype=np.int64)
         for first in range(0, self.models, _MODELS_AT_ONCE):
             numbers = np.arange(first, min(first + _MODELS_AT_ONCE, self.models))
             models = self._model(numbers).T
             for block in blocks(len(records)):
-                # Whole numbers of steps of 2^-22, below 2^53: no more than ten products of 2^12 and 2^20.
+                # Integers of steps of 2^-22, below 2^53: no more than ten products of 2^12 and 2^20.
                 found = record_losses(self.objective, records[block] @ models, targets[block])
                 total[numbers] += np.add.reduce(found, axis=0).astype(np.int64)
             penalties = TOP * float(self.penalty) * np.square(models[:-1] / _WEIGHT_STEPS).sum(axis=0)
@@ -244,19 +244,19 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
 
 
 def record_losses(objective: str, scores: Floats, targets: Floats) -> Floats:
-    """Return whole losses from 0 to TOP, for each record a row and for each model a column.
+    """Return integer losses from 0 to TOP, a row for each record and a column for each model.
 
     Losses of classes are TOP from a score of -2 (logistic) or -1 (hinge) on the record's own side, and below. A squared
     distance is TOP where it is that of the middle of the target's bounds from either of them, or farther.
 
     Args:
         objective: logistic, hinge or squared.
-        scores: whole numbers of steps of 1 / (STEPS * 1024).
-        targets: the side, -1 or 1, of each record; or its target, a whole number of steps of 1 / STEPS.
+        scores: integer multiples of 1 / (STEPS * 1024).
+        targets: the side, -1 or 1, of each record; or its target, an integer multiple of 1 / STEPS.
 
     """
     one = STEPS * _WEIGHT_STEPS
-    # All divisors are powers of two, and squares those of whole numbers up to 2^12: every step is exact.
+    # All divisors are powers of two, and squares those of integers up to 2^12: every step is exact.
     if objective == "squared":
         off = np.minimum(np.abs(np.floor(scores / _WEIGHT_STEPS) - targets[:, None]), float(STEPS))
         return np.floor(off * off / (STEPS * STEPS // TOP))
@@ -270,7 +270,7 @@ def record_losses(objective: str, scores: Floats, targets: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _logistic_table() -> Floats:
-    """Return public whole numbers: the loss in the middle of each cell of score, TOP at the lowest."""
+    """Return public integers: the loss in the middle of each cell of score, TOP at the lowest."""
     middle = (np.arange(2 * _REACH * _CELLS) + 0.5) / _CELLS - _REACH
     losses = np.log1p(np.exp(-middle))
     table: Floats = np.rint(TOP * losses / losses[0])
@@ -279,7 +279,7 @@ def _logistic_table() -> Floats:
 
 
 def _one_way(unit: Unit) -> bool:
-    """Whether one unit moves all scores in the same direction: a record that comes adds a loss to each."""
+    """Whether one unit moves all scores in the same direction: an added record adds a loss to each."""
     return isinstance(unit, Unit) and unit.touched == 1
 
 

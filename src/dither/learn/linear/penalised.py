@@ -1,8 +1,8 @@
-"""A penalised loss of records of whole numbers: gradients whose error is known, and weights at which they are short.
+"""A penalised loss of integer records: gradients with a known error bound, and weights at which they are short.
 
-Weights are whole numbers of small steps and their scores exact, however large they are. Pulls are floats, put on a
+Weights are integers of small steps and their scores exact, however large they are. Pulls are floats, put on a
 grid; from there on sums are exact again. So the error of a gradient is that of its pulls, and grows with the number of
-records alone; it stays far below the tolerance for as many as a machine can hold.
+records alone; it stays far below the tolerance for all the records that a machine can hold.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ MOST_PENALTY: Final = Fraction(2**60)
 #: How fast the pull of a record changes at most, per unit of its score.
 BENDS: Final = {"logistic": Fraction(1, 4), "hinge": 1 / (2 * Fraction(WIDTH))}
 
-#: Weights are whole numbers of steps of 2^-54, or finer where the penalty is large; the lower 33 bits go by themselves.
+#: Weights are integer multiples of 2^-54, or finer where the penalty is large; the lower 33 bits go by themselves.
 _BITS: Final = 54
 _LOW_BITS: Final = 33
 _EXACT_BELOW: Final = 2 ** (_BITS + 17)
-#: Pulls are whole numbers of steps of 2^-48, in three parts of 16 bits.
+#: Pulls are integer multiples of 2^-48, in three parts of 16 bits.
 _PULL_STEPS: Final = 2.0**48
 _PART: Final = 2.0**16
 #: The error of one pull: 2^-49 for the function, far above that of any library of them, and 2^-49 for the grid.
@@ -45,18 +45,18 @@ _NEWTON_STEPS: Final = 60
 
 @dataclass(frozen=True)
 class FineWeights:
-    """Weights as whole numbers of steps of 2^-bits."""
+    """Weights as integer multiples of 2^-bits."""
 
     steps: tuple[int, ...]
     bits: int
 
     def moved(self, change: Floats) -> FineWeights:
-        """Return the weights less a change, on the grid."""
+        """Return the weights minus a change, on the grid."""
         changes = (_on_grid(number, self.bits) for number in change.tolist())
         return FineWeights(tuple(a - b for a, b in zip(self.steps, changes, strict=True)), self.bits)
 
     def scores(self, records: Floats) -> Floats:
-        """Return the exact scores of records of whole numbers, at most LENGTH long, each rounded once."""
+        """Return the exact scores of integer records, at most LENGTH long, each rounded once."""
         if sum(step * step for step in self.steps) < _EXACT_BELOW**2:
             high = records @ np.array([step >> _LOW_BITS for step in self.steps], dtype=np.float64)
             low = records @ np.array([step & (2**_LOW_BITS - 1) for step in self.steps], dtype=np.float64)
@@ -68,7 +68,7 @@ class FineWeights:
         return np.array([float(Fraction(score, LENGTH << self.bits)) for score in long])
 
     def numbers(self, penalty: Fraction) -> Any:
-        """Return weights in units of 1: floats if these are within half a tolerance / penalty, else rationals."""
+        """Return weights in units of 1: floats if these are within half a tolerance / penalty, otherwise rationals."""
         exact = [Fraction(step, 1 << self.bits) for step in self.steps]
         # A float is off by 2^-53 of itself; 2^11 of them, at most 2^32 / penalty each, by less than 2^-15 / penalty.
         if all(abs(number) * penalty <= 2**32 for number in exact):
@@ -82,12 +82,12 @@ def _on_grid(number: float, bits: int) -> int:
 
 
 def minimisers(records: Floats, classes: NDArray[np.int64], scores: int, penalty: Fraction) -> list[FineWeights]:
-    """Return where the penalised logistic losses are least: one for two classes, else of each class against the rest.
+    """Return the minimisers of the penalised logistic losses: one for two classes, else each class against the rest.
 
     Args:
-        records: whole numbers, rows of length at most LENGTH.
+        records: integers, rows of length at most LENGTH.
         classes: of each.
-        scores: 1 for two classes, else as many as there are classes.
+        scores: 1 for two classes, else the number of classes.
         penalty: at least LEAST_PENALTY.
 
     """
@@ -103,16 +103,16 @@ def within_penalties(penalty: float) -> Fraction:
 
 
 def check_penalty(penalty: Fraction) -> None:
-    """Refuse a penalty that no solver is sure to arrive with."""
+    """Refuse a penalty with which a solver might not converge."""
     if not LEAST_PENALTY <= penalty <= MOST_PENALTY:
         raise InvalidParameter("penalty", str(penalty), f"between {LEAST_PENALTY} and 2^60")
 
 
 class PenalisedLoss:
-    """The penalised loss of private records, and where its sum with a linear term is least.
+    """The penalised loss of private records, and the minimum of its sum with a linear term.
 
     Args:
-        records: whole numbers, rows of length at most LENGTH.
+        records: integers, rows of length at most LENGTH.
         sides: 1 or 0 for each.
         loss_name: logistic or hinge.
         penalty: of half the squared length of the weights, records having length 1; at least LEAST_PENALTY.
@@ -164,7 +164,7 @@ class PenalisedLoss:
         return weights
 
     def gradient(self, weights: FineWeights, linear: list[Fraction]) -> tuple[Floats, Floats]:
-        """Return the gradient of loss, penalty and linear term, and how strongly the loss of each record bends."""
+        """Return the gradient of loss, penalty and linear term, and the curvature of each record's loss."""
         pulls, bends = self._pull(weights.scores(self._records), self._sides)
         sums = unbounded_products(_parts(pulls), self._records).tolist()
         unit, grid = self._penalty / (1 << weights.bits), Fraction(1, int(_PULL_STEPS) * LENGTH)
@@ -181,7 +181,7 @@ class PenalisedLoss:
     def _shorter_step(
         self, weights: FineWeights, linear: list[Fraction], gradient: Floats, step: Floats
     ) -> tuple[FineWeights, Floats, Floats]:
-        """Return weights after the longest of step, step / 2, ... after which the gradient is clearly shorter."""
+        """Return the weights after the longest of step, step / 2, ... that makes the gradient clearly shorter."""
         length = float(np.linalg.norm(gradient))
         for halvings in range(30):
             there = weights.moved(step / 2**halvings)
@@ -194,7 +194,7 @@ class PenalisedLoss:
 
 
 def _parts(pulls: Floats) -> Floats:
-    """Return pulls on their grid as three whole numbers each, of which the two lower ones are below 2^16.
+    """Return pulls on their grid as three integers each, of which the two lower ones are below 2^16.
 
     Sums of 2^32 records of length 2^14 then stay below 2^63.
     """
@@ -205,13 +205,13 @@ def _parts(pulls: Floats) -> Floats:
 
 
 def _logistic(scores: Floats, sides: Floats) -> tuple[Floats, Floats]:
-    """Return the derivatives of ln(1 + e^score) - side * score, once and twice."""
+    """Return the first and second derivatives of ln(1 + e^score) - side * score."""
     chances = (1 + np.tanh(scores / 2)) / 2
     return chances - sides, chances * (1 - chances)
 
 
 def _hinge(scores: Floats, sides: Floats) -> tuple[Floats, Floats]:
-    """Return the derivatives of the rounded hinge: 0 beyond 1 + WIDTH on its own side, falling at 1 below 1 - WIDTH."""
+    """Return the derivatives of the rounded hinge, which is 0 beyond 1 + WIDTH and has slope -1 below 1 - WIDTH."""
     signs = 2 * sides - 1
     behind = (1 + WIDTH - signs * scores) / (2 * WIDTH)
     return -signs * np.clip(behind, 0.0, 1.0), np.where((behind > 0) & (behind < 1), 1 / (2 * WIDTH), 0.0)

@@ -1,4 +1,4 @@
-"""A perturbed minimum: where a penalised loss with a random linear term is least, as far as that is found.
+"""A perturbed minimum: an approximate minimiser of a penalised loss with a random linear term.
 
 Noise in the objective hides a record twice: in where the minimum lies, and in how sharply it is bent. What is computed
 is not the minimum itself, but weights at which the gradient is known to be short; a little noise on them hides how far
@@ -53,7 +53,7 @@ _MILLS: Final = Fraction(7979, 10000)
 
 @dataclass(frozen=True)
 class Sides(Domain):
-    """Records of whole numbers, at most 2^14 long, each with the side on which it should lie: 1, or 0."""
+    """Integer records, at most 2^14 long, each with the side on which it should lie: 1, or 0."""
 
     width: int
 
@@ -80,11 +80,11 @@ class PerturbedMinimum(Primitive[Any, Any]):
     Gaussian linear term the second is z / sigma + 1 / (2 sigma^2), P[|N(0, 1)| > z] being at most ``delta``.
 
     Args:
-        width: how many weights there are.
+        width: the number of weights.
         loss_name: "logistic", or "hinge" for the rounded hinge of a support vector machine.
         penalty: the strength of half the squared length of the weights, records having length 1.
         part: Gaussian or GammaNorm noise of a coefficient of the linear term.
-        delta: outside which the promise holds; 0 for GammaNorm noise.
+        delta: the probability that the epsilon bound may be exceeded; 0 for GammaNorm noise.
         finish: GammaNorm noise of a weight.
 
     >>> noise = GammaNorm(scale=2, grid=TOLERANCE / 2)
@@ -140,7 +140,7 @@ class PerturbedMinimum(Primitive[Any, Any]):
         return ApproxDP(fixed + gaussian_epsilon(self.part.sigma, self.delta), self.delta)
 
     def loss(self, d_in: Number = 1) -> Loss:
-        """Return the loss of one record, for as many as there are one after the other."""
+        """Return the loss for a group of ``d_in`` records."""
         return self.one_record.group(math.floor(non_negative("d_in", d_in)))
 
     def draw_many(self, value: Any, count: int, noise: Noise) -> NDArray[np.float64]:
@@ -165,18 +165,18 @@ def _scale_and_grid(part: Gaussian | GammaNorm) -> tuple[Fraction, Fraction]:
 
 
 def linear_grid(width: int) -> Fraction:
-    """Return a grid on which rounding the linear term moves it by no more than half the tolerance."""
+    """Return a grid on which rounding moves the linear term by at most half the tolerance."""
     root = math.isqrt(width - 1) + 1
     return TOLERANCE / (1 << (root - 1).bit_length())
 
 
 def bend_loss(loss_name: str, penalty: Fraction) -> Fraction:
-    """Return what the bend of the minimum tells of a record: ln(1 + bend / penalty), rounded up to a short number."""
+    """Return what the curvature of the minimum loses for one record: ln(1 + bend / penalty), rounded up."""
     return round_up(log_up(1 + BENDS[loss_name] / penalty), bits=20)
 
 
 def finish_moves(penalty: Fraction) -> Fraction:
-    """Return how far apart weights found from the same minimum are: each within 2 tolerances / penalty of it."""
+    """Return how far apart weights found from the same minimum can be: each within 2 tolerances / penalty of it."""
     return 4 * TOLERANCE / penalty
 
 
@@ -196,12 +196,12 @@ def normal_reach(delta: Fraction) -> Fraction:
 
 
 def gaussian_epsilon(sigma: Fraction, delta: Fraction) -> Fraction:
-    """Return what a Gaussian linear term loses for one record, outside an event of probability ``delta``."""
+    """Return the loss of a Gaussian linear term for one record, outside an event of probability ``delta``."""
     return normal_reach(delta) / sigma + 1 / (2 * sigma * sigma)
 
 
 def gaussian_sigma_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return the least sigma for which ``gaussian_epsilon`` is at most ``epsilon``, or a little more."""
+    """Return the least sigma for which ``gaussian_epsilon`` is at most ``epsilon``, rounded up."""
     z = normal_reach(delta)
     # epsilon s^2 - z s - 1/2 = 0.
     return round_up((z + sqrt_up(z * z + 2 * epsilon)) / (2 * epsilon), bits=64)

@@ -1,4 +1,4 @@
-"""Noisy steps downhill: what is done with noisy gradients of linear scores, however they were drawn.
+"""Noisy descent: the steps that follow from noisy gradients of linear scores, independent of how they were drawn.
 
 Momentum, a stride that suits the noise, and the average of the later half of the weights. All of it is made of draws
 and of public numbers, so none of it costs anything.
@@ -34,8 +34,8 @@ def descend(
         draw: gives the noisy gradient, in whole steps, at weights in whole steps.
         shape: of the weights: scores and columns.
         loss_name: which loss is minimised.
-        steps: how many steps are taken.
-        rows: about how many records a gradient is the sum of.
+        steps: the number of steps.
+        rows: the approximate number of records in a gradient.
         spread: the standard deviation of the noise in an entry of a gradient.
 
     """

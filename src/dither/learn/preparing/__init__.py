@@ -1,7 +1,7 @@
-"""Columns made ready for models: scaled, put into bins, or spread out into zeros and ones.
+"""Columns prepared for models: scaled, binned, or one-hot encoded.
 
 Belongs here: what is done to columns before learning. It is public, decided by declarations alone, or private, a
-release of its own; which of the two is said by the parameters, and never by looking at data for free.
+release; the parameters decide which of the two, and never a free look at the data.
 """
 
 from dither.learn.preparing.column_counts import ColumnCounts, ColumnCountsModel

@@ -1,4 +1,4 @@
-"""Column counts: how many rows lie in each of many even cells of each column, from one noisy draw.
+"""Column counts: the number of rows in each of many even cells of each column, from one noisy draw.
 
 For cutting columns into bins that hold about as many rows each. Cost: one pass over the rows. Edges are found in the
 noisy counts, so that however many bins are asked for, the draw is the same.
@@ -59,7 +59,7 @@ class ColumnCountsModel(Model):
             raise InvalidParameter("counts", self.counts, "a row of counts for each column")
 
     def edges(self, bins: int) -> Floats:
-        """Return the edges of bins of about as many rows each, a row for each column; even where no rows are seen.
+        """Return the edges of bins of about equally many rows, a row for each column; even where no rows are seen.
 
         Negative counts are taken as none. Within a cell, rows are taken as evenly spread.
         """
@@ -101,7 +101,7 @@ class ColumnCounts(DeclaredUnit, Composed[Any, ColumnCountsModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        cells: into how many even cells each column is cut.
+        cells: the number of even cells of each column.
         part: the noise of one count.
         unit: ROW or ROW_REPLACED.
 

@@ -1,4 +1,4 @@
-"""Transformers that learn from rows, each by a release of its own: standardised columns, and bins."""
+"""Transformers that learn from rows, each by its own release: standardised columns, and bins."""
 
 # scikit-learn calls rows X.
 # ruff: noqa: N803
@@ -27,11 +27,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the mean.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN is the mean.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -87,18 +87,18 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):  # 
 
 
 class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
-    """Columns cut into bins of about as many rows each, by noisy counts; the number of its bin stands for a number.
+    """Columns cut into bins of about equally many rows, by noisy counts; a number becomes the index of its bin.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
     Args:
-        n_bins: into how many bins each column is cut.
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
-        cells: of how many even cells bins are made.
+        n_bins: the number of bins of each column.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
+        cells: the number of even cells from which bins are made.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -131,13 +131,13 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
         self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         checked_bins(self.n_bins)
         lower, upper = self.box(columns)
         return ColumnCounts.calibrated(self._target(), lower=lower, upper=upper, cells=self.cells, unit=self._unit())
 
     def transform(self, X: Any) -> Floats:
-        """Return the number of the bin of each number, from 0 on."""
+        """Return the index of the bin of each number, from 0 on."""
         return binned(self._fitted(X), self.bin_edges_)
 
     def _publish(self) -> None:
@@ -145,11 +145,11 @@ class QuantileBinner(TransformerMixin, RowsEstimator):  # type: ignore[misc]
 
 
 class UniformBinner(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[misc]
-    """Columns cut into bins of one width between declared bounds; nothing is lost, because no row is looked at.
+    """Columns cut into bins of one width between declared bounds; costs nothing, because no row is read.
 
     Args:
-        n_bins: into how many bins each column is cut.
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        n_bins: the number of bins of each column.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
 
     >>> from dither.learn import UniformBinner
     >>> UniformBinner(4, bounds=[(0, 1)]).fit([[0.0]]).transform([[0.3], [1.0]]).tolist()
@@ -163,7 +163,7 @@ class UniformBinner(OneToOneFeatureMixin, PublicTransformer):  # type: ignore[mi
         self.n_bins, self.bounds = n_bins, bounds
 
     def transform(self, X: Any) -> Floats:
-        """Return the number of the bin of each number, from 0 on."""
+        """Return the index of the bin of each number, from 0 on."""
         return binned(self._checked(X), self.bin_edges_)
 
     def _declare(self, columns: int) -> None:
@@ -179,7 +179,7 @@ def checked_bins(bins: Any) -> int:
 
 
 def binned(values: Floats, edges: Floats) -> Floats:
-    """Return the number of the bin of each number; edges belong to the bin above, the last one to the last bin."""
+    """Return the index of the bin of each number; an edge belongs to the bin above, the last edge to the last bin."""
     middle = edges[:, 0] / 2 + edges[:, -1] / 2
     known = np.where(np.isnan(values), middle, values)
     columns = [

@@ -1,4 +1,4 @@
-"""Transformers that are decided by declarations alone: nothing is read from rows, so nothing is lost."""
+"""Transformers that follow from declarations alone: they read nothing from rows, so they cost nothing."""
 
 # scikit-learn calls rows X.
 # ruff: noqa: N803
@@ -27,21 +27,21 @@ NOTHING_LOST: Final = Privacy(
 
 
 class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer whose ``fit`` looks at the shape of the rows alone.
+    """A transformer whose ``fit`` reads only the shape of the rows.
 
-    A subclass says in ``_declare`` what its parameters mean for so many columns.
+    A subclass says in ``_declare`` what its parameters mean for a number of columns.
     """
 
     n_features_in_: int
     privacy_: Privacy
 
     def fit(self, X: Any, y: Any = None, *, columns: int | None = None) -> Self:
-        """Check the declarations against the number of columns; rows are not looked at.
+        """Check the declarations against the number of columns; rows are not read.
 
         Args:
             X: rows.
             y: not used.
-            columns: how many columns a list of rows has; by default as many as are declared.
+            columns: the number of columns of a list of rows; by default the declared number.
 
         """
         return self._adopt(self._fit_columns(X, columns))
@@ -52,7 +52,7 @@ class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: igno
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the fitted transformer that a text stands for, or refuse the text."""
+        """Return the fitted transformer that a text describes, or refuse the text."""
         record = read(text)
         if record["estimator"] != cls.__name__:
             raise InvalidParameter("estimator", record["estimator"], cls.__name__)
@@ -71,7 +71,7 @@ class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: igno
         return self
 
     def _declare(self, columns: int) -> None:
-        """Set what the parameters mean for so many columns."""
+        """Set the attributes that the parameters mean for ``columns`` columns."""
         raise NotImplementedError
 
     def _fit_columns(self, X: Any, columns: int | None) -> int:
@@ -90,10 +90,10 @@ class PublicTransformer(Savable, TransformerMixin, BaseEstimator):  # type: igno
 
 
 class MinMaxScaler(PublicTransformer):
-    """Columns moved from their declared bounds to 0 and 1; nothing is lost, because no row is looked at.
+    """Columns moved from their declared bounds to 0 and 1; costs nothing, because no row is read.
 
     Args:
-        bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the middle.
+        bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
 
     >>> from dither.learn import MinMaxScaler
     >>> MinMaxScaler(bounds=[(0, 50)]).fit([[1.0]]).transform([[25.0], [99.0]]).tolist()
@@ -127,7 +127,7 @@ class MinMaxScaler(PublicTransformer):
 
 
 class OneHotEncoder(PublicTransformer):
-    """A column of zeros and ones for each declared category; what is none of them has zeros alone.
+    """A column of zeros and ones for each declared category; a value that is not a category becomes all zeros.
 
     Nothing is lost, because categories are declared and never found in the rows.
 

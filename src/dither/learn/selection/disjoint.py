@@ -1,4 +1,4 @@
-"""Tuning on disjoint parts: each candidate learns from its own part of the rows, and rows held out choose among them.
+"""Tuning on disjoint parts: each candidate learns from its own part of the rows, and held-out rows choose among them.
 
 For the choice of parameters that otherwise would be made by looking at the data, unpaid. A row lies in one part: it can
 change one candidate's model, or one count of errors of each, and never both. So the search costs what one candidate
@@ -51,7 +51,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class DisjointTuning(Judged, Composed[Any, TunedModel]):
-    """Let candidates learn from disjoint parts of the rows, and release the one that errs least on rows held out.
+    """Let candidates learn from disjoint parts of the rows, and release the one that errs least on held-out rows.
 
     Guarantee: data one row apart loses what the dearest candidate loses, or the choice if that loses more; ``d_in``
     rows the worst division of them among the parts.
@@ -59,10 +59,10 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
     Args:
         candidates: learners from the same columns, each for rows added or removed.
         scale: of the choice, in errors; an error of a regression counts up to 4096.
-        classes: how many classes there are; 0 for a regression.
+        classes: the number of classes; 0 for a regression.
         target_lower: the public lower bound of the target of a regression.
         target_upper: its upper bound.
-        held_out: how many times as large as the part of one candidate the part is that is held out.
+        held_out: the size of the held-out part, as a multiple of the part of one candidate.
         public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import GradientDescent
@@ -83,10 +83,10 @@ class DisjointTuning(Judged, Composed[Any, TunedModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, candidates: Any, **public: Any) -> Self:
-        """Return the search with the sharpest choice that loses no more than ``within`` for one row.
+        """Return the search with the sharpest choice that loses at most ``within`` for one row.
 
         Args:
-            within: what may be lost; the candidates must be within it by themselves.
+            within: the loss not to exceed; each candidate must be within it.
             candidates: the learners.
             public: the other fields: ``classes`` or the bounds of the target, ``held_out``, ``public_seed``.
 

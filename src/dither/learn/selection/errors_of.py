@@ -1,8 +1,8 @@
-"""How wrong a released model is about private rows, in whole numbers, and how rows are divided among candidates.
+"""The error of a released model on private rows, in integers, and how rows are divided among candidates.
 
-The error of a row is a whole number that depends on the row and on the model alone, so that one row more or less moves
+The error of a row is an integer that depends on the row and on the model alone, so that one row more or less moves
 a sum of errors by that row's own and by nothing else. Matrix products of floats would not do: their last digits depend
-on how many rows there are. Linear models are therefore evaluated column by column, all others one row at a time.
+on the number of rows. Linear models are therefore evaluated column by column, all others one row at a time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_CANDIDATES: Final = 2**10
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What is public about the choice among learners: what an error is, and how rows are divided."""
+    """The public facts of the choice among learners: the kind of error, and how rows are divided."""
 
     candidates: TupleOf = TupleOf(
         # A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
@@ -55,12 +55,12 @@ class Judged:
 
     @property
     def dearest(self) -> Loss:
-        """What the candidate loses that loses most, figure by figure."""
+        """The largest loss of any candidate, figure by figure."""
         return largest(one.loss(1) for one in self.candidates)
 
     @property
     def kinds(self) -> tuple[type[Any], ...]:
-        """The types of the candidates, each once."""
+        """The types of the candidates, without duplicates."""
         return tuple(dict.fromkeys(type(one) for one in self.candidates))
 
     @property
@@ -69,7 +69,7 @@ class Judged:
         return 1 if self.classes else STEPS_OF_ERROR
 
     def divided(self, data: Any, parts: int) -> list[Floats]:
-        """Return the private rows in so many parts and, last, the part that is held out.
+        """Return the private rows in ``parts`` parts and, last, the held-out part.
 
         A row's part is a public hash of its content and of its number among its equals: one row more or less changes
         one part by that row.
@@ -121,7 +121,7 @@ def told_wrong(model: Any, rows: Floats, classes: int) -> tuple[NDArray[np.bool_
 
 
 def scores_of(model: Any, values: Floats) -> Floats:
-    """Return the scores of each row, made of that row and of the model alone."""
+    """Return the scores of each row, computed from that row and the model alone."""
     if isinstance(model, SparseModel):
         places = model.chosen.values
         return _linear(model.inner, model.box.scaled(values)[:, places])
@@ -142,7 +142,7 @@ def scores_of(model: Any, values: Floats) -> Floats:
 
 
 def _linear(model: LinearModel, values: Floats) -> Floats:
-    """Return the scores of a linear model by additions of one column at a time, element by element."""
+    """Return the scores of a linear model, adding one column at a time, element by element."""
     centred = Box(model.lower, model.upper).scaled(values) - model.shift.values
     squares, found = np.zeros(len(values)), np.zeros((len(values), len(model.weights.values)))
     for column in range(centred.shape[1]):

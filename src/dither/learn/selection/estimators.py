@@ -1,4 +1,4 @@
-"""A search for parameters as an estimator: candidates are fitted, one is chosen, and the price covers all of it."""
+"""A parameter search as an estimator: candidates are fitted, one is chosen, and the price covers everything."""
 
 # scikit-learn calls rows X.
 # ruff: noqa: N803
@@ -33,7 +33,7 @@ _BINDING = (*_BUDGET, "budget")
 
 
 def _has(method: str) -> Any:
-    """Return a condition: the estimator that is tuned has such a method."""
+    """Return a condition: the tuned estimator has this method."""
     return lambda search: hasattr(search.estimator, method)
 
 
@@ -41,21 +41,21 @@ class PrivateSearch(PrivateEstimator):
     """Choose the parameters of a private estimator among declared candidates, and fit it, for one stated price.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed, the search included; see
-    ``privacy_``. Fitting every candidate with that budget and keeping the best would lose as many times as much as
-    there are candidates, and the choice besides.
+    ``privacy_``. Fitting every candidate with that budget and keeping the best would lose that budget once for each
+    candidate, and the choice as well.
 
     Args:
-        estimator: what is tuned: a classifier or regression of ``dither.learn`` with its public bounds, without budget.
+        estimator: a classifier or regression of ``dither.learn`` to tune, with its public bounds, without budget.
         param_grid: a dictionary of lists of values, or a list of dictionaries of values: the candidates.
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
         method: "parts" (each candidate learns from its own part of the rows, and rows held out choose) or "repeats"
             (random candidates learn from most rows a secret random number of times; pure losses only).
         held_out: parts: how many times as large as the part of one candidate the part is that is held out; repeats:
             how many of four and more slots are, three being learned from.
-        n_iter: how many runs are expected; for "repeats", as many as candidates by default, three at least.
+        n_iter: how many runs are expected; for "repeats", by default the number of candidates, at least three.
         public_seed: a public text that decides which rows fall into which part.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -96,7 +96,7 @@ class PrivateSearch(PrivateEstimator):
         self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release: the search among all candidates."""
+        """Return the mechanism that ``fit`` will run: the search among all candidates."""
         if self.method not in METHODS:
             raise InvalidParameter("method", self.method, f"one of {', '.join(METHODS)}")
         template = self._template()
@@ -115,7 +115,7 @@ class PrivateSearch(PrivateEstimator):
         return RepeatedTuning.calibrated(self._target(), stop=stop, **public)
 
     def adopt(self, model: Model, mechanism: AnyMechanism, receipt: str) -> Self:
-        """Keep the model that won, in an estimator of its own; everything from here on is post-processing."""
+        """Keep the winning model in its own estimator; every later step is post-processing."""
         super().adopt(model, mechanism, receipt)
         found = cast(Any, model)
         self.best_index_, self.best_params_ = found.number, self._points()[found.number]
@@ -130,12 +130,12 @@ class PrivateSearch(PrivateEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return what the winner predicts."""
+        """Return the predictions of the winner."""
         return cast("NDArray[Any]", self._best().predict(X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, as the winner has it."""
+        """Return the probability of each class under the winner."""
         return cast(Floats, self._best().predict_proba(X))
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -144,12 +144,12 @@ class PrivateSearch(PrivateEstimator):
         return cast(Floats, self._best().decision_function(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the score of the winner; on private rows that is a release nobody has paid for."""
+        """Return the score of the winner; on private rows that is a release that is not paid for."""
         return float(self._best().score(X, y))
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The declared classes, of a classifier."""
+        """The declared classes of a classifier."""
         return cast("NDArray[Any]", self._best().classes_)
 
     def to_json(self) -> str:
@@ -212,12 +212,12 @@ class PrivateSearch(PrivateEstimator):
         return self._template().encoding()
 
     def threshold_of_numbers(self) -> float | None:
-        """Return that of the estimator."""
+        """Return that of the tuned estimator."""
         found: float | None = self._template().threshold_of_numbers()
         return found
 
     def declared_classes(self) -> NDArray[Any] | None:
-        """Return those of the estimator."""
+        """Return those of the tuned estimator."""
         found: NDArray[Any] | None = self._template().declared_classes()
         return found
 

@@ -1,4 +1,4 @@
-"""Repeated tuning: candidates drawn at random are learned and scored a secret random number of times; the best leaves.
+"""Repeated tuning: random candidates are learned and scored a secret random number of times; the best is released.
 
 For many candidates: the price is that of two or three runs, however many are tried. Each run learns from one part of
 the rows and counts its errors, with noise, on the rows held out, which one row can change in one way only. Cost: the
@@ -41,7 +41,7 @@ def _examples() -> Iterator[Example]:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredLearner(Judged, Composed[Any, "tuple[int, TunedModel]"]):
-    """Learn from one part of the rows, and tell the model with its noisy number of errors on the rest.
+    """Learn from one part of the rows, and return the model with its noisy number of errors on the rest.
 
     Guarantee: data one row apart loses what the learner loses, or the count if that loses more.
 
@@ -107,11 +107,11 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         scale: of the noise of a count of errors; an error of a regression counts up to 4096.
         stop: the larger, the fewer runs; 1 / stop of them are expected with ``shape`` 1.
         shape: 1 for the geometric law of the number of runs, 0 for the logarithmic law.
-        classes: how many classes there are; 0 for a regression.
+        classes: the number of classes; 0 for a regression.
         target_lower: the public lower bound of the target of a regression.
         target_upper: its upper bound.
-        held_out: how many of ``held_out + learned_from`` slots of rows are held out.
-        learned_from: how many of them are learned from.
+        held_out: the number of held-out slots, of ``held_out + learned_from`` slots of rows.
+        learned_from: the number of slots that are learned from.
         public_seed: a public text that decides the division.
 
     >>> from dither.learn.linear import MomentClassifier
@@ -141,12 +141,12 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, candidates: Any, stop: Any = None, shape: int = 1, **public: Any) -> Self:
-        """Return the search with the least noise in its counts that loses no more than ``within`` for one row.
+        """Return the search with the least noise in its counts that loses at most ``within`` for one row.
 
         Args:
             within: a pure loss; the candidates must lose no more than a (2 + shape)-th of it.
             candidates: the learners.
-            stop: by default as many runs are expected as there are candidates, three at least, with ``shape`` 1.
+            stop: by default the expected number of runs is that of the candidates, at least three, with ``shape`` 1.
             shape: of the law of the number of runs.
             public: the other fields.
 

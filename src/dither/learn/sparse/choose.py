@@ -1,4 +1,4 @@
-"""Which learner of a sparse model is used: by name, or by public facts alone."""
+"""The choice of the learner of a sparse model: by name, or by public facts alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def learner(
     target_lower: Number = 0,
     target_upper: Number = 1,
 ) -> Composed[Any, Any]:
-    """Return the learner that a solver stands for, refusing options that are another's."""
+    """Return the learner for a solver, refusing options that belong to another solver."""
     if solver not in SOLVERS:
         raise InvalidParameter("solver", solver, f"one of {', '.join(SOLVERS)}")
     used = "refit" if solver == "auto" else solver

@@ -1,4 +1,4 @@
-"""Sampled exponentiated gradient: learning over the L1 ball whose error hardly knows the number of columns.
+"""Sampled exponentiated gradient: learning over the L1 ball, with an error that hardly grows with more columns.
 
 The entropy regulariser turns the sum of all gradients so far into a distribution over the vertices of the ball, each as
 likely as the exponential of how much it would have helped. That distribution is private; one vertex drawn from it is an
@@ -58,9 +58,9 @@ class EntropyDescent(VertexLearner):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" or "logistic" (labels 0 and 1; rows with another one are left out).
-        radius: what the absolute weights of scaled columns add up to at most: in units of the logistic score, or of
+        radius: the largest sum of absolute weights of scaled columns: in units of the logistic score, or of
             half the target's range.
-        steps: how many vertices are drawn.
+        steps: the number of vertices to draw.
         scale: the inverse of the learning rate, in steps of the gradient.
         clip: where residuals of the squared loss are clipped, in halves of the target's range; beyond, none pulls more.
         target_lower: the public lower bound of the target; for logistic loss 0.
@@ -93,7 +93,7 @@ class EntropyDescent(VertexLearner):
         unit: Unit = ROW,
         **targets: Any,
     ) -> Self:
-        """Return the learner of the highest learning rate whose loss for one unit is within ``within``."""
+        """Return the learner with the highest learning rate whose loss for one unit is within ``within``."""
         purse = Purse.within(within)
         usual = USUAL_PURE_STEPS if purse.is_pure else USUAL_STEPS
         count = usual if steps is None else whole("steps", steps, least=1)
@@ -113,7 +113,7 @@ class EntropyDescent(VertexLearner):
         )
 
     def plan(self) -> Plan:
-        """Return the choices, each of which a row moves farther."""
+        """Return the choices; a row moves later ones farther."""
         return sequence(Use(self.choice, self._stability(step)) for step in range(1, self.steps + 1))
 
     def _share(self, step: int) -> int:

@@ -30,13 +30,13 @@ class Lasso(Iterated, PrivateRegressor):
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}, beside ``bounds`` by name. Each label is
             a column of zeros and ones; a cell that is none of them is zeros alone.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
-        n_nonzero_coefs: how many columns are fitted; not for the solvers of one stage.
+        n_nonzero_coefs: the number of fitted columns; not for the solvers of one stage.
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a regression on them), "frank-wolfe" or "entropy" (one
             stage), "votes" (columns by what disjoint blocks of the rows find, then a regression).
         max_iter: steps of Frank-Wolfe or entropy descent.
-        radius: what absolute weights add up to at most, for columns scaled by their bounds, in units of half the
+        radius: the largest sum of absolute weights, for columns scaled by their bounds, in units of half the
             target's range.
-        blocks: into how many blocks rows are divided, for votes.
+        blocks: the number of blocks of rows, for votes.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -118,8 +118,8 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
         solver: "auto" and "refit" (columns by Frank-Wolfe, then a classifier of them), "frank-wolfe" or "entropy" (one
             stage), "votes" (columns by what disjoint blocks of the rows find, then a classifier).
         max_iter: steps of Frank-Wolfe or entropy descent.
-        radius: what absolute weights add up to at most, for columns scaled by their bounds.
-        blocks: into how many blocks rows are divided, for votes.
+        radius: the largest sum of absolute weights, for columns scaled by their bounds.
+        blocks: the number of blocks of rows, for votes.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 

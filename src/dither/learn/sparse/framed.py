@@ -1,4 +1,4 @@
-"""What all learners of sparse models declare, and the whole numbers that records become.
+"""The declarations that all learners of sparse models share, and the integers that records become.
 
 A record becomes its columns on the grid, a constant beside them, and a label or target in whole steps. All of it is a
 function of the record alone and of public numbers.
@@ -24,7 +24,7 @@ LOSSES: Final = ("squared", "logistic")
 
 @dataclass(frozen=True, kw_only=True)
 class Framed(DeclaredBounds):
-    """The public frame of a problem: bounds of columns and target, the loss and the unit."""
+    """The public facts of a problem: bounds of columns and target, the loss and the unit."""
 
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
@@ -42,7 +42,7 @@ class Framed(DeclaredBounds):
 
     @property
     def target_frame(self) -> tuple[float, float]:
-        """Where a score is zero, and how much of the target a score of 1 is."""
+        """The target at which a score is zero, and how much of the target a score of 1 is."""
         if self.loss_name == "logistic":
             return 0.0, 1.0
         return float(self.target_lower + self.target_upper) / 2, float(self.target_upper - self.target_lower) / 2
@@ -50,7 +50,7 @@ class Framed(DeclaredBounds):
     def whole_numbers(self, data: Any) -> tuple[Floats, Floats]:
         """Return private columns, the last one constant, and labels, or targets in steps of half a range / ``PULL``.
 
-        Rows whose label is neither 0 nor 1 are left out; a target that is no number means the middle.
+        Rows whose label is neither 0 nor 1 are left out; a target that is not a number means the middle.
         """
         rows = records_of(data, self.box.columns)
         if self.loss_name == "logistic":

@@ -2,7 +2,7 @@
 
 For many columns of which few matter: the error grows with the logarithm of their number. Minimises a squared loss with
 clipped residuals, or a logistic one, over all weights whose absolute values add up to at most a public radius. Cost:
-one pass over the records for each step. Corrections: gradients are sums of whole numbers, so that their sensitivity is
+one pass over the records for each step. Corrections: gradients are sums of integers, so that their sensitivity is
 a fact and not a bound on floats; residuals are clipped, without which a squared loss has no Lipschitz constant that
 does not grow with the radius; no step length depends on the number of records, which is private.
 """
@@ -55,9 +55,9 @@ class FrankWolfe(VertexLearner):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" or "logistic" (labels 0 and 1; rows with another one are left out).
-        radius: what the absolute weights of scaled columns add up to at most: in units of the logistic score, or of
+        radius: the largest sum of absolute weights of scaled columns: in units of the logistic score, or of
             half the target's range.
-        steps: how many vertices are chosen.
+        steps: the number of vertices to choose.
         scale: of each choice, in steps of the gradient.
         clip: where residuals of the squared loss are clipped, in halves of the target's range; beyond, none pulls more.
         target_lower: the public lower bound of the target; for logistic loss 0.

@@ -1,4 +1,4 @@
-"""What learners over the L1 ball share: the gradient in whole numbers, and a walk from vertex to vertex.
+"""What learners over the L1 ball share: integer gradients, and a walk from vertex to vertex.
 
 Weights are an average of vertices of the ball: plus or minus the radius in one column. Each step asks which vertex
 falls most along the gradient, through the exponential mechanism over all of them; the average of the answers is public.
@@ -40,7 +40,7 @@ _LEAST_CLIP: Final = Fraction(1, 2**8)
 
 @dataclass(frozen=True, kw_only=True)
 class VertexLearner(Framed, Composed[Any, SparseModel]):
-    """A learner over the L1 ball. Subclasses say how vertices are weighted and what a choice is scored by."""
+    """A learner over the L1 ball. Subclasses define the weights of vertices and the score of a choice."""
 
     radius: Positive = Positive()
     steps: Whole = Whole(least=1, most=MOST_STEPS)
@@ -69,7 +69,7 @@ class VertexLearner(Framed, Composed[Any, SparseModel]):
 
     @abstractmethod
     def _scored(self, gradient: NDArray[np.int64], earlier: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return by how much the objective falls towards each column, from this gradient and the last such numbers."""
+        """Return how much the objective falls towards each column, from this gradient and the previous such numbers."""
 
     def _offered(self, scores: NDArray[np.int64], weights: Floats) -> NDArray[np.int64]:
         """Return the scores of the vertices, given the public weights of their columns so far."""
@@ -79,7 +79,7 @@ class VertexLearner(Framed, Composed[Any, SparseModel]):
         """Return the average of the chosen vertices."""
         columns, targets = self.whole_numbers(data)
         radius, width = float(self.radius), columns.shape[1]
-        # The sum of chosen columns of each record, and their weights: whole numbers both.
+        # The sum of chosen columns of each record, and their weights: integers both.
         sums, weights, total = np.zeros(len(columns)), np.zeros(width), 0
         falling = np.zeros(width, dtype=np.int64)
         for step in range(1, self.steps + 1):
@@ -96,7 +96,7 @@ class VertexLearner(Framed, Composed[Any, SparseModel]):
         return SparseModel.plain(self.box, weights[:-1], float(weights[-1]) + middle)
 
     def _pulls(self, scores: Floats, targets: Floats) -> Floats:
-        """Return the derivative of each record's loss in its score: a whole number of at most ``PULL``."""
+        """Return the derivative of each record's loss in its score: an integer of at most ``PULL``."""
         if self.loss_name == "logistic":
             whole = np.rint(np.clip(scores, -_FAR, _FAR) * (LENGTH * WEIGHT_STEPS))
             return pulls("logistic", whole[:, None], targets.astype(np.int64))[:, 0]

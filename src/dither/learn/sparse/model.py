@@ -1,4 +1,4 @@
-"""The released model of few columns: which ones were chosen, and a linear model of them."""
+"""The released model of few columns: which columns were chosen, and their linear model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SparseModel(Model):
 
     @classmethod
     def of(cls, box: Box, chosen: NDArray[np.int64], inner: LinearModel) -> Self:
-        """Return a linear model of chosen columns, which it saw scaled to [-1, 1], as a model of all columns."""
+        """Return a linear model of chosen columns, which were scaled to [-1, 1], as a model of all columns."""
         return cls(
             box.lower, box.upper, PublicArray(chosen), inner.shift, inner.radius, inner.weights, inner.intercepts
         )
@@ -99,7 +99,7 @@ class SparseModel(Model):
 
     @property
     def coefficients(self) -> Floats:
-        """The weights of all columns in their own units, for records within the radius; zero but for chosen ones."""
+        """The weights of all columns in their own units, for records within the radius; zero for columns not chosen."""
         places = self.chosen.values
         found = np.zeros((len(self.weights.values), self.box.columns))
         found[:, places] = self.inner.coefficients / self.box.scale[places]

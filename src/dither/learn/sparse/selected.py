@@ -32,7 +32,7 @@ from dither.privacy import InOrder, Plan, Unit, Use
 
 Selector = FrankWolfe | EntropyDescent | SupportSelection
 Fitter = MomentRegression | GradientDescent | MomentClassifier
-#: Columns of more are not fitted: whoever keeps many needs no selection.
+#: Models of more columns are not fitted: keeping many columns needs no selection.
 MOST_KEPT: Final = 2**8
 
 
@@ -56,15 +56,15 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SelectedColumns(Composed[Any, SparseModel]):
-    """Choose columns privately, then learn a model of these alone.
+    """Choose columns privately, then learn a model of these columns alone.
 
     Guarantee: data ``d_in`` rows apart loses what ``select`` and ``fit`` lose together.
 
     Args:
-        select: what chooses columns: frank-wolfe or entropy-descent (its columns of the largest weights), or
+        select: the chooser of columns: frank-wolfe or entropy-descent (its columns of the largest weights), or
             support-selection.
-        fit: what learns from the chosen columns, which it sees scaled to [-1, 1].
-        kept: how many columns are fitted; where fewer were chosen, the first others fill up.
+        fit: the learner from the chosen columns, which it sees scaled to [-1, 1].
+        kept: the number of fitted columns; where fewer were chosen, the first others are added.
 
     >>> from dither.privacy import PureDP
     >>> half, frame = PureDP("1/2"), {"target_lower": 0, "target_upper": 1}
@@ -100,7 +100,7 @@ class SelectedColumns(Composed[Any, SparseModel]):
 
     @property
     def distance(self) -> Unit:
-        """That of both stages."""
+        """The unit of both stages."""
         return self.select.unit
 
     def plan(self) -> Plan:
@@ -117,7 +117,7 @@ class SelectedColumns(Composed[Any, SparseModel]):
         return SparseModel.of(box, chosen, run(self.fit, few))
 
     def _places(self, found: SparseModel | tuple[int, ...]) -> NDArray[np.int64]:
-        """Return the chosen places, best first, filled up by the first others."""
+        """Return the chosen columns, best first, filled up with the first of the others."""
         if isinstance(found, SparseModel):
             order = np.argsort(-np.abs(found.weights.values[0]), kind="stable")
             places = [int(found.chosen.values[place]) for place in order]

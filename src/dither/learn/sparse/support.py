@@ -1,6 +1,6 @@
-"""Support selection by stability: disjoint blocks of the rows each say which columns matter, and votes are counted.
+"""Support selection by stability: disjoint blocks of the rows each vote for columns, and votes are counted.
 
-For choosing columns by a method whose sensitivity nobody knows. Each block makes a forward selection of its own; one
+For choosing columns by a method whose sensitivity is not known. Each block makes its own forward selection; one
 row changes the answer of one block. Either every column is a candidate and the columns with the most votes are chosen
 one after the other, or the whole answer is the candidate and is released if its lead over the next one is large. Cost:
 one forward selection a block. Corrections: in print each subsample is drawn from all rows, so that one row may lie in
@@ -63,7 +63,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
-    """Choose the columns that most disjoint blocks of the rows find to matter.
+    """Choose the columns that most disjoint blocks of the rows vote for.
 
     Guarantee: data ``d_in`` rows apart loses, for votes on columns, what ``kept`` choices of ``scale`` lose at
     ``d_in``; for votes on whole answers epsilon = ``2 d_in / scale`` and the delta of a lead that is too small (each
@@ -73,11 +73,11 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
         loss_name: "squared" for targets, "logistic" for labels 0 and 1 (rows with another one are left out).
-        kept: how many columns a block names, and how many are chosen at most.
-        blocks: into how many blocks the rows are divided.
+        kept: the number of columns that a block votes for, and the most that are chosen.
+        blocks: the number of blocks of rows.
         votes: "columns" or "whole".
         scale: of a choice among columns, or of the noise of the lead, in votes.
-        threshold: what the noisy lead, less 1, must reach; 0 for votes on columns.
+        threshold: the value that the noisy lead, minus 1, must reach; 0 for votes on columns.
         public_seed: a public text that decides the division.
         target_lower: the public lower bound of the target; for labels 0.
         target_upper: its upper bound; for labels 1.
@@ -169,7 +169,7 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
         return Use(self.part, self.stability)
 
     def release(self, data: Any, run: Runner) -> tuple[int, ...]:
-        """Return the places of the chosen columns, ``kept`` of them; -1 for what blocks do not agree on."""
+        """Return the indices of the ``kept`` chosen columns; -1 where the blocks do not agree."""
         columns, targets = self.whole_numbers(data)
         if self.loss_name == "logistic":
             targets = (2 * targets - 1) * PULL
@@ -194,15 +194,15 @@ class SupportSelection(Framed, Composed[Any, tuple[int, ...]]):
 
 
 def forward_selection(columns: Floats, targets: Floats, kept: int) -> Places:
-    """Return the places of at most ``kept`` columns, each the one that explains most of what earlier ones leave.
+    """Return the indices of at most ``kept`` columns, each the one that explains most of the remaining residual.
 
-    A function of the set of records: sums over records are exact, whatever their order, and everything after them is
+    A function of the set of records: sums over records are exact in any order, and everything after them is
     element by element, which IEEE 754 defines without any freedom. The last column is constant and comes first.
 
     Args:
-        columns: whole numbers of at most 2^12, one record a row.
-        targets: whole numbers of at most 2^12.
-        kept: how many columns are chosen.
+        columns: integers of at most 2^12, one record a row.
+        targets: integers of at most 2^12.
+        kept: the number of columns to choose.
 
     """
     width = columns.shape[1]

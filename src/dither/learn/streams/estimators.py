@@ -22,11 +22,11 @@ class IncrementalLinearRegression(PrivateRegressor):
     added or removed (event level: a person with several rows loses it for each of them); see ``privacy_``.
 
     Args:
-        epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
-        rho: a loss in zero-concentrated differential privacy.
-        loss: what may be lost as a record, in place of these three.
-        bounds: (lower, upper) of all columns, or a pair for each.
+        epsilon: the privacy loss, alone or with ``delta``; or give ``rho`` instead of both.
+        delta: the probability that the epsilon bound may be exceeded.
+        rho: the loss in zero-concentrated differential privacy.
+        loss: the loss as a record, in place of these three.
+        bounds: (lower, upper) for all columns, or a pair for each.
         target_bounds: (lower, upper) of the target; targets beyond them are clipped.
         batches: how many batches there will be at most; charged at the first of them.
         alpha: the penalty on squared weights of columns scaled by their bounds, beside what the noise asks for.
@@ -84,8 +84,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers. NaN, infinities and numbers beyond the bounds have a declared meaning.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
-            budget: what is charged; by default a budget of exactly this stream.
+            columns: the number of columns of a list of rows; by default as ``bounds`` declares.
+            budget: the budget to charge; by default a budget of exactly this stream.
 
         """
         self._stream = None
@@ -99,8 +99,8 @@ class IncrementalLinearRegression(PrivateRegressor):
         Args:
             X: rows of numbers, none of which was in an earlier batch.
             y: a target for each row.
-            columns: how many columns a list of rows has; by default as many as ``bounds`` declares.
-            budget: what the first batch charges; by default a budget of exactly this stream.
+            columns: the number of columns of a list of rows; by default as ``bounds`` declares.
+            budget: the budget that the first batch charges; by default a budget of exactly this stream.
 
         """
         is_first = not hasattr(self, "model_")
@@ -123,7 +123,7 @@ class IncrementalLinearRegression(PrivateRegressor):
         return self.adopt(model, mechanism, self._tally.receipt())
 
     def prepare(self, X: Any, y: Any, *, columns: int | None = None) -> NoReturn:
-        """Refuse: a stream is no single release."""
+        """Refuse: a stream is not a single release."""
         raise InvalidParameter("estimator", type(self).__name__, "one of a single release; this one is fed in batches")
 
     def __getstate__(self) -> dict[str, Any]:

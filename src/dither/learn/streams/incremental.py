@@ -1,9 +1,9 @@
-"""Incremental regression: a stream of batches, and after each of them a regression of all rows so far.
+"""Incremental regression: a stream of batches, each answered with a regression of all rows so far.
 
 For data that keep coming where a model is wanted all along. The moments that least squares need are sums over rows, so
 their running sums are released by a tree: a batch lies in one node of each level, each node is drawn once, and every
 prefix is a sum of few nodes. Cost: one pass over each batch, and one solution of a small system. Corrections: a batch
-lies in floor(log2(batches)) + 1 nodes, one more than printed; the horizon is declared and paid for beforehand; nothing
+lies in floor(log2(batches)) + 1 nodes, one more than printed; the horizon is declared and paid for in advance; nothing
 is surveyed, because a stream has no rows yet when it begins.
 """
 
@@ -68,11 +68,11 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        target_lower: the public lower bound of the target; one that is no number means the middle.
+        target_lower: the public lower bound of the target; one that is not a number means the middle.
         target_upper: its upper bound.
-        batches: how many batches the stream has at most; public, and paid for beforehand.
+        batches: the largest number of batches of the stream; public, and paid for in advance.
         part: the noise of a node's moments, in steps.
-        penalty: on squared weights of columns scaled by their bounds, beside what the noise asks for.
+        penalty: on squared weights of columns scaled by their bounds, beside what the noise requires.
 
     >>> from dither.privacy import ZCDP
     >>> public = {"lower": [0], "upper": [1], "target_lower": 0, "target_upper": 5}
@@ -137,12 +137,12 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
 
     @property
     def middle(self) -> float:
-        """Where the target is zero."""
+        """The value of the target that is zero on the grid."""
         return float(self.target_lower + self.target_upper) / 2
 
     @property
     def levels(self) -> int:
-        """How many nodes a batch lies in at most."""
+        """The largest number of nodes in which a batch lies."""
         return self.batches.bit_length()
 
     @property
@@ -156,7 +156,7 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
         return EVENT
 
     def shares(self) -> list[tuple[int, int]]:
-        """Return for each level into how many blocks its nodes are divided, and how many nodes a block holds."""
+        """Return, for each level, the number of blocks of its nodes and the number of nodes in a block."""
         sizes = [self.batches >> level for level in range(self.levels)]
         widths = [math.isqrt(size - 1) + 1 for size in sizes]
         return [(-(-size // width), width) for size, width in zip(sizes, widths, strict=True)]
@@ -167,11 +167,11 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
         return sequence(Parallel(Parallel(use, width, 1), blocks, 1) for blocks, width in self.shares())
 
     def open(self, data: None, run: Runner) -> RunningRegression:
-        """Return the running regression; ``data`` is None, because rows come in batches."""
+        """Return the running regression; ``data`` is None, because rows arrive in batches."""
         return RunningRegression(self, run)
 
     def moments(self, rows: Any) -> NDArray[np.int64]:
-        """Return the private sums of products of the rows of a batch: whole numbers."""
+        """Return the private integer sums of products of the rows of a batch."""
         records = records_of(rows, self.box.columns)
         with np.errstate(all="ignore"):
             targets = np.rint(self.target_box.scaled(records[:, -1:] - self.middle) * LENGTH)
@@ -203,7 +203,7 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
 
 
 class _Level:
-    """The nodes of one level: those still to be drawn, the sum of the one that is open, and the estimates in use."""
+    """The nodes of one level: those still to be drawn, the sum of the open one, and the estimates in use."""
 
     def __init__(self, blocks: list[Runner], width: int, entries: int) -> None:
         self._blocks, self._width, self._drawn = blocks, width, 0
@@ -235,11 +235,11 @@ class RunningRegression:
 
     @property
     def fed(self) -> int:
-        """How many batches have been fed."""
+        """The number of batches fed so far."""
         return len(self._answers)
 
     def feed(self, rows: Any, *, batch: int | None = None) -> LinearModel:
-        """Return the regression of all rows up to this batch; with ``batch``, the stored answer if it was fed already.
+        """Return the regression of all rows up to this batch; with ``batch``, the stored answer if it was already fed.
 
         Args:
             rows: an array of numbers, the target last; it may have no rows.
@@ -270,7 +270,7 @@ class RunningRegression:
         return self._answers[-1]
 
     def _close(self, done: int) -> None:
-        """Draw the nodes that end here. A node and the sum of its two halves tell the same: both are used, weighted."""
+        """Draw the nodes that end here. A node and the sum of its halves estimate the same: both are used, weighted."""
         for height, level in enumerate(self._levels):
             if done % 2**height:
                 return
@@ -284,7 +284,7 @@ class RunningRegression:
 
 
 def _louder(noise: VectorNoise, variance: float) -> VectorNoise:
-    """Return noise of so many times the variance, to say how far sums may be off."""
+    """Return noise with ``variance`` times the variance, to state how far sums may be off."""
     factor = round_up(sqrt_up(Fraction(max(variance, 2.0**-20))), bits=32)
     if isinstance(noise, GammaNorm):
         return replace(noise, scale=exact("scale", noise.scale) * factor)

@@ -1,4 +1,4 @@
-"""Private learning theory made runnable: learners of small public classes, and how many rows they need.
+"""Private learning theory made runnable: learners of small public classes, and the number of rows they need.
 
 Belongs here: learners over a finite universe, whose exact laws can be enumerated, and calculators of sample sizes and
 risks with their formulas, sources and assumptions. Does not belong here: what is learned from tables of numbers in

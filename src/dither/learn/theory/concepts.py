@@ -1,8 +1,8 @@
-"""Classes of concepts over a finite universe: what a learner may choose from, public before any row is seen.
+"""Classes of concepts over a finite universe: what a learner may choose from, public before any row is read.
 
-A point is a whole number from 0 on, a concept says 0 or 1 of every point. A class is given as a table, or is one of
+A point is an integer from 0 on, a concept says 0 or 1 of every point. A class is given as a table, or is one of
 four families: single points, thresholds, intervals, and conjunctions of bits. Families know their concepts by formula,
-so that a class over 2^60 points can be used where nobody has to list it.
+so that a class over 2^60 points can be used where it need not be listed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _check_whole(**given: Any) -> None:
 
 
 class Concept(Model):
-    """A released hypothesis: says 0 or 1 of every point."""
+    """A released hypothesis: labels every point 0 or 1."""
 
     def predict(self, points: ArrayLike) -> Whole64:
         """Return 0 or 1 for each point, in the shape that was given."""
@@ -49,7 +49,7 @@ class Concept(Model):
 @model
 @dataclass(frozen=True)
 class IntervalConcept(Concept):
-    """Says 1 from ``first`` to ``last``, both included; of no point at all where the last comes before the first.
+    """Labels points from ``first`` to ``last``, both included, 1; none of them where the last comes before the first.
 
     >>> IntervalConcept(2, 3).predict([1, 2, 3, 4]).tolist()
     [0, 1, 1, 0]
@@ -77,7 +77,7 @@ NEVER: Final = IntervalConcept(0, -1)
 @model
 @dataclass(frozen=True)
 class Conjunction(Concept):
-    """Says 1 of points with all bits of ``ones`` and none of ``zeros``; of no point where the two overlap.
+    """Labels points with all bits of ``ones`` and none of ``zeros`` 1; none of them where the two overlap.
 
     >>> Conjunction(ones=0b01, zeros=0b10).predict([0, 1, 2, 3]).tolist()
     [0, 1, 0, 0]
@@ -101,7 +101,7 @@ class Conjunction(Concept):
 @model
 @dataclass(frozen=True)
 class TableConcept(Concept):
-    """Says of point x what stands at place x of ``values``, and 0 of points beyond.
+    """Labels point x by entry x of ``values``, and points beyond by 0.
 
     >>> TableConcept(PublicArray([1, 0, 1])).predict([0, 1, 2, 7]).tolist()
     [1, 0, 1, 0]
@@ -126,7 +126,7 @@ class TableConcept(Concept):
 
 @dataclass(frozen=True)
 class Restricted:
-    """What a class says of a few points: every way of labelling them once, with a concept for each.
+    """The labellings of a few points by a class: each different one once, with a concept for each.
 
     Args:
         concepts: one of those that label the points so.
@@ -170,22 +170,22 @@ class Concepts:
 
     @classmethod
     def points(cls, size: int) -> Concepts:
-        """Return the class of concepts that say 1 of one point each, over ``size`` points."""
+        """Return the class of concepts over ``size`` points that label exactly one point 1."""
         return cls("points", size)
 
     @classmethod
     def thresholds(cls, size: int) -> Concepts:
-        """Return the class of concepts that say 1 from some point on: ``size`` + 1 of them."""
+        """Return the class of ``size`` + 1 concepts that label 1 every point from some point on."""
         return cls("thresholds", size)
 
     @classmethod
     def intervals(cls, size: int) -> Concepts:
-        """Return the class of concepts that say 1 of one run of points, or of none."""
+        """Return the class of concepts that label one run of points 1, or no point."""
         return cls("intervals", size)
 
     @classmethod
     def conjunctions(cls, bits: int) -> Concepts:
-        """Return the class of conjunctions of literals over so many bits, and the one that is never true."""
+        """Return the class of conjunctions of literals over ``bits`` bits, and the one that is never true."""
         return cls("conjunctions", bits)
 
     @classmethod
@@ -198,12 +198,12 @@ class Concepts:
 
     @property
     def universe(self) -> int:
-        """How many points there are."""
+        """The number of points."""
         return 2**self.size if self.family == "conjunctions" else self.size
 
     @property
     def count(self) -> int:
-        """How many concepts there are."""
+        """The number of concepts."""
         known = {
             "points": self.size,
             "thresholds": self.size + 1,
@@ -214,12 +214,12 @@ class Concepts:
 
     @property
     def is_listed(self) -> bool:
-        """Whether all predictions of all concepts may be held at once."""
+        """Whether the predictions of all concepts fit in memory at once."""
         return self.count * self.universe <= MOST_PREDICTIONS
 
     @cached_property
     def vc(self) -> int:
-        """The Vapnik-Chervonenkis dimension: how many points the class labels in every way."""
+        """The Vapnik-Chervonenkis dimension: the largest number of points that the class labels in every way."""
         if self.rows is not None:
             return vc_dimension(self.rows.values)
         if self.family == "conjunctions":
@@ -242,7 +242,7 @@ class Concepts:
 
     @cached_property
     def predictions(self) -> Whole64:
-        """What every concept says of every point: a row for each concept."""
+        """The label of every point under every concept: a row for each concept."""
         if not self.is_listed:
             rule = f"small enough to be listed: at most {MOST_PREDICTIONS} predictions"
             raise InvalidParameter("concepts", f"{self.count} concepts over {self.universe} points", rule)
@@ -255,11 +255,11 @@ class Concepts:
 
     @property
     def can_be_restricted(self) -> bool:
-        """Whether the ways in which the class labels a few points can be found: listed, or in order."""
+        """Whether the labellings of a few points by the class can be found: if it is listed, or ordered."""
         return self.is_listed or self.family in ("points", "thresholds", "intervals")
 
     def restricted(self, points: Whole64) -> Restricted:
-        """Return what the class says of a few different points, in increasing order."""
+        """Return the labellings of a few different points, in increasing order, by the class."""
         telling = [] if self.is_listed else self._telling(points)
         table = np.array([each.predict(points) for each in telling]) if telling else self.predictions[:, points]
         _, first = np.unique(table, axis=0, return_index=True)
@@ -268,7 +268,7 @@ class Concepts:
         return Restricted(concepts, table[kept])
 
     def _telling(self, points: Whole64) -> list[Concept]:
-        """Return concepts among which every way of labelling the points occurs."""
+        """Return concepts among which every labelling of the points occurs."""
         given = points.tolist()
         if self.family == "points":
             elsewhere = next((place for place in range(len(given) + 1) if place not in set(given)), 0)
@@ -288,10 +288,10 @@ class ConceptsField(Of[Concepts]):
 
 
 class ListedField(ConceptsField):
-    """A class of concepts, all predictions of which can be held at once."""
+    """A class of concepts whose predictions fit in memory at once."""
 
     def convert(self, name: str, value: Concepts) -> Concepts:
-        """Return it."""
+        """Return the class."""
         found = super().convert(name, value)
         if not found.is_listed:
             rule = f"a class with at most {MOST_PREDICTIONS} predictions in all"
@@ -299,12 +299,12 @@ class ListedField(ConceptsField):
         return found
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a class of concepts, and one that is too large to be listed."""
+        """Return values that are not a class of concepts, and a class that is too large to be listed."""
         yield from (Concepts.thresholds(2**40), *super().offenders())
 
 
 def vc_dimension(table: ArrayLike) -> int:
-    """Return how many points a class labels in every way, by trying all sets of points.
+    """Return the largest number of points that a class labels in every way, by trying all sets of points.
 
     >>> vc_dimension([[0, 0], [0, 1], [1, 1]])
     1

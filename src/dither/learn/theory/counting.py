@@ -11,17 +11,17 @@ from dither.mechanisms.geometric import Geometric
 
 
 def count_reach(noise: CountNoise, failure: float) -> int:
-    """Return a number beyond which noise falls with a probability of at most ``failure``."""
+    """Return a number that noise exceeds with a probability of at most ``failure``."""
     if isinstance(noise, Geometric):
         return discrete_laplace_reach(noise.scale, failure)
     return discrete_gaussian_reach(noise.sigma, failure)
 
 
 def adverse_reach(noise: CountNoise, draws: int, failure: float) -> float:
-    """Return what the sum over draws of max(0, noise) exceeds with a probability of at most ``failure``.
+    """Return a number that the sum over draws of max(0, noise) exceeds with a probability of at most ``failure``.
 
     Chernoff's bound: P[sum > x] is at most e^(-s x) times the mean of e^(s max(0, X)) to the power of the draws. The
-    direction in which noise is adverse may depend on earlier draws, as each is symmetric whatever came before.
+    direction in which noise is adverse may depend on earlier draws, as each is symmetric given earlier ones.
 
     >>> adverse_reach(Geometric(scale=10), 1, 0.05) <= adverse_reach(Geometric(scale=10), 2, 0.05)
     True
@@ -35,7 +35,7 @@ def adverse_reach(noise: CountNoise, draws: int, failure: float) -> float:
 
 
 def _adverse_mean(noise: CountNoise, tilt: float) -> float:
-    """Return at least the mean of e^(tilt max(0, X))."""
+    """Return an upper bound on the mean of e^(tilt max(0, X))."""
     if isinstance(noise, Geometric):
         ratio, raised = math.exp(-1 / float(noise.scale)), math.exp(tilt - 1 / float(noise.scale))
         return (1 + (1 - ratio) * raised / (1 - raised)) / (1 + ratio)

@@ -1,4 +1,4 @@
-"""What a calculator returns: a number with its formula, what it assumes, where it is from, and what print had wrong."""
+"""The result of a calculator: a number with its formula, its assumptions, its source, and errors in print."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dither.privacy.fields import RowUnit
 
 @dataclass(frozen=True)
 class Figure:
-    """A sample size or a risk, and what stands behind it.
+    """A sample size or a risk, with its formula and source.
 
     Args:
-        value: the number; a sample size is a whole one.
+        value: the number; a sample size is an integer.
         formula: how it is computed.
         assumes: what must hold.
         source: where it is from; "derived" where the page of learning theory has the proof.
-        correction: what a printed table has in its place, if that is wrong.
-        is_order: whether the value is a growth rate without its constant, which promises nothing.
+        correction: the wrong value of a printed table, if there is one.
+        is_order: whether the value is a growth rate without its constant, which is not a bound.
 
     """
 
@@ -40,7 +40,7 @@ class Figure:
 
 
 def asked(table: Mapping[str, Callable[..., Figure]], kind: str, name: str, options: dict[str, Any]) -> Figure:
-    """Return what a calculator of a table says, refusing names and options that it does not know."""
+    """Return the result of a calculator from a table, refusing unknown names and options."""
     if name not in table:
         raise InvalidParameter(kind, name, f"one of {', '.join(table)}")
     known = inspect.signature(table[name]).parameters
@@ -64,5 +64,5 @@ def above_zero(name: str, value: Number) -> float:
 
 
 def touched_by(unit: Unit) -> int:
-    """Return how many rows one unit touches."""
+    """Return the number of rows that one unit touches."""
     return RowUnit().convert("unit", unit).touched

@@ -1,6 +1,6 @@
-"""Learning with private labels: the points are open, only which label each has is protected.
+"""Learning with private labels: the points are public, and only their labels are protected.
 
-For data whose points everybody knows (who was asked) and whose labels nobody may learn (what they said). The unit is a
+For data whose points are public (who was asked) and whose labels are private (what they said). The unit is a
 *label*: neighbours have the same points, and one row has the other label. That is a weaker promise than differential
 privacy for rows, and is never added to a budget for rows. Two mechanisms: ``LabelLearner`` chooses, by the exponential
 mechanism, among the finitely many ways in which a class labels the public points; ``LabelResponse`` reports every
@@ -78,21 +78,21 @@ class OpenPoints:
 
     @property
     def distance(self) -> Unit:
-        """Labels: the points are not protected."""
+        """The unit: one label. The points are not protected."""
         return LABEL
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """The different points."""
+        """The distinct points."""
         return np.unique(self.points.values)
 
     @cached_property
     def ways(self) -> Restricted:
-        """Every way in which the class labels these points, with a concept for each."""
+        """Every labelling of these points by the class, with a concept for each."""
         return self.concepts.restricted(self.places)
 
     def labels_of(self, data: Any) -> NDArray[np.int64]:
-        """Return the private labels in the order of the points, smaller labels of one point first.
+        """Return the private labels in the order of the points; at one point, smaller labels come first.
 
         The points are public: data with others is refused. A label below 0 means 0, one above 1 means 1.
         """
@@ -103,7 +103,7 @@ class OpenPoints:
         return labels[np.lexsort((labels, rows[:, 0]))]
 
     def wrong(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many of the labels, in the order of the points, each way of labelling has wrongly."""
+        """Return the number of labels, in the order of the points, that each labelling gets wrong."""
         where = np.searchsorted(self.places, self.points.values)
         ones = np.bincount(where, weights=labels, minlength=self.places.size).astype(np.int64)
         rows = np.bincount(where, minlength=self.places.size).astype(np.int64)
@@ -131,7 +131,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LabelLearner(OpenPoints, Composed[Any, Concept]):
-    """Choose, by the exponential mechanism, among the ways in which a class labels the public points.
+    """Choose, by the exponential mechanism, among the labellings of the public points by a class.
 
     Guarantee: data of which ``d_in`` labels differ, at the same points, loses epsilon = ``2 d_in / scale`` and
     rho = epsilon^2 / 8. Points are not protected.
@@ -139,7 +139,7 @@ class LabelLearner(OpenPoints, Composed[Any, Concept]):
     Args:
         concepts: the class; thresholds, intervals and points may be over up to 2^60 points.
         points: the point of every row; public.
-        scale: the scale of the choice, in labels that are wrong.
+        scale: the scale of the choice, in wrong labels.
 
     >>> learner = LabelLearner.calibrated(PureDP(1), concepts=Concepts.thresholds(2**40), points=[5, 900, 17, 5])
     >>> len(learner.ways.concepts), print(learner.distance)
@@ -164,15 +164,15 @@ class LabelLearner(OpenPoints, Composed[Any, Concept]):
 
     @property
     def choice(self) -> Exponential:
-        """The choice among the ways of labelling."""
+        """The choice among the labellings."""
         return Exponential(candidates=len(self.ways.concepts), scale=self.scale)
 
     def plan(self) -> Plan:
-        """One choice: a label that changes is an error more for some and one less for others."""
+        """One choice: a changed label adds an error for some labellings and removes one for others."""
         return Use(self.choice)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how many more labels the chosen concept may have wrongly than the best one."""
+        """Return how many more labels the chosen concept may get wrong than the best one."""
         found = self.choice.error(confidence)
         return replace(found, meaning="the number of errors beyond those of the best concept")
 
@@ -182,7 +182,7 @@ class LabelLearner(OpenPoints, Composed[Any, Concept]):
 
 
 class PlacesChanged(Metric):
-    """How many places of two vectors of equal length differ."""
+    """The number of places at which two vectors of equal length differ."""
 
     def measure(self, first: Any, second: Any) -> Fraction | None:
         """Return the number; None for vectors of different lengths."""
@@ -214,7 +214,7 @@ class Reports(Primitive[Any, Any]):
 
     @property
     def distance(self) -> Metric:
-        """Places that differ."""
+        """The number of places that differ."""
         return PLACES_CHANGED
 
     @property
@@ -252,7 +252,7 @@ def _response_examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
-    """Report every label at random, and learn from the reports by errors that are right on average.
+    """Report every label at random, and learn from the reports by unbiased estimates of errors.
 
     Guarantee: data of which ``d_in`` labels differ, at the same points, loses ``d_in * epsilon``. Points are not
     protected.
@@ -262,7 +262,7 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
     Args:
         concepts: the class.
         points: the point of every row; public.
-        epsilon: what one label loses.
+        epsilon: the loss of one label.
 
     >>> learner = LabelResponse.calibrated(PureDP(2), concepts=Concepts.thresholds(100), points=range(100))
     >>> learner.loss(1), round(learner.lie, 4)
@@ -303,7 +303,7 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
         return np.asarray(run(self.part, self.labels_of(data)))
 
     def errors(self, out: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return an estimate, right on average, of the true labels that each way of labelling has wrongly.
+        """Return an unbiased estimate of the number of true labels that each labelling gets wrong.
 
         Args:
             out: the released reports.
@@ -315,5 +315,5 @@ class LabelResponse(OpenPoints, Composed[Any, NDArray[np.int64]]):
         return found
 
     def best(self, out: NDArray[np.int64]) -> Concept:
-        """Return the concept of fewest estimated errors, which is the one of fewest reports against it."""
+        """Return the concept with the fewest estimated errors, which is the one that the fewest reports contradict."""
         return self.ways.concepts[int(np.argmin(self.wrong(np.asarray(out))))]

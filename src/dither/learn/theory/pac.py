@@ -1,4 +1,4 @@
-"""The private learner of a finite class: a concept is chosen by the exponential mechanism, by its errors.
+"""The private learner of a finite class: the exponential mechanism chooses a concept by its number of errors.
 
 For any class small enough to be listed; time grows with the class, the rows that are needed with its logarithm. Cost:
 one pass over the rows, one over the predictions of all concepts. Correction: errors are counted, not divided by a
@@ -50,7 +50,7 @@ class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
 
     Args:
         concepts: the class.
-        scale: the scale of the choice, in rows that are labelled wrongly.
+        scale: the scale of the choice, in wrongly labelled rows.
         unit: ROW or ROW_REPLACED.
 
     >>> from dither.privacy import PureDP
@@ -80,7 +80,7 @@ class PrivateLearner(DeclaredUnit, Composed[Any, Concept]):
 
     @property
     def choice(self) -> Exponential:
-        """The choice of a concept; rows that come or go move all errors the same way, replaced ones do not."""
+        """The choice of a concept; an added or removed row moves all errors the same way, a replaced one does not."""
         return Exponential(candidates=self.concepts.count, scale=self.scale, one_way=self.unit == ROW)
 
     def plan(self) -> Plan:

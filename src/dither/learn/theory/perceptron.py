@@ -1,9 +1,9 @@
-"""The perceptron on noisy sums: a linear separator, moved a fixed number of times towards the rows that it has wrongly.
+"""The perceptron on noisy sums: a linear separator, moved a fixed number of times towards the rows it gets wrong.
 
 For two classes that a line through bounded columns separates well. Cost: two passes over the records a round.
 Corrections: the printed perceptron visits one row at a time until none is wrong, which tells of rows and of when it
 stopped; here all wrong rows pull at once, each with at most a public length, for a fixed number of rounds, and the pull
-is released with noise. Everything is whole numbers.
+is released with noise. Everything is integers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from dither.mechanisms.gamma_norm import GammaNorm
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Repeat, Unit, Use
 from dither.privacy.fields import RowUnit
 
-#: Weights are cut off here, and columns limited, so that a score of whole numbers stays below 2^63.
+#: Weights are cut off here, and columns limited, so that a score of integers stays below 2^63.
 _MOST_WEIGHT: Final = 2**38
 _MOST_COLUMNS: Final = 2**10
 USUAL_ROUNDS: Final = 20
@@ -54,7 +54,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
-    """Move a linear separator a fixed number of times by noisy sums of the rows that it has wrongly.
+    """Move a linear separator a fixed number of times by noisy sums of the rows that it gets wrong.
 
     Guarantee: data ``d_in`` rows apart loses ``rounds`` times what ``part`` loses at ``d_in * 2^14``, the length of the
     longest record in L2 (twice that for rows replaced).
@@ -62,11 +62,11 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        rounds: how often the separator is moved.
+        rounds: the number of times that the separator is moved.
         part: the noise of a sum, in steps.
         unit: ROW or ROW_REPLACED.
 
-    A row ends with its label, 0 or 1; rows with another one are left out.
+    A row ends with its label, 0 or 1; rows with any other label are left out.
 
     >>> from dither.privacy import ApproxDP
     >>> learner = NoisyPerceptron.calibrated(ApproxDP(1, "1e-6"), lower=[0, 0], upper=[1, 10])
@@ -105,11 +105,11 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
         return self.unit.touched * LENGTH
 
     def plan(self) -> Plan:
-        """One sum a round."""
+        """One sum for each round."""
         return Repeat(Use(shaped(self.part, self.box.columns + 1), self.stability), self.rounds)
 
     def release(self, data: Any, run: Runner) -> LinearModel:
-        """Return the separator: the sum of where it was after each round."""
+        """Return the separator: the sum of its positions after each round."""
         values, classes = labelled(records_of(data, self.box.columns), 2)
         radius = ball_radius(self.box.columns)
         signed = self._signed(values, classes, radius)
@@ -132,7 +132,7 @@ class NoisyPerceptron(DeclaredBounds, Composed[Any, LinearModel]):
         )
 
     def _signed(self, values: NDArray[np.float64], classes: NDArray[np.int64], radius: int) -> NDArray[np.int64]:
-        """Return records of at most the public length, their constant part included, each times its class as +1, -1."""
+        """Return records of at most the public length, constant included, each multiplied by its class as +1 or -1."""
         short = into_ball(self.box.steps(values), radius, REST)
         whole = np.column_stack([short, np.full(len(short), float(CONSTANT))]).astype(np.int64)
         return whole * (2 * classes[:, None] - 1)

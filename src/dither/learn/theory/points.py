@@ -1,8 +1,8 @@
-"""The private learner of a single point: the point of most positive rows, if there are enough of them.
+"""The private learner of a single point: the point with the most positive rows, if there are enough of them.
 
-For a universe of any size, also one that nobody can list: a stability histogram of the positive points needs rows in
+For a universe of any size, even one too large to list: a stability histogram of the positive points needs rows in
 proportion to ln(1 / delta) and not to the size of the universe. Cost: one pass over the rows, one draw for each
-positive point. Correction: the answer may be the concept that is never 1, which is no point function; where that is
+positive point. Correction: the answer may be the concept that is never 1, which is not a point function; where that is
 not allowed (proper learning), a pure epsilon needs rows in proportion to the logarithm of the universe.
 """
 
@@ -68,11 +68,11 @@ class PointLearner(OneSelection, Composed[Any, Concept]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, unit: Unit = ROW) -> Self:
-        """Return the least noise and threshold for ``within``, which has a delta."""
+        """Return the learner with the least noise and threshold for ``within``, which has a delta."""
         return cls(selection=StabilitySelection.calibrated(within, unit=unit, max_keys=1, fresh=False))
 
     def release(self, data: Any, run: Runner) -> Concept:
-        """Return the point of the largest published count, the smaller of equals, or the concept that is never 1."""
+        """Return the point with the largest published count, the smaller of equals, or the concept that is never 1."""
         keys: list[Any] = [str(point) if label == 1 else () for point, label in pairs_of(data).tolist()]
         published = {int(key): count for key, count in run(self.selection, keys).items()}
         if not published:

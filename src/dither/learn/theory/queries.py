@@ -1,4 +1,4 @@
-"""Statistical queries: learning from averages of functions of single rows, all of them noisy.
+"""Statistical queries: learning from noisy averages of functions of single rows.
 
 For learners that ask "what share of rows has this property" and never look at a row, which many can be written as. The
 conversation first measures the number of rows, then answers a fixed number of questions. Cost: one pass over the table
@@ -41,7 +41,7 @@ _ZEROS_AND_ONES: Final = "zeros and ones, a row for each point and a column for 
 @dataclass(frozen=True)
 @typed
 class Property:
-    """A question: which pairs of a point and a label have a property.
+    """A question: the pairs of a point and a label that have a property.
 
     Args:
         holds: zeros and ones, a row for each point, a column for each label.
@@ -51,14 +51,14 @@ class Property:
     holds: PublicArray
 
     def __post_init__(self) -> None:
-        """Refuse what is not a table of zeros and ones: a row of data would move a sum by its entry, and pay for 1."""
+        """Refuse values that are not a table of zeros and ones: a row would move a sum by its entry, and pay for 1."""
         array = self.holds.values
         if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind == "b" or not _is_zeros_and_ones(array):
             raise InvalidParameter("holds", self.holds, _ZEROS_AND_ONES)
 
     @classmethod
     def of(cls, holds: ArrayLike) -> Property:
-        """Return the property that a table of zeros and ones, or of true and false, stands for."""
+        """Return the property described by a table of zeros and ones, or of true and false."""
         array = np.asarray(holds)
         if array.size == 0 or not _is_zeros_and_ones(array):
             raise InvalidParameter("holds", holds, _ZEROS_AND_ONES)
@@ -95,8 +95,8 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
     times what ``part`` loses at ``d_in``.
 
     Args:
-        universe: how many points there are; a row is a point and a label of 0 or 1, others are left out.
-        questions: how many are answered.
+        universe: the number of points; a row is a point and a label of 0 or 1, others are left out.
+        questions: the number of questions that are answered.
         part: the noise of one sum.
         unit: ROW or ROW_REPLACED.
 
@@ -118,7 +118,7 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, universe: int, questions: int, unit: Unit = ROW) -> Self:
-        """Return the least noise for which the whole conversation is within ``within`` for one unit."""
+        """Return the conversation with the least noise whose whole loss for one unit is within ``within``."""
         draft = cls(universe=universe, questions=questions, part=Geometric(scale=1), unit=unit)
         part = (Purse.within(within) / (draft.questions + 1)).noise(_MOVED)
         return replace(draft, part=part)
@@ -129,20 +129,20 @@ class StatisticalQueries(DeclaredUnit, Interactive[Any, "Oracle"]):
         return InOrder.of(each, Repeat(each, self.questions))
 
     def error(self, confidence: Number) -> Bound:
-        """Return how far the number of rows and all sums may be off, at once."""
+        """Return a bound on the error of the number of rows and of all sums, at once."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = count_reach(self.part, share_of_failure(wanted, self.questions + 1))
         return Bound(float(reach), wanted, "the absolute error of the number of rows and of any sum")
 
     def open(self, data: Any, run: Runner) -> Oracle:
-        """Return the conversation about these rows, having measured how many there are."""
+        """Return the conversation about these rows, after measuring how many there are."""
         counts = counts_of(known_of(data, self.universe), self.universe)
         rows = int(run(self.part, int(counts.sum()), stability=_MOVED))
         return Oracle(counts, run, self.part, rows)
 
 
 class Oracle:
-    """Answers questions about rows that it keeps. Bound to thread and process by its runner."""
+    """Answers questions about the rows it keeps. Bound to thread and process by its runner."""
 
     def __init__(self, counts: NDArray[np.int64], run: Runner, part: CountNoise, rows: int) -> None:
         self._counts, self._run, self._part = counts, run, part
@@ -150,8 +150,8 @@ class Oracle:
         self.rows = max(rows, 1)
 
     def ask(self, question: Property) -> float:
-        """Return about which share of rows has a property, between 0 and 1."""
-        # Read once and looked at again: a question of a class of its own could hold other numbers than it was made of.
+        """Return the approximate share of rows that have a property, between 0 and 1."""
+        # Read once and checked again: a question of a subclass could hold other numbers than it was made of.
         holds = np.array(question.holds.values) if isinstance(question, Property) else np.empty(0)
         if holds.shape != self._counts.shape or not _is_zeros_and_ones(holds):
             raise InvalidParameter("question", type(question).__name__, f"a Property of {len(self._counts)} points")
@@ -161,7 +161,7 @@ class Oracle:
 
 
 def learned_conjunction(oracle: Oracle, bits: int, tolerance: float) -> Conjunction:
-    """Return the conjunction of all literals that hardly any positive row contradicts: two questions a bit.
+    """Return the conjunction of all literals that hardly any positive row contradicts, by two questions for each bit.
 
     A literal of the true conjunction contradicts no positive row. A literal that is kept contradicts few: with shares
     that are off by at most ``tolerance``, no literal of the truth is left out and what is kept is wrong on a share of
@@ -169,7 +169,7 @@ def learned_conjunction(oracle: Oracle, bits: int, tolerance: float) -> Conjunct
 
     Args:
         oracle: an open conversation with 2 * ``bits`` questions left, over 2^bits points.
-        bits: how many bits a point has.
+        bits: the number of bits of a point.
         tolerance: how far an answer may be off.
 
     """

@@ -1,4 +1,4 @@
-"""How far private empirical risk minimisation is from the minimum: the corrected table of risk bounds, as functions.
+"""The gap from private empirical risk minimisation to the minimum: the corrected table of risk bounds, as functions.
 
 The empirical risk is the mean over n rows of a convex loss, plus a penalty where one is named. Rows have a length of at
 most 1, losses change by at most their Lipschitz constant per unit of a weight vector. The number of rows is taken as
@@ -22,11 +22,11 @@ _REACH: Final = "reach = min(columns ln(columns / beta), columns + sqrt(2 column
 
 
 def risk_bound(method: str, **options: Any) -> Figure:
-    """Return how far above the least empirical risk a private method ends.
+    """Return a bound on how far above the least empirical risk a private method ends.
 
     Args:
         method: one of ``METHODS``.
-        options: what it depends on: ``rows``, ``columns``, ``epsilon``, ``delta``, ``beta`` and the constants of the
+        options: its parameters: ``rows``, ``columns``, ``epsilon``, ``delta``, ``beta`` and the constants of the
             loss; every method takes some of them and refuses the others.
 
     >>> print(risk_bound("exponential", rows=10_000, columns=20, epsilon=1))
@@ -89,7 +89,7 @@ def noisy_descent(
     radius: Number = 1,
     unit: Unit = ROW,
 ) -> Figure:
-    """Return the bound, on average, for gradient descent with Gaussian noise on the gradient of all rows."""
+    """Return the bound on the mean for gradient descent with Gaussian noise on the gradient of all rows."""
     n, d, count = whole("rows", rows, least=1), whole("columns", columns, least=1), whole("steps", steps, least=1)
     rho = float(zcdp_rho(positive("epsilon", epsilon), probability("delta", delta, open_below=True)))
     reach = above_zero("lipschitz", lipschitz) * above_zero("radius", radius)
@@ -116,7 +116,7 @@ def exponential(
     radius: Number = 1,
     unit: Unit = ROW,
 ) -> Figure:
-    """Return the bound, on average, for a draw of weights from the exponential mechanism over a ball."""
+    """Return the bound on the mean for a draw of weights from the exponential mechanism over a ball."""
     n, d = whole("rows", rows, least=1), whole("columns", columns, least=1)
     reach = 2 * above_zero("lipschitz", lipschitz) * above_zero("radius", radius) * touched_by(unit)
     factor = "" if unit == ROW else "2 * "
@@ -158,7 +158,7 @@ def kernel_features(
 
 
 def kernel_order(*, rows: int, columns: int) -> Figure:
-    """Return the order of growth that is printed for kernels answered in the interactive model."""
+    """Return the printed order of growth for kernels answered in the interactive model."""
     return Figure(
         whole("columns", columns, least=1) ** (1 / 3) / whole("rows", rows, least=1) ** (2 / 3),
         "columns^(1/3) / rows^(2/3)",
@@ -169,7 +169,7 @@ def kernel_order(*, rows: int, columns: int) -> Figure:
 
 
 def incremental_order(*, columns: int, steps: int) -> Figure:
-    """Return the order of growth that is printed for regression on a stream, summed over all rows so far."""
+    """Return the printed order of growth for regression on a stream, summed over all rows so far."""
     return Figure(
         min(math.sqrt(whole("columns", columns, least=1)), float(whole("steps", steps, least=1))),
         "min(sqrt(columns), steps)",
@@ -195,6 +195,6 @@ METHODS: Final[dict[str, Callable[..., Figure]]] = {
 
 
 def _gamma_reach(columns: int, failure: float) -> float:
-    """Return what a Gamma variable of that shape and scale 1 exceeds with a probability of at most ``failure``."""
+    """Return what a Gamma variable of this shape and scale 1 exceeds with a probability of at most ``failure``."""
     tail = math.log(1 / failure)
     return min(columns * (math.log(columns) + tail), columns + math.sqrt(2 * columns * tail) + tail)

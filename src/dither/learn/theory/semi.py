@@ -1,4 +1,4 @@
-"""The semi-supervised private learner: many rows without labels thin the class out, few with labels choose from it.
+"""The semi-supervised private learner: many unlabelled rows thin out the class, few labelled rows choose from it.
 
 Rows without labels are counted with noise at every point. In the distribution that these counts stand for, concepts
 that differ on a small share of rows are as good as each other, and one of them is kept. The labelled rows then choose
@@ -50,7 +50,7 @@ def _examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class SemiSupervisedLearner(Composed[Any, Concept]):
-    """Thin a class out by noisy counts of rows without labels, and choose from what is left by rows with labels.
+    """Thin out a class by noisy counts of rows without labels, and choose from the rest by rows with labels.
 
     Guarantee: data that differs in one row loses ``epsilon``, in ``d_in`` rows that many times as much, whether rows
     have labels or not.
@@ -60,8 +60,8 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
 
     Args:
         concepts: the class.
-        epsilon: what one row loses. A row has a label or it has none, so each kind has all of it.
-        radius: concepts are as good as each other that differ on at most this share of rows.
+        epsilon: the loss of one row. A row either has a label or not, so both kinds get all of it.
+        radius: concepts that differ on at most this share of rows count as equally good.
 
     >>> SemiSupervisedLearner.calibrated(PureDP(1), concepts=Concepts.thresholds(100), radius="0.1").loss(1)
     PureDP('1')
@@ -93,20 +93,20 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
 
     @property
     def counting(self) -> Geometric:
-        """The noise of the numbers of rows without labels at all points."""
+        """The noise of the counts of rows without labels, at all points."""
         return Geometric(scale=1 / self.epsilon, shape=(self.concepts.universe,))
 
     def choice(self, kept: int) -> Exponential:
-        """Return the choice among so many concepts: a labelled row adds 0 or 1 to the errors of each."""
+        """Return the choice among ``kept`` concepts: a labelled row adds 0 or 1 to the errors of each."""
         return Exponential(candidates=kept, scale=1 / self.epsilon, one_way=True)
 
     def plan(self) -> Plan:
-        """Two disjoint parts of the data, rows without labels and rows with; one draw from each."""
+        """Two disjoint parts of the data, rows without labels and rows with labels; one draw from each."""
         each = Within(PureDP(self.epsilon), (Geometric, Exponential))
         return Parallel(each, siblings=2, touched=1)
 
     def error(self, confidence: Number) -> Bound:
-        """Return how many more errors the chosen concept may make on labelled rows than the best one that was kept."""
+        """Return how many more errors the chosen concept may make on labelled rows than the best kept one."""
         probability("confidence", confidence, open_below=True)
         found = self.choice(self.concepts.count).error(confidence)
         return replace(found, meaning="the number of errors beyond those of the best concept that was kept")
@@ -124,14 +124,14 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
         return self.concepts.concept(int(kept[chosen]))
 
     def cover(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the concepts that are kept: each one that is far from all kept before it. Public.
+        """Return the kept concepts: each one that is far from all those kept before it. Public.
 
         Args:
-            noisy: the released numbers of rows at all points; what is below 0 counts as 0.
+            noisy: the released numbers of rows at all points; negative ones count as 0.
 
         """
         weights = [max(0, count) for count in noisy.tolist()]
-        # Floats that decide what is kept would be post-processing as well; whole numbers make ties plain.
+        # Floats that decide what is kept would be post-processing as well; integers make ties plain.
         limit = self.radius * sum(weights)
         table = self.concepts.predictions.astype(object) if max(weights) > 2**40 else self.concepts.predictions
         mass = np.array(weights, dtype=table.dtype)

@@ -1,4 +1,4 @@
-"""How many rows a private learner needs: the corrected tables of sample complexity, as functions.
+"""The number of rows that a private learner needs: the corrected tables of sample complexity, as functions.
 
 A learner is (alpha, beta)-good if, with probability 1 - beta over rows drawn independently from any distribution and
 over its own noise, its concept is wrong on a share of at most alpha of that distribution (or, agnostically, at most
@@ -32,11 +32,11 @@ _MOST: Final = 2**62
 
 
 def sample_complexity(learner: str, **options: Any) -> Figure:
-    """Return how many rows a learner needs at most.
+    """Return a number of rows that is enough for a learner.
 
     Args:
         learner: one of ``LEARNERS``.
-        options: what it depends on: ``alpha``, ``beta``, ``epsilon``, ``delta``, ``count`` (concepts of the class),
+        options: its parameters: ``alpha``, ``beta``, ``epsilon``, ``delta``, ``count`` (concepts of the class),
             ``vc``, ``universe`` (points), ``unit``; every learner takes some of them and refuses the others.
 
     >>> print(sample_complexity("finite-class", count=101, alpha="0.1", beta="0.05", epsilon="0.5"))
@@ -49,7 +49,7 @@ def sample_complexity(learner: str, **options: Any) -> Figure:
 
 
 def non_private(*, count: int, alpha: Number, beta: Number, agnostic: bool = False) -> Figure:
-    """Return the rows for choosing a concept of fewest errors without privacy: the yardstick."""
+    """Return the rows for choosing a concept with the fewest errors without privacy: the yardstick."""
     accuracy, failure, among = share("alpha", alpha), share("beta", beta), whole("count", count, least=1)
     wrong = "tables that call it a constant: it grows with the class"
     if agnostic:
@@ -165,7 +165,7 @@ def representation(*, largest: int, alpha: Number, beta: Number, epsilon: Number
 def semi_supervised_labelled(*, vc: int, alpha: Number, beta: Number, epsilon: Number) -> Figure:
     """Return the *labelled* rows for ``semi-supervised-learner`` with radius alpha / 8, the others being enough."""
     accuracy, dimension = share("alpha", alpha), whole("vc", vc, least=1)
-    # Haussler 1995: at most so many concepts are more than a radius apart in any distribution.
+    # Haussler 1995: at most this number of concepts are more than a radius apart in any distribution.
     kept = 1 + math.log(dimension + 1) + dimension * math.log(16 * math.e / accuracy)
     return _figure(
         _from_cover(kept, accuracy, share("beta", beta), above_zero("epsilon", epsilon)),
@@ -250,7 +250,7 @@ def _from_cover(log_count: float, accuracy: float, failure: float, epsilon: floa
 
 
 def _least(is_enough: Callable[[int], bool]) -> int:
-    """Return a number of rows that is enough while one less is not."""
+    """Return a number of rows that is enough, while one row less is not."""
     high = 1
     while not is_enough(high):
         high *= 2

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class LabelledPoints(Domain):
-    """Rows of a point and a label; those of another domain or label are as if they were not there."""
+    """Rows of a point and a label; rows with a point outside the domain or another label are ignored."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -142,7 +142,7 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
 
     Args:
         size: points of the domain, 0 to ``size`` - 1; a concept says 1 from its threshold on.
-        scale: the scale of the choice, in rows that are labelled wrongly.
+        scale: the scale of the choice, in wrongly labelled rows.
         unit: ROW or ROW_REPLACED.
 
     >>> learner = ThresholdLearner.calibrated(PureDP(1), size=2**32)
@@ -178,7 +178,7 @@ class ThresholdLearner(DeclaredUnit, Composed[Any, IntervalConcept]):
         return ThresholdChoice(size=self.size, scale=self.scale)
 
     def plan(self) -> Plan:
-        """One choice; a replaced row is one that goes and one that comes."""
+        """One choice; a replaced row is one row removed and one added."""
         return Use(self.part, self.unit.touched)
 
     def error(self, confidence: Number) -> Bound:
@@ -207,7 +207,7 @@ def _descent_examples() -> Iterator[Example]:
 )
 @dataclass(frozen=True, kw_only=True)
 class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):
-    """Find a threshold by halving the domain, each time to the side where a noisy count finds fewer errors made.
+    """Find a threshold by halving the domain, each time keeping the side where a noisy count finds fewer errors.
 
     Guarantee: data ``d_in`` rows apart loses what ``part`` loses at ``d_in`` (twice that for rows replaced), once for
     each of the ``levels``.
@@ -234,21 +234,21 @@ class ThresholdDescent(DeclaredUnit, Composed[Any, IntervalConcept]):
 
     @classmethod
     def calibrated(cls, within: Loss, *, size: int, unit: Unit = ROW) -> Self:
-        """Return the least noise for which all levels together are within ``within`` for one unit."""
+        """Return the learner with the least noise whose loss over all levels is within ``within`` for one unit."""
         draft = cls(size=size, part=Geometric(scale=1), unit=unit)
         return replace(draft, part=(Purse.within(within) / draft.levels).noise(draft.unit.touched))
 
     @property
     def levels(self) -> int:
-        """How often the ``size`` + 1 thresholds are halved."""
+        """The number of times that the ``size`` + 1 thresholds are halved."""
         return self.size.bit_length()
 
     def plan(self) -> Plan:
-        """One count a level; a replaced row moves it by 2."""
+        """One count for each level; a replaced row moves it by 2."""
         return Repeat(Use(self.part, self.unit.touched), self.levels)
 
     def error(self, confidence: Number) -> Bound:
-        """Return the errors of the threshold found, where some threshold makes none on these rows."""
+        """Return the number of errors of the threshold found, if some threshold makes none on these rows."""
         wanted = probability("confidence", confidence, open_below=True)
         reach = adverse_reach(self.part, self.levels, share_of_failure(wanted))
         return Bound(reach, wanted, "the number of errors, where some threshold makes none,")

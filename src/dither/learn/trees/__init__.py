@@ -1,4 +1,4 @@
-"""Trees: classifiers that ask for one column after the other, on public bins.
+"""Trees: classifiers that test one column after the other, on public bins.
 
 Belongs here: boosted trees, random forests, trees whose splits are chosen privately, their models and estimators. No
 threshold is taken from data; every score by which a split is chosen has a proven sensitivity.

@@ -1,7 +1,7 @@
-"""Public bins: every column is cut into cells before anything is looked at, so that no threshold comes from data.
+"""Public bins: every column is cut into cells before any data is read, so that no threshold comes from data.
 
 A column of numbers has cells of one width between its bounds; a column of categories has a cell for each code. What
-trees look like is drawn from a public seed by SHAKE-256: the same seed gives the same trees, whatever the data.
+trees look like is drawn from a public seed by SHAKE-256: the same seed gives the same trees for any data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ USUAL_BINS: Final = 32
 
 
 class CellCounts(Array):
-    """A whole number of cells for each column."""
+    """The number of cells of each column."""
 
     def __init__(self) -> None:
         super().__init__("int", axes=1, within=(1, MOST_BINS), rule=f"1 to {MOST_BINS} cells for each column")
@@ -43,7 +43,7 @@ class Bins:
     Args:
         lower: bounds of the columns; a number beyond a bound means the bound, NaN means the centre of the column.
         upper: bounds of the columns.
-        counts: how many cells each column has.
+        counts: the number of cells of each column.
         unordered: 1 where the cells of a column are categories, 0 where they have an order.
 
     """
@@ -61,16 +61,16 @@ class Bins:
 
     @property
     def columns(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self.lower.values.size
 
     @property
     def widest(self) -> int:
-        """The cells of the column that has most."""
+        """The number of cells of the column that has most."""
         return int(self.counts.values.max())
 
     def cells(self, values: Floats) -> Whole64:
-        """Return the cell of each number: elementwise, so that a record's cells are its own."""
+        """Return the cell of each number: elementwise, so that a record's cells depend on that record alone."""
         low, high, counts = self.lower.values, self.upper.values, self.counts.values
         with np.errstate(all="ignore"):
             known = np.where(np.isnan(values), Box(self.lower, self.upper).centre, values)
@@ -80,7 +80,7 @@ class Bins:
 
 
 def public_numbers(public_seed: str, count: int) -> Whole64:
-    """Return ``count`` public whole numbers below 2^32, the same for the same seed.
+    """Return ``count`` public integers below 2^32, the same for the same seed.
 
     >>> public_numbers("a", 2).tolist() == public_numbers("a", 3).tolist()[:2]
     True
@@ -96,7 +96,7 @@ def public_order(public_seed: str, count: int) -> Whole64:
 
 
 def public_parts(public_seed: str, cells: int, parts: int, *, unordered: bool) -> Whole64:
-    """Return which of at most ``parts`` parts each cell of a column belongs to: intervals, or any sets of categories.
+    """Return the part, of at most ``parts``, of each cell of a column: intervals, or any sets of categories.
 
     >>> public_parts("a", 6, 3, unordered=False).tolist()
     [0, 0, 0, 1, 1, 2]
@@ -110,14 +110,14 @@ def public_parts(public_seed: str, cells: int, parts: int, *, unordered: bool) -
 
 
 def bins_of(columns: int, lower: Any, upper: Any, bins: Any, categorical: Any) -> tuple[Whole64, Whole64]:
-    """Return how many cells each column has, and which columns are categories, from what an estimator declares.
+    """Return the number of cells of each column, and which columns are categories, from an estimator's declarations.
 
     Args:
-        columns: how many columns there are.
+        columns: the number of columns.
         lower: their bounds.
         upper: their bounds.
         bins: cells of a column of numbers: one number for all, or one for each column.
-        categorical: the places of columns of codes, each of which has as many cells as its bounds hold whole numbers.
+        categorical: the places of columns of codes, each of which has as many cells as its bounds hold integers.
 
     """
     try:

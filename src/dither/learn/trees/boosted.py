@@ -1,9 +1,9 @@
-"""Gradient-boosted trees on private histograms: many small trees whose shape is public, each with noisy leaves.
+"""Gradient-boosted trees on private histograms: many small trees of public shape, each with noisy leaves.
 
 For tables of numbers and codes, the classifier to take first. A tree looks at one column, or at a few, cut into parts
 that a public seed decides; each of its leaves is given what the noisy sum of gradients in it asks for. Columns take
 turns, so that every column is seen equally often. Cost: one pass over the records for each tree. Corrections: splits
-and bins come from a public seed and never from data; gradients are whole numbers, so that no float decides what a
+and bins come from a public seed and never from data; gradients are integers, so that no float decides what a
 record adds; what a leaf holds is divided by noisy counts, which are paid for.
 """
 
@@ -85,12 +85,12 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has.
+        bins: the number of cells, of one width, of each column.
         unordered: 1 for columns of categories, of which any sets are parts; 0 for columns of numbers.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
-        rounds: how many trees are added.
-        leaves: into how many parts a tree cuts a column, at most.
-        depth: how many columns a tree looks at.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
+        rounds: the number of trees.
+        leaves: the largest number of parts into which a tree cuts a column.
+        depth: the number of columns that a tree reads.
         part: the noise of one number of a leaf, in steps of 1/4096 of the largest gradient.
         public_seed: a public text that decides the shapes of the trees.
         unit: ROW or ROW_REPLACED.
@@ -170,12 +170,12 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
 
     @property
     def scores(self) -> int:
-        """How many scores there are: one for two classes, else one for each."""
+        """The number of scores: one for two classes, otherwise one for each."""
         return 1 if self.classes == 2 else self.classes
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of a tree: gradients and a count for each of its leaves."""
+        """The shape of the numbers of a tree: gradients and a count for each of its leaves."""
         return int(self.leaves) ** int(self.depth), self.scores + 1
 
     @property
@@ -211,7 +211,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         )
 
     def tree(self, number: int) -> tuple[Whole64, Whole64]:
-        """Return the columns of a tree, and the part of each cell of each: public, whatever the data."""
+        """Return the columns of a tree, and the part of each cell of each column: public, independent of the data."""
         columns, first = self.cells.columns, number * self.depth
         # Columns take turns; a tree that begins near the end of a turn goes on with the next one.
         places = [(first + step) // columns for step in range(self.depth)]
@@ -227,7 +227,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
         return np.array(chosen, dtype=np.int64), parts
 
     def _steps(self, seen: Floats) -> Floats:
-        """Return by how many whole steps each leaf moves the scores; of released numbers alone."""
+        """Return the number of whole steps by which each leaf moves the scores; from released numbers alone."""
         noise = deviation(self.part) / PULL
         records = np.maximum(seen[:, -1:] / _COUNTED, 0.0)
         wanted = -_STRIDE * (seen[:, :-1] / PULL) / (_CURVATURE * records + _DAMPING * noise)
@@ -235,7 +235,7 @@ class BoostedTrees(DeclaredUnit, Composed[Any, BoostedModel]):
 
 
 def usual_rounds(purse: Purse, columns: int) -> int:
-    """Return how many trees suit a loss: a few turns of all columns, and more where there is more to spend."""
+    """Return the number of trees that suits a loss: a few rounds over all columns, and more for a larger loss."""
     if purse.is_pure:
         return columns * min(max(round(4 * math.sqrt(purse.amount)), 1), 24)
     return columns * min(max(round(17 * math.pow(purse.amount, 0.2)), 2), 24)
@@ -249,6 +249,6 @@ def _moves(classes: int) -> Moves:
 
 
 def _sums(leaf: Whole64, added: Floats, leaves: int) -> Whole64:
-    """Return the sums of whole numbers in each leaf; exact while they are below 2^53."""
+    """Return the sums of integers in each leaf; exact while they are below 2^53."""
     sums = [np.bincount(leaf, weights=column, minlength=leaves) for column in added.T]
     return np.stack(sums, axis=1).astype(np.int64)

@@ -69,9 +69,9 @@ class GradientBoostingClassifier(_TreeClassifier):
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: how many trees there are; by default as many turns of all columns as the loss suggests.
-        max_leaf_nodes: into how many parts a tree cuts each column that it looks at; its leaves, where that is one.
-        max_depth: how many columns a tree looks at, one after the other.
+        n_estimators: the number of trees; by default a number of rounds over all columns that suits the loss.
+        max_leaf_nodes: the number of parts of each column that a tree reads; its leaves, if that is one column.
+        max_depth: the number of columns that a tree reads, one after the other.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
@@ -114,7 +114,7 @@ class GradientBoostingClassifier(_TreeClassifier):
 
     @in_words(**_WORDS, rounds="n_estimators", leaves="max_leaf_nodes", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return BoostedTrees.calibrated(
             self._target(),
             **self._public(columns),
@@ -126,7 +126,7 @@ class GradientBoostingClassifier(_TreeClassifier):
 
 
 class _ForestClassifier(_TreeClassifier):
-    """A classifier by counts in leaves."""
+    """A classifier that counts classes in leaves."""
 
     def _scores(self, values: Floats) -> Floats:
         return cast(Floats, np.log(self.model_.probabilities(values)))
@@ -148,8 +148,8 @@ class RandomForestClassifier(_ForestClassifier):
         classes: all labels that may occur; rows with another one are left out.
         categorical_features: the places of columns of codes, whose cells have no order.
         n_bins: cells of a column of numbers; one number for all, or one for each column.
-        n_estimators: how many trees there are.
-        max_depth: how many questions lead to a leaf.
+        n_estimators: the number of trees.
+        max_depth: the number of questions on the way to a leaf.
         divided: whether each row is counted by one tree alone; if not, trees share the budget.
         public_seed: a public text that decides the shapes of the trees.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
@@ -193,7 +193,7 @@ class RandomForestClassifier(_ForestClassifier):
 
     @in_words(**_WORDS, trees="n_estimators", depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         return RandomForest.calibrated(
             self._target(),
             **self._public(columns),
@@ -222,9 +222,9 @@ class DecisionTreeClassifier(_ForestClassifier):
         n_bins: cells of a column of numbers; one number for all, or one for each column.
         criterion: "gini", "entropy" (information gain) or "largest-class", by which splits are chosen; or "counts" for
             the largest gain in noisy counts (ID3).
-        max_depth: how many questions lead to a leaf, at most.
+        max_depth: the largest number of questions on the way to a leaf.
         records: a public number of rows, above which the criterion "entropy" weighs more rows no finer.
-        prune: whether splits that seem to change nothing are taken back.
+        prune: whether splits that seem to change nothing are undone.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -266,7 +266,7 @@ class DecisionTreeClassifier(_ForestClassifier):
 
     @in_words(**_WORDS, depth="max_depth")
     def mechanism(self, columns: int) -> AnyMechanism:
-        """Return what ``fit`` will release."""
+        """Return the mechanism that ``fit`` will run."""
         if not isinstance(self.prune, bool):
             raise InvalidParameter("prune", self.prune, "True or False")
         if not (isinstance(self.criterion, str) and self.criterion in (*_SCORES, "counts")):

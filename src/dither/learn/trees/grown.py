@@ -1,4 +1,4 @@
-"""Trees that grow: the split of each node is chosen privately, level by level, then classes are counted in the leaves.
+"""Trees that grow: the split of each node is chosen privately, level by level; then classes are counted in the leaves.
 
 ``ChosenTree`` (Friedman and Schuster) chooses each split by the exponential mechanism. ``CountedTree`` (SuLQ-ID3)
 counts cells by class with noise and takes the split of largest gain in what it sees. Nodes of a level hold different
@@ -115,11 +115,11 @@ class ChosenTree(GrownTree):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has; a split lies between two of them.
+        bins: the number of cells, of one width, of each column; a split lies between two of them.
         unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
-        depth: how many questions lead to a leaf.
-        scale: how much better a split must be to be e times as likely, in the steps of its score.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
+        depth: the number of questions on the way to a leaf.
+        scale: the difference in score that makes a split e times as likely, in the steps of its score.
         leaf: the noise of one count of a leaf.
         score: "largest-class", "gini" or "gain" (information gain times records).
         records: for the gain, from how many records on its increments stay as they are; any number is safe.
@@ -159,7 +159,7 @@ class ChosenTree(GrownTree):
         share: Number = Fraction(1, 2),
         unit: Unit = ROW,
     ) -> Self:
-        """Return the tree whose loss for one unit is within ``within``, of which choices get ``share``."""
+        """Return the tree whose loss for one unit is within ``within``, of which ``share`` goes to the choices."""
         purse = Purse.within(within)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         each = purse.share(first) / (max(depth, 1) * touched)
@@ -236,10 +236,10 @@ class CountedTree(GrownTree):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has; a split lies between two of them.
+        bins: the number of cells, of one width, of each column; a split lies between two of them.
         unordered: 1 for columns of categories, which are split into one and the rest; 0 for columns of numbers.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
-        depth: how many questions lead to a leaf, at most.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
+        depth: the largest number of questions on the way to a leaf.
         cell: the noise of one count of a cell and a class in a node.
         leaf: the noise of one count of a leaf.
         unit: ROW or ROW_REPLACED.
@@ -278,7 +278,7 @@ class CountedTree(GrownTree):
         share: Number = Fraction(3, 4),
         unit: Unit = ROW,
     ) -> Self:
-        """Return the tree with the least noise within ``within``, of which counts of cells get ``share``."""
+        """Return the tree with the least noise within ``within``, of which ``share`` goes to the counts of cells."""
         purse = Purse.within(within)
         first, touched = _share(share), unit.touched if isinstance(unit, Unit) else 1
         columns = len(np.atleast_1d(np.asarray(lower)))
@@ -326,7 +326,7 @@ class CountedTree(GrownTree):
         return self._finish(cells, classes, columns, right, run)
 
     def _best(self, seen: Floats) -> list[int | None]:
-        """Return the split of largest gain of each node, None where a node seems to hold nobody; of released counts."""
+        """Return the split with the largest gain of each node, None where a node seems empty; from released counts."""
         edges = np.cumsum(self.bins.values)[:-1]
         tables = np.split(np.maximum(seen, 0.0), edges, axis=1)
         left, right = self.splits.sides(tables)
@@ -338,7 +338,7 @@ class CountedTree(GrownTree):
 
 
 def _information(counts: Floats) -> Floats:
-    """Return minus the entropy of each side times its records, in bits."""
+    """Return minus the entropy of each side times its number of records, in bits."""
     known = np.maximum(counts, 1e-9)
     whole = known.sum(axis=-1, keepdims=True)
     found: Floats = (known * np.log2(known / whole)).sum(axis=-1)

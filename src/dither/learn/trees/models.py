@@ -38,12 +38,12 @@ class _Binned(Model):
 @model
 @dataclass(frozen=True)
 class BoostedModel(_Binned):
-    """Scores that are sums over trees, each of which looks at a few columns at once.
+    """Scores that are sums over trees, each of which reads a few columns at once.
 
     Args:
         columns: the columns of each tree.
         parts: for each tree and each of its columns, the part to which each cell belongs.
-        values: for each tree and each combination of parts, what it adds to the scores.
+        values: for each tree and each combination of parts, the addition to the scores.
 
     """
 
@@ -74,12 +74,12 @@ class BoostedModel(_Binned):
 
     @property
     def trees(self) -> int:
-        """How many trees there are."""
+        """The number of trees."""
         return len(self.columns.values)
 
 
 def combined(cells: Whole64, columns: Whole64, parts: Whole64, width: int) -> Whole64:
-    """Return the number of the combination of parts in which each record lies."""
+    """Return the index of the combination of parts in which each record lies."""
     found = np.zeros(len(cells), dtype=np.int64)
     for column, part in zip(columns, parts, strict=True):
         found = found * width + part[cells[:, column]]
@@ -95,7 +95,7 @@ class ForestModel(_Binned):
         columns: for each tree and each inner node, the column it looks at, or -1 for none.
         right: for each tree and each inner node, 1 for the cells of that column that go right.
         leaves: for each tree, leaf and class, a noisy count.
-        smoothing: how many records of the whole population's shares are added to each leaf.
+        smoothing: the number of records, with the shares of all records, added to each leaf.
 
     """
 
@@ -139,7 +139,7 @@ class ForestModel(_Binned):
 
     @cached_property
     def leaf_shares(self) -> Floats:
-        """The shares of the classes in each leaf, drawn towards those of all records."""
+        """The shares of the classes in each leaf, shrunk towards those of all records."""
         counts = self.leaves.values.astype(np.float64)
         kept = np.maximum(counts, 0.0) + self.smoothing * self.usual_shares
         shares: Floats = kept / kept.sum(axis=2, keepdims=True)
@@ -147,7 +147,7 @@ class ForestModel(_Binned):
 
     @property
     def trees(self) -> int:
-        """How many trees there are."""
+        """The number of trees."""
         return len(self.columns.values)
 
 

@@ -1,4 +1,4 @@
-"""Pruning: splits of a released tree that change nothing beyond its noise are taken back. All of it post-processing."""
+"""Pruning: splits of a released tree that change nothing beyond its noise are undone. All of it is post-processing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dither.mechanisms.core.public import PublicArray
 
 
 def pruned(tree: ForestModel, margin: float = 1.0) -> ForestModel:
-    """Return a forest without the splits that change no answer by more than noise would: post-processing.
+    """Return a forest without the splits that change no answer by more than the noise: post-processing.
 
     A split above two leaves goes when both have the same largest class, or when it moves fewer than ``margin`` times
     ``tree.smoothing`` records to the right side; then the nodes above are looked at.
 
     Args:
         tree: a released forest.
-        margin: how many times the smoothing of the tree a split must be worth.
+        margin: the least worth of a split, as a multiple of the tree's smoothing.
 
     """
     columns, leaves = tree.columns.values.copy(), tree.leaves.values.copy()

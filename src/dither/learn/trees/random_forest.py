@@ -1,9 +1,9 @@
-"""Random forests whose trees look the same whatever the data: only the counts of classes in their leaves are drawn.
+"""Random forests of trees whose shape does not depend on data: only the counts of classes in their leaves are drawn.
 
 For classes that few columns tell apart, at a small budget: structure costs nothing, and a record lies in one leaf of a
 tree. Records are divided among the trees by a hash of their own content, so that all counts together cost as much as
 one; or every tree sees all records, and the budget is shared. Cost: one pass over the records for each tree.
-Corrections: leaves are all released, empty ones too, since a missing leaf tells that nobody is there; classes are
+Corrections: leaves are all released, empty ones too, since a missing leaf tells that it is empty; classes are
 declared; a record's tree depends on the record and its number among its equals, never on its place.
 """
 
@@ -64,11 +64,11 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
     Args:
         lower: public bounds of the columns; numbers beyond them are clipped.
         upper: public bounds of the columns.
-        bins: how many cells of one width each column has.
+        bins: the number of cells, of one width, of each column.
         unordered: 1 for columns of categories, 0 for columns of numbers.
-        classes: how many classes there are; a label is 0, 1, ..., and rows with another one are left out.
-        trees: how many trees there are.
-        depth: how many questions lead to a leaf.
+        classes: the number of classes; a label is 0, 1, ..., and rows with any other label are left out.
+        trees: the number of trees.
+        depth: the number of questions on the way to a leaf.
         part: the noise of one count.
         divided: whether each record is counted by one tree alone.
         public_seed: a public text that decides the shapes of the trees.
@@ -142,7 +142,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The counts: of trees, leaves and classes."""
+        """The shape of the counts: trees, leaves and classes."""
         return self.trees, 2**self.depth, self.classes
 
     @property
@@ -178,7 +178,7 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
         )
 
     def tree(self, number: int) -> tuple[Whole64, Whole64]:
-        """Return the columns of a tree's inner nodes, and which of their cells go right: public, whatever the data."""
+        """Return the columns of a tree's inner nodes, and which of their cells go right: public, without data."""
         inner = 2**self.depth - 1
         columns = np.full(inner, NO_COLUMN, dtype=np.int64)
         right = np.zeros((inner, self.cells.widest), dtype=np.int64)
@@ -204,9 +204,9 @@ class RandomForest(DeclaredUnit, Composed[Any, ForestModel]):
 
 
 def tree_of(records: Whole64, trees: int, public_seed: str) -> Whole64:
-    """Return the tree of each record of whole numbers: a hash of the seed, the record, and its number among its equals.
+    """Return the tree of each integer record: a hash of the seed, the record, and its number among equal records.
 
-    That number is no position: one record more is one number more, and all others keep their trees.
+    That number is not a position: an added record adds one number, and all others keep their trees.
     """
     if not len(records):
         return np.zeros(0, dtype=np.int64)
@@ -224,6 +224,6 @@ def tree_of(records: Whole64, trees: int, public_seed: str) -> Whole64:
 
 
 def _moves(trees: int, *, divided: bool) -> Moves:
-    """Return how far one record moves all counts: one of them, or one of each tree."""
+    """Return how far one record moves all counts: one count in all, or one in each tree."""
     counted = 1 if divided else trees
     return Moves(counted, counted)

@@ -1,4 +1,4 @@
-"""Splits of a node, and how good they are: whole scores that one record moves one way, by a proven amount at most.
+"""Splits of a node and their scores: integers that one record moves one way, by at most a proven amount.
 
 A column of numbers may be split at any edge of its cells, a column of categories into one category and the rest. A
 score looks at the counts of the classes on both sides.
@@ -29,7 +29,7 @@ _NO_RATIO = (
 
 
 class ScoreField(OneOf):
-    """By what a split is chosen."""
+    """The score by which a split is chosen."""
 
     def __init__(self, default: Any = "largest-class") -> None:
         super().__init__(*SCORES, default=default)
@@ -41,7 +41,7 @@ class ScoreField(OneOf):
         return super().convert(name, value)
 
     def offenders(self) -> Iterator[Any]:
-        """Return what is not a choice, among it the score that has no bound."""
+        """Return values that are not a known score, and the score that has no bound."""
         yield from ("gain-ratio", *super().offenders())
 
 
@@ -59,7 +59,7 @@ class Splits:
 
     @cached_property
     def right(self) -> Whole64:
-        """The cells of its column that go right, for each split."""
+        """For each split, the cells of its column that go right."""
         found = np.zeros((self.number, self.bins.widest), dtype=np.int64)
         for split in range(self.number):
             column = int(self.columns[split])
@@ -72,7 +72,7 @@ class Splits:
 
     @property
     def number(self) -> int:
-        """How many splits there are."""
+        """The number of splits."""
         return len(self.columns)
 
     def _count(self, column: int) -> int:
@@ -86,8 +86,8 @@ class Splits:
             cells: the cells of each record.
             classes: the class of each record.
             nodes: the node of each record.
-            count: how many nodes there are.
-            kinds: how many classes there are.
+            count: the number of nodes.
+            kinds: the number of classes.
 
         """
         found = []
@@ -108,7 +108,7 @@ class Splits:
 
 
 def score_of(name: str, left: Whole64, right: Whole64, records: int) -> Whole64:
-    """Return the whole score of each split, from counts whose last axis is the class."""
+    """Return the integer score of each split, from counts whose last axis is the class."""
     return _side(name, left, records) + _side(name, right, records)
 
 
@@ -124,7 +124,7 @@ def score_moves(name: str, records: int) -> int:
 
 
 def _side(name: str, counts: Whole64, records: int) -> Whole64:
-    """Return what one side of a split adds to its score."""
+    """Return the part of a split's score that comes from one side."""
     whole = counts.sum(axis=-1)
     if name == "largest-class":
         return np.asarray(counts.max(axis=-1), dtype=np.int64)
@@ -137,7 +137,7 @@ def _side(name: str, counts: Whole64, records: int) -> Whole64:
 
 
 def _entropy(counts: Whole64, records: int) -> Whole64:
-    """Return whole numbers near 64 m log2 m: sums of increments that never decrease, and stay the same at the end."""
+    """Return integers near 64 m log2 m: sums of increments that never decrease, and stay the same at the end."""
     increments = _increments(records)
     sums = _increment_sums(records)
     beyond = np.maximum(counts - records, 0) * increments[-1]
