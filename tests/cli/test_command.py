@@ -62,6 +62,17 @@ def test_every_help_ends_with_examples(words: str) -> None:
         assert f"\n  {line}\n" in shown[0] + "\n"
 
 
+def test_brackets_of_usage_are_single() -> None:
+    for words, said in (
+        ("synthesize", "{DATASET} [TABLE]"),
+        ("ledger show", "[DATASET]"),
+        ("sql", "{DATASET} [QUERY]"),
+    ):
+        usage = CliRunner().invoke(app, [*words.split(), "-h"]).output
+        assert said in usage
+        assert "[[" not in usage
+
+
 @pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])
 def test_examples_can_be_typed(line: str) -> None:
     """The parser takes each, and each is one of the verb below whose help it stands."""

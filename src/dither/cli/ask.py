@@ -120,7 +120,9 @@ def say_price(price: Price, *, as_json: bool) -> None:
 
 def sql(
     dataset: DataSetName,
-    query: Annotated[str | None, typer.Argument(help="One SELECT; without it, a prompt with history.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="One SELECT; without it, a prompt as 'dither shell' has.")
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -167,7 +169,7 @@ def sql(
 
 def quote(
     dataset: DataSetName,
-    query: Annotated[str, typer.Argument(help="One SELECT.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One SELECT.")],
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,

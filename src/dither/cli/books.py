@@ -11,13 +11,15 @@ from typing import Annotated, TextIO
 import typer
 
 from dither.cli.console import console, print_json
-from dither.cli.options import Delta, Force, Home, Json, Out, Rho, loss_asked
+from dither.cli.options import Delta, Force, Home, Json, Out, Rho, dataset_names, loss_asked
 from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
 from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Account, Balance, Verification
 
-OneDataSet = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; else all.")]
+OneDataSet = Annotated[
+    str | None, typer.Argument(metavar="DATASET", help="One data set; else all.", autocompletion=dataset_names)
+]
 
 
 def show(

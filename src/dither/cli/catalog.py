@@ -39,7 +39,7 @@ def task_names(incomplete: str) -> list[str]:
 
 def show(
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="Only mechanisms that say this: name, purpose, source.")
+        str | None, typer.Argument(metavar="TEXT", help="Only mechanisms that say this: name, purpose, source.")
     ] = None,
     task: Annotated[
         str | None,

@@ -72,7 +72,7 @@ Key = Annotated[str | None, typer.Option(help="Your name for this request: a ret
 TableOut = Annotated[Path | None, typer.Option("--out", "-o", help="Also write .csv, .parquet or .json.")]
 Plot = Annotated[bool, typer.Option("--plot", help="With --out, also write a plot beside it, as HTML.")]
 OnlyTable = Annotated[
-    str | None, typer.Argument(metavar="[TABLE]", help="A private table; may be left out if it is the only one.")
+    str | None, typer.Argument(metavar="TABLE", help="A private table; may be left out if it is the only one.")
 ]
 SomeColumns = Annotated[str | None, typer.Option(help="Names, separated by commas; else all but the privacy id.")]
 Other = Annotated[
