@@ -64,9 +64,9 @@ def test_every_help_ends_with_examples(words: str) -> None:
 
 def test_brackets_of_usage_are_single() -> None:
     for words, said in (
-        ("synthesize", "{DATASET} [TABLE]"),
+        ("synthesize", "[TABLE]"),
         ("ledger show", "[DATASET]"),
-        ("sql", "{DATASET} [QUERY]"),
+        ("sql", "[QUERY]"),
     ):
         usage = CliRunner().invoke(app, [*words.split(), "-h"]).output
         assert said in usage
