@@ -179,6 +179,13 @@ def test_demo_for_people(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     done = here("demo", "--out", "deep/folder/report.html")
     assert "intact" in done.stdout
+    typed = [
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith("$ dither") and not line.startswith("$ dither init")
+    ]
+    assert len(typed) == 9
+    assert all(" --home deep/folder/dither-demo/home" in line for line in typed)
     assert "5 releases, head" in done.stdout
     assert "left at" in done.stdout
     assert (tmp_path / "deep" / "folder" / "report.html").exists()
