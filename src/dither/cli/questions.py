@@ -114,8 +114,9 @@ def _bounds(one: ColumnFacts) -> tuple[str, str]:
         near = round_range(one.least, one.largest)
         return ("", NOWHERE) if near is None else (f"{near[0]}, {near[1]}", FROM_DATA)
     if isinstance(one.least, datetime.date) and isinstance(one.largest, datetime.date):
-        first, last = datetime.date(one.least.year, 1, 1), datetime.date(one.largest.year, 12, 31)
-        return f"{first}, {last}", FROM_DATA
+        first, last = f"{one.least.year:04}-01-01", f"{one.largest.year:04}-12-31"
+        is_moment = one.kind is Kind.TIMESTAMP
+        return (f"{first} 00:00:00, {last} 23:59:59" if is_moment else f"{first}, {last}"), FROM_DATA
     return "", NOWHERE
 
 

@@ -8,7 +8,7 @@ public, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,6 @@ from dither.data.hints import hint, plain_names
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.duckdb_tables import Source
 from dither.data.importing.fit import asked, opened, why_lost
-from dither.data.importing.sources import is_csv
 from dither.data.schema import Column, Table
 from dither.data.suggest import Found, described, unfit
 
@@ -30,6 +29,8 @@ from dither.data.suggest import Found, described, unfit
 _TRIED: Final = (Kind.INTEGER, Kind.BOOLEAN, Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
 #: More values than this are not listed.
 MOST_VALUES: Final = 20
+#: How many of the first rows decide which kinds are tried on all.
+_FIRST_ROWS: Final = 1000
 #: Where a proposal comes from.
 FROM_TYPE, FROM_NAME, FROM_DATA = "the declared type", "the name", "the data"
 
@@ -154,21 +155,46 @@ class Facts(Closing):
         return printed_cells(table, self._source)[name]
 
     def _columns(self, found: Sequence[Found]) -> tuple[ColumnFacts, ...]:
-        told = ["count(*)"]
-        for column in self._table.columns:
-            told.append(f"count({self._raw(column.name)})")
-            for kind in _TRIED if is_csv(self.path) else ():
-                told.append(f"count({self._cell(column.name, kind)})")
-        rows, *figures = asked(self._connection, f"SELECT {', '.join(told)} FROM {self._source[0]} AS s", self._table)[
-            0
-        ]
-        step = 1 + (len(_TRIED) if is_csv(self.path) else 0)
+        names = [column.name for column in self._table.columns]
+        rows, *filled = self._counted([f"count({self._raw(name)})" for name in names])
+        declared = {name: kind for name, (_, kind, _) in zip(names, found, strict=True)}
+        chosen = self._chosen({name: many for name, many in zip(names, filled, strict=True) if declared[name] is None})
         columns = []
-        for place, (column, (stored, declared, _)) in enumerate(zip(self._table.columns, found, strict=True)):
-            filled, *kept = figures[step * place : step * (place + 1)]
-            kind, origin = _chosen(column.name, declared, filled, dict(zip(_TRIED, kept, strict=False)))
-            columns.append(self._looked_at(ColumnFacts(column.name, stored, kind, origin, rows, filled)))
+        for name, many, (stored, _, _) in zip(names, filled, found, strict=True):
+            known = declared[name]
+            kind, origin = chosen[name] if known is None else (known, FROM_TYPE)
+            columns.append(self._looked_at(ColumnFacts(name, stored, kind, origin, rows, many)))
         return tuple(columns)
+
+    def _chosen(self, filled: Mapping[str, int]) -> dict[str, tuple[Kind, str]]:
+        """Return the kind to propose for each column, and where it comes from; of texts with these numbers of cells.
+
+        A kind that some of the first rows do not have is not tried on all: most columns are read once.
+        """
+        tried = {name: [kind for kind in (hint(name).kind, *_TRIED) if kind is not None] for name in filled}
+        first = f"(SELECT * FROM {self._source[0]} LIMIT {_FIRST_ROWS})"
+        for name, kinds in tried.items():
+            held = self._counted([f"count({self._raw(name)})", *(self._count(name, kind) for kind in kinds)], first)
+            fitting = [kind for kind, kept in zip(kinds, held[2:], strict=True) if kept == held[1]]
+            tried[name] = fitting if filled[name] else fitting[:1] if hint(name).kind else []
+        found: dict[str, tuple[Kind, str]] = {}
+        while open_ones := [name for name in filled if name not in found]:
+            now = [name for name in open_ones if tried[name]]
+            found |= dict.fromkeys((name for name in open_ones if not tried[name]), (Kind.TEXT, FROM_DATA))
+            kept = self._counted([self._count(name, tried[name][0]) for name in now])[1:] if now else []
+            for name, many in zip(now, kept, strict=True):
+                kind = tried[name].pop(0)
+                if many == filled[name]:
+                    found[name] = kind, FROM_NAME if kind is hint(name).kind else FROM_DATA
+        return found
+
+    def _count(self, name: str, kind: Kind) -> str:
+        return f"count({self._cell(name, kind)})"
+
+    def _counted(self, told: Sequence[str], source: str | None = None) -> tuple[int, ...]:
+        """Return how many rows there are, and further counts."""
+        statement = f"SELECT {', '.join(['count(*)', *told])} FROM {source or self._source[0]} AS s"
+        return asked(self._connection, statement, self._table)[0]
 
     def _looked_at(self, one: ColumnFacts) -> ColumnFacts:
         cell = self._cell(one.name, one.kind)
@@ -185,24 +211,14 @@ class Facts(Closing):
         if one.kind is Kind.TEXT and expected not in (None, Kind.TEXT) and one.filled:
             note = self.kept_as(one.name, expected)[1]
         elif one.kind is Kind.TEXT and distinct:
-            why = self.kept_as(one.name, Kind.REAL)[1]
+            seen = asked(self._connection, f"SELECT min({cell}) FROM {self._source[0]} AS s", self._table)[0][0]
+            why = why_lost(Kind.REAL, str(seen))
             note = why if "decimals are written" in why else ""
         return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
 
 
 def _column(name: str, found: Found, kind: Kind) -> Column:
     return Column(name, kind, source=None if name == found[0] else found[0])
-
-
-def _chosen(name: str, declared: Kind | None, filled: int, kept: dict[Kind, int]) -> tuple[Kind, str]:
-    """Return the kind to propose, and where it comes from."""
-    if declared is not None:
-        return declared, FROM_TYPE
-    expected = hint(name).kind
-    if expected is not None and (expected is Kind.TEXT or kept.get(expected) == filled):
-        return expected, FROM_NAME
-    fitting = [kind for kind in _TRIED if filled and kept.get(kind) == filled]
-    return (fitting[0] if fitting else Kind.TEXT), FROM_DATA
 
 
 def round_range(least: Any, largest: Any) -> tuple[int, int] | None:

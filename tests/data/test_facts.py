@@ -1,0 +1,158 @@
+# ruff: noqa: S608 - paths and names are made here
+"""What owners are shown of their rows agrees with what an import keeps of them."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dither.cli.questions import Answers, questions_of
+from dither.data.expressions import Kind
+from dither.data.facts import FROM_DATA, FROM_NAME, FROM_TYPE, Facts, round_range
+from dither.data.files import schema_from
+from dither.data.importing.conversion import convert
+from dither.data.importing.fit import fit_of, why_lost
+from dither.data.schema import Column, Table
+from dither.errors import EngineUnavailable
+
+CELLS = ["", "0", "1", " 12 ", "-3.5", "1e3", "1.234,5", "yes", "TRUE", "f", "nan", "inf", "9" * 30, "2024-02-29",
+         "2023-02-29", "31.12.2024", "2024-01-01 10:00:00", "P00663", '""', "x" * 2000]  # fmt: skip
+
+
+def test_a_fit_counts_what_an_import_keeps(tmp_path: Path) -> None:
+    """Every cell under every kind, one column each: filled, kept and lost are those of the copy."""
+    quoted = [f'"{cell}"' if "," in cell else cell for cell in CELLS]
+    file, copy = tmp_path / "cells.csv", tmp_path / "copy.parquet"
+    names = [f"c{place}" for place in range(len(CELLS))]
+    file.write_text("\n".join([",".join(names), ",".join(quoted), ",".join(reversed(quoted)), ""]))
+    with Facts(file) as facts:
+        # What is proposed never loses a cell.
+        assert all(one.kept == one.filled for one in facts.columns)
+        as_kind = {kind: facts.kept_as("c3", kind)[0] for kind in Kind}
+    for kind in Kind:
+        table = Table("t", tuple(Column(name, kind) for name in names), source=str(file))
+        fit = fit_of(table, [str(file)])
+        copy.unlink(missing_ok=True)
+        convert(table, [str(file)], copy)
+        counted = ", ".join(f"count({name})" for name in names)
+        with duckdb.connect() as connection:
+            rows, *kept = connection.execute(f"SELECT count(*), {counted} FROM read_parquet('{copy}')").fetchall()[0]
+        assert (fit.rows, [one.kept for one in fit.columns]) == (rows, kept)
+        assert as_kind[kind] == kept[3]
+        for place, one in enumerate(fit.columns):
+            assert one.filled == sum(cell != "" for cell in (CELLS[place], CELLS[-1 - place]))
+            assert bool(one.reason) == bool(one.lost)
+
+
+def test_values_outside_bounds_and_categories_are_counted(tmp_path: Path) -> None:
+    numbers, words = [-1, 0, 5, 10, 11], ["a", "b", "c"]
+    rows = list(itertools.product(numbers, words))
+    for part, name in ((rows[::2], "one.csv"), (rows[1::2], "two.csv")):
+        (tmp_path / name).write_text("\n".join(["n,w", *(f"{n},{w}" for n, w in part), ""]))
+    columns = (Column("n", Kind.INTEGER, 0, 10), Column("w", Kind.TEXT, categories=("a", "b")))
+    table = Table("t", columns, source=str(tmp_path / "*.csv"))
+    fit = fit_of(table, [str(tmp_path / name) for name in ("one.csv", "two.csv")])
+    assert fit.rows == len(rows)
+    assert fit.columns[0].outside == sum(not 0 <= n <= 10 for n, _ in rows)
+    assert fit.columns[1].outside == sum(w == "c" for _, w in rows)
+    assert fit.columns[1].outside_example == "c"
+    assert not fit.is_whole
+
+
+def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
+    file = tmp_path / "v.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            "COPY (SELECT i AS id, i / 4.0 AS \"the cost\", CASE WHEN i % 3 > 0 THEN 'a' END AS w, "
+            f"TIMESTAMP '2024-05-06' AS at, [i] AS lists FROM range(12) t(i)) TO '{file}' (FORMAT parquet)"
+        )
+    with Facts(file) as facts:
+        assert {one.origin for one in facts.columns} == {FROM_TYPE}
+        assert [one.name for one in facts.columns] == ["id", "the_cost", "w", "at"]
+        assert facts.column("w").missing == pytest.approx(1 / 3)
+        assert facts.column("w").values == ("a",)
+        assert (facts.column("the_cost").least, facts.column("the_cost").largest) == (0, 2.75)
+        assert facts.rows_a_person("id") == {1: 12}
+        assert "lists" in facts.left_out[0]
+        answers = Answers(facts, "v")
+        for question in questions_of(facts, "v"):
+            if answers.applies(question) and question.proposal:
+                assert answers.decide(question, question.proposal) == "", question
+    assert schema_from(answers.tree()).table("v").column("at").is_bounded is False
+
+
+def test_every_proposal_can_be_declared(tmp_path: Path) -> None:
+    file = tmp_path / "all.csv.gz"
+    text = (
+        "User ID,age,when_at,born,spend,is_new,note\n1,30,2024-01-01 10:00:00,2001-02-03,-12.5,true,x\n1,,,,1234,,y\n"
+    )
+    file.write_bytes(gzip.compress(text.encode()))
+    with Facts(file) as facts:
+        origins = {one.name: one.origin for one in facts.columns}
+        assert origins == {
+            "User_ID": FROM_DATA, "age": FROM_NAME, "when_at": FROM_NAME, "born": FROM_NAME, "spend": FROM_DATA,
+            "is_new": FROM_NAME, "note": FROM_DATA,
+        }  # fmt: skip
+        answers, questions = Answers(facts, "everything"), questions_of(facts, "everything")
+        for question in questions:
+            if answers.applies(question):
+                typed = "3" if question.place == "contribution.rows" else question.proposal
+                assert answers.decide(question, typed) == "", question
+        assert facts.rows_a_person("User_ID") == {2: 1}
+    dataset = schema_from(answers.tree())
+    assert (dataset.rows, dataset.tables[0].person) == (3, "User_ID")
+    places = [question.place for question in questions]
+    assert places[:2] == ["privacy id", "contribution.rows"]
+    order = [question.column for question in questions[2:]]
+    assert sorted(order, key=list(origins).index) == order
+
+
+def test_files_without_rows_have_facts_too(tmp_path: Path) -> None:
+    (tmp_path / "head.csv").write_text("a,b\n")
+    with Facts(tmp_path / "head.csv") as facts:
+        assert facts.rows == 0
+        assert [one.missing for one in facts.columns] == [0.0, 0.0]
+        assert facts.rows_a_person("a") == {}
+        assert [question.proposal for question in questions_of(facts, "head") if question.must_be_confirmed] == [
+            "text"
+        ] * 2
+    (tmp_path / "broken.csv").write_text('a,b\n1,"x\n')
+    with pytest.raises(EngineUnavailable, match=r"broken\.csv, line 2"):
+        Facts(tmp_path / "broken.csv")
+
+
+def test_facts_leave_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "a.csv").write_text("a\nsecret\n")
+    with Facts(tmp_path / "a.csv") as facts:
+        assert facts.columns[0].values == ("secret",)
+    table = Table("t", (Column("a", Kind.INTEGER),), source="a.csv")
+    assert "secret" in fit_of(table, [str(tmp_path / "a.csv")]).columns[0].reason
+    assert [path for path in (tmp_path / "tmp").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("least", [-1e14, -87.3, -1, -0.2, 0, 0.4, 3, 19, 1990])
+@pytest.mark.parametrize("largest", [2, 9.99, 10, 101, 5e13])
+def test_round_numbers_hold_the_range_and_have_one_digit(least: float, largest: float) -> None:
+    if least > largest:
+        return
+    low, high = round_range(least, largest) or (1, 0)
+    assert low <= least <= largest <= high
+    for value in (low, high):
+        assert len(str(abs(value)).rstrip("0")) <= 1
+    assert round_range("a", 1) is None
+    assert round_range(-1e300, 1e300) is None
+
+
+def test_reasons_say_what_would_help() -> None:
+    assert "declare it as text" in why_lost(Kind.INTEGER, "P00663")
+    assert "categories" in why_lost(Kind.BOOLEAN, "yes")
+    assert "point" in why_lost(Kind.REAL, "1.234,5")
+    assert "2024-12-31" in why_lost(Kind.DATE, "31.12.2024")
