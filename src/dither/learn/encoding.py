@@ -9,6 +9,7 @@ last category. Each cell is read by itself, and what it becomes follows from it 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -121,10 +122,9 @@ def _name(parameter: str, name: Any) -> str:
 
 
 def _pair(pair: Any) -> tuple[float, float]:
-    try:
+    low, high = np.nan, np.nan
+    with suppress(TypeError, ValueError, OverflowError):
         low, high = (float(side) for side in pair)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidParameter("bounds", pair, _BOUNDS) from None
     if not (np.isfinite([low, high]).all() and low < high):
         raise InvalidParameter("bounds", pair, _BOUNDS)
     return low, high

@@ -22,7 +22,8 @@ from dither.errors import InvalidParameter, MissingExtra
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.models import Model
-from dither.learn.selection.scored import HeldOutScore, Score, ScoredModel
+from dither.learn.selection.model import ScoredModel
+from dither.learn.selection.scored import HeldOutScore, Score
 from dither.lift.cells import source_of
 from dither.lift.lifted import Lifted, example_of
 from dither.lift.rows import NUMBERS, Rows

@@ -102,20 +102,12 @@ def test_the_score_is_that_of_a_loop_over_the_rows_held_out() -> None:
 def test_a_score_is_within_its_interval_whatever_noise_did(sums: tuple[int, int]) -> None:
     made = classifier()
     inner = perform(made.learner, rows())
-    told = made.score(made_of(inner, sums))
+    told = made.score(ScoredModel.of(inner, sums))
     assert 0 <= told.low <= told.value <= told.high <= 1
     made = regression()
     for more in itertools.product([-STEPS, 0, 5 * STEPS], repeat=2):
-        told = made.score(made_of(inner, (*(one * STEPS for one in sums), *more)))
+        told = made.score(ScoredModel.of(inner, (*(one * STEPS for one in sums), *more)))
         assert -1 <= told.low <= told.value <= told.high <= 1
-
-
-def made_of(inner: Any, sums: tuple[int, ...]) -> ScoredModel:
-    import json
-
-    from dither.mechanisms.core.public import PublicArray
-
-    return ScoredModel(json.dumps(inner.to_dict()), PublicArray(np.array(sums)))
 
 
 def test_learners_of_replaced_rows_are_refused() -> None:

@@ -6,8 +6,8 @@ choice besides.
 """
 
 from dither.learn.selection.disjoint import DisjointTuning
-from dither.learn.selection.model import TunedModel
+from dither.learn.selection.model import ScoredModel, TunedModel
 from dither.learn.selection.repeated import RepeatedTuning
-from dither.learn.selection.scored import HeldOutScore, ScoredModel
+from dither.learn.selection.scored import HeldOutScore
 
 __all__ = ["DisjointTuning", "HeldOutScore", "RepeatedTuning", "ScoredModel", "TunedModel"]

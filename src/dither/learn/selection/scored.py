@@ -9,11 +9,9 @@ or the coefficient of determination is made. Cost: the learner once, each row he
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -22,12 +20,11 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Of, Real, Text, Whole
 from dither.learn.linear.moments import MomentRegression
-from dither.learn.models import Model, model
 from dither.learn.rows import Floats, target_box
 from dither.learn.selection.errors_of import scores_of, slots_of, told_wrong
+from dither.learn.selection.model import ScoredModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.mechanisms.core.mechanism import Composed, Numerics
-from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
@@ -67,41 +64,6 @@ class Score:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.value:.3f} on rows held out (95 % interval {self.low:.3f} to {self.high:.3f})"
-
-
-@model
-@dataclass(frozen=True)
-class ScoredModel(Model):
-    """A released model, and noisy sums over rows held out.
-
-    Args:
-        text: the model, as JSON.
-        sums: rows told right and wrong; or rows, targets, squared targets and squared errors, in steps.
-
-    """
-
-    kind: ClassVar[str] = "scored"
-
-    text: str
-    sums: PublicArray
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.text, str) and isinstance(self.sums, PublicArray) and self.sums.values.ndim == 1):
-            raise InvalidParameter("sums", self.sums, "noisy sums, beside a model as a text")
-        _ = self.inner
-
-    @cached_property
-    def inner(self) -> Model:
-        """The model that was scored."""
-        try:
-            return Model.from_dict(json.loads(self.text))
-        except ValueError:
-            raise InvalidParameter("text", "no JSON", "a model as it was written") from None
-
-    def scores(self, values: Floats) -> Floats:
-        """Return the scores of rows of columns."""
-        found: Floats = self.inner.scores(values)  # type: ignore[attr-defined]
-        return found
 
 
 def _examples() -> Iterator[Example]:
@@ -212,8 +174,7 @@ class HeldOutScore(Composed[Any, ScoredModel]):
         learning, scoring = run.parallel(2)
         found = learning(self.learner, rows[slots > 0])
         sums = scoring(self.noise, self.sums(found, rows[slots == 0]), stability=self.stability)
-        text = json.dumps(found.to_dict(), separators=(",", ":"))
-        return ScoredModel(text, PublicArray(np.array(sums, dtype=np.int64)))
+        return ScoredModel.of(found, sums)
 
     def sums(self, released: Any, rows: Floats) -> NDArray[np.int64]:
         """Return whole sums over private rows: what each row adds is a function of that row and of the model."""
