@@ -178,6 +178,18 @@ def test_an_add_that_fails_to_write_leaves_nothing(tmp_path: Path, monkeypatch: 
 # ----------------------------------------------------------------------------------------------- what stays known
 
 
+def test_a_schema_that_could_not_be_read_again_is_refused_and_hides_no_other(tmp_path: Path) -> None:
+    curator = fresh(tmp_path)
+    curator.add(declared(table_of(tmp_path, 3)), budget=PureDP(1))
+    # The name of a file is bytes, and these are no UTF-8.
+    table_of(tmp_path, 4, os.fsdecode(b"\xff.csv"))
+    with pytest.raises(InvalidParameter, match="not UTF-8"):
+        curator.add(declared(tmp_path / os.fsdecode(b"\xff.csv"), "odd"), budget=PureDP(1))
+    assert [dataset.name for dataset in curator.datasets()] == ["few"]
+    assert counted(curator) == 3
+    curator.close()
+
+
 @pytest.mark.parametrize("harm", ["damaged", "gone", "empty", "another record"])
 @pytest.mark.parametrize("is_added_again", [False, True])
 def test_rows_stay_known_when_their_edition_is_lost(tmp_path: Path, harm: str, is_added_again: bool) -> None:

@@ -29,6 +29,7 @@ from dither.errors import (
     DitherError,
     EngineFailure,
     EngineUnavailable,
+    HandleMisuse,
     InvalidParameter,
     KeyReused,
     LedgerUnavailable,
@@ -838,3 +839,21 @@ def test_threads_that_share_a_session_take_turns_at_its_tables(
         thread.join()
     assert not overlaps
     assert len(totals) == 4
+
+
+def test_a_session_is_not_asked_in_the_midst_of_a_statement(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler that asks what it interrupted would take the rows of that statement away."""
+    engine = session._open()
+    before, refused = engine.aggregate, []
+
+    def interrupted(aggregation: Any) -> Any:
+        try:
+            asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1)
+        except HandleMisuse as refusal:
+            refused.append(refusal)
+        return before(aggregation)
+
+    monkeypatch.setattr(engine, "aggregate", interrupted)
+    asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1)
+    assert len(refused) == 1
+    assert session.balance().releases == 1

@@ -6,6 +6,7 @@ what it paid when it fails.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import math
@@ -1035,3 +1036,45 @@ def test_approximate_budget_arithmetic_is_a_filter() -> None:
     assert budget.total == ApproxDP(1, "1e-6")
     with pytest.raises(BudgetExceeded):
         budget.charge(ZCDP(1))
+
+
+def test_a_conversation_is_not_asked_in_the_midst_of_an_answer() -> None:
+    """A value with code of its own, or a signal handler, would get a second positive answer for the price of one."""
+    test = AboveThreshold.calibrated(PureDP(1), threshold=1000, sensitivity=1)
+    handle = converse(test, budget=Budget(epsilon=1, unit=ROW), stability=1)
+    inner: list[Any] = []
+
+    class Asking:
+        def __array__(self, *words: Any, **named: Any) -> Any:
+            try:
+                inner.append(handle.ask(10**6))
+            except HandleMisuse as refusal:
+                inner.append(refusal)
+            return np.array(10**6)
+
+    with contextlib.suppress(InvalidValue):
+        handle.ask(Asking())  # type: ignore[arg-type]
+    assert [type(answer) for answer in inner] in ([], [HandleMisuse])
+    if not handle.is_over:
+        assert handle.ask(10**6)
+    assert handle.is_over
+    with pytest.raises(HandleMisuse, match="ended"):
+        handle.ask(10**6)
+
+
+def test_a_runner_takes_a_step_of_its_plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = Geometric(scale=2)
+    run = Runner(Use(part), system_noise())
+    after, inner = Use.after, []
+
+    def interrupted(plan: Any, step: Any) -> Any:
+        if not inner:
+            inner.append(None)
+            with pytest.raises(HandleMisuse, match="in the midst"):
+                run(part, 5)
+        return after(plan, step)
+
+    monkeypatch.setattr(Use, "after", interrupted)
+    run(part, 5)
+    with pytest.raises(PlanViolation):
+        run(part, 5)

@@ -46,7 +46,7 @@ from dither.curator.owners import OwnersVerbs
 from dither.curator.session import Session
 from dither.curator.shown import curator_html
 from dither.data.closing import Closing
-from dither.data.files import dump_schema, load_schema
+from dither.data.files import dump_schema, load_schema, loads
 from dither.data.importing.sources import FRAMES, is_path_in_spark
 from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
@@ -342,6 +342,13 @@ def _written(dataset: DataSet) -> str:
         most = max((len(column.categories or ()), column.name) for table in dataset.tables for column in table.columns)
         rule = f"at most {LARGEST_TEXT} bytes long as a file; {most[1]} has {most[0]} categories, declare fewer"
         raise InvalidParameter("schema", f"{len(text)} characters", rule)
+    # The names of files need not be UTF-8: one schema that cannot be read hides all that are beside it.
+    is_readable = False
+    with suppress(InvalidSchema):
+        is_readable = bool(loads(text))
+    if not is_readable:
+        rule = "of texts that a file can hold; rename a source whose name is not UTF-8, and mend descriptions"
+        raise InvalidParameter("schema", dataset.name, rule)
     return text
 
 

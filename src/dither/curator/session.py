@@ -35,6 +35,7 @@ from dither.errors import (
     DitherError,
     EarlierEdition,
     EngineFailure,
+    HandleMisuse,
     InvalidParameter,
     LedgerUnavailable,
     LossNotStated,
@@ -116,7 +117,7 @@ class Session(Closing):
         self._frames = frames
         self._engine: Engine | None = None
         # An engine answers one statement after another: of two threads at once, one would get the other's rows.
-        self._turn = threading.RLock()
+        self._turn, self._is_busy = threading.RLock(), False
 
     @property
     def offer(self) -> Offers:
@@ -147,7 +148,7 @@ class Session(Closing):
 
     def close(self) -> None:
         """Let go of the tables."""
-        with self._turn:
+        with self._alone():
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
@@ -360,7 +361,7 @@ class Session(Closing):
 
         check_owner(self.account.analyst, "a comparison with real rows")
         source = rows_of(self.dataset, synthetic.table, where)
-        with self._turn:
+        with self._alone():
             return compare(self._open(), self.dataset, source, synthetic, target=target)
 
     def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
@@ -368,8 +369,20 @@ class Session(Closing):
         from dither.curator.comparing import compare_families
 
         check_owner(self.account.analyst, "a comparison with real rows")
-        with self._turn:
+        with self._alone():
             return compare_families(self._open(), self.dataset, families)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait for one's turn at the tables; a signal handler does not wait for what it interrupted, and is refused."""
+        with self._turn:
+            if self._is_busy:
+                raise HandleMisuse("this session is in the midst of a statement: ask again when it is done")
+            self._is_busy = True
+            try:
+                yield
+            finally:
+                self._is_busy = False
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
@@ -389,7 +402,7 @@ class Session(Closing):
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
         request = self._request(offer)
-        with self._turn:
+        with self._alone():
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
 
@@ -418,7 +431,7 @@ class Session(Closing):
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
-        with self._turn:
+        with self._alone():
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
@@ -432,7 +445,7 @@ class Session(Closing):
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception), self._turn, before_first_draw(drawing.begin):
+            with contextlib.suppress(Exception), self._alone(), before_first_draw(drawing.begin):
                 answer = run(engine)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer)

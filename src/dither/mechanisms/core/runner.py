@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -44,6 +44,21 @@ class _Bound:
 
     def __init__(self) -> None:
         self._home = (os.getpid(), threading.get_ident())
+        self._is_busy = False
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let nothing in while a step is taken: a signal handler, or a value with code of its own, could take it too.
+
+        Whoever comes between the question and its answer is through before anything else is looked at.
+        """
+        if self._is_busy:
+            raise HandleMisuse(f"this {self._kind} is in the midst of a step: ask again when it is done")
+        self._is_busy = True
+        try:
+            yield
+        finally:
+            self._is_busy = False
 
     def _check_home(self) -> None:
         if self._home != (os.getpid(), threading.get_ident()):
@@ -156,15 +171,18 @@ class Runner(_Bound):
             raise IncompatibleDistance("part", self._unit, part.distance)
         else:
             self._check_home()
-            self._filter.spend(part.loss(distance))
+            loss = part.loss(distance)
+            with self._alone():
+                self._filter.spend(loss)
 
     def _take(self, step: Step) -> Plan | None:
         """Advance past ``step`` in the plan and return the plan it opens, or refuse before any draw."""
         self._check_home()
-        taken = None if self._filter is not None else self._rest.after(step)
-        if taken is None:
-            raise PlanViolation(f"{step!r} is not what the plan allows next: {self._rest!r}")
-        self._rest = taken.rest
+        with self._alone():
+            taken = None if self._filter is not None else self._rest.after(step)
+            if taken is None:
+                raise PlanViolation(f"{step!r} is not what the plan allows next: {self._rest!r}")
+            self._rest = taken.rest
         return taken.inner
 
     def _enter(self, step: Step) -> Plan:
@@ -268,12 +286,13 @@ class Handle(_Bound, Generic[V, O]):
     def ask(self, value: V, *, call: int | None = None) -> O:
         """Return the answer to ``value``; with ``call``, the stored answer if that call has been answered."""
         self._check_home()
-        if call is not None and whole("call", call) < self.calls:
-            return self._answers[call]
-        if call is not None and call != self.calls:
-            raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
-        if self.is_over:
-            raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
-        answer, self._is_over = self._runner._reply(self.part, self._state, value)
-        self._answers.append(answer)
-        return answer
+        with self._alone():
+            if call is not None and whole("call", call) < self.calls:
+                return self._answers[call]
+            if call is not None and call != self.calls:
+                raise HandleMisuse(f"call must be at most {self.calls}, the next one, got {call}")
+            if self.is_over:
+                raise HandleMisuse(f"the conversation ended after {self.calls} calls, as its price allows")
+            answer, self._is_over = self._runner._reply(self.part, self._state, value)
+            self._answers.append(answer)
+            return answer
