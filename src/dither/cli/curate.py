@@ -145,7 +145,9 @@ def _add_asking(
     called = named(path, name)
     with Curator.open(home) as curator:
         goal = checked_out(out, called)
-        check_outputs([Output("out", goal)])
+        outputs = [Output("out", goal)]
+        check_outputs(outputs)
+        keep_sources(outputs, curator)
         with Facts(path) as facts:
             dataset = ask_all(facts, called)
         budget, delta, rho = stated
