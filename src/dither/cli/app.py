@@ -49,6 +49,14 @@ VERBS: Final = MappingProxyType(
         "sql": Verb("ask:sql", "Answer a query privately, every number with its error bar, and charge the ledger."),
         "shell": Verb("shell:shell", "Ask many queries at a prompt: each is priced, and asked if you say yes."),
         "quote": Verb("ask:quote", "Say what a query would cost and how far it would err; the data stays closed."),
+        "bounds": Verb(
+            "find:bounds",
+            "Find a range that holds nearly all values of a column, to declare or to clamp to, and charge the ledger.",
+        ),
+        "limits": Verb(
+            "find:limits",
+            "Find a limit of rows a person that leaves most people all their rows, and charge the ledger.",
+        ),
         "synthesize": Verb(
             "synthesize:synthesize",
             "Make a synthetic table that can be shared: its rows are drawn from a private model of the real ones.",
@@ -138,7 +146,7 @@ RESEARCHER: Final = "Researcher: find an algorithm, read its proof, try to refut
 PANELS: Final = MappingProxyType(
     {
         EVERYBODY: ("demo",),
-        OWNER: ("init", "add", "check", "card"),
+        OWNER: ("init", "add", "check", "bounds", "limits", "card"),
         ANALYST: ("quote", "sql", "shell", "answer", "synthesize", "anonymize", "fit", "predict", "release"),
         RESEARCHER: ("catalog", "explain", "audit", "specimens", "attack"),
     }

@@ -53,6 +53,14 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             f"dither quote clinic {_QUERY} --epsilon 0.1",
             f"dither quote clinic {_QUERY} --target visits=50",
         ),
+        "bounds": (
+            "dither bounds clinic visits waited --epsilon 0.1",
+            "dither bounds clinic visits waited --epsilon 0.1 --quote",
+        ),
+        "limits": (
+            "dither limits clinic visits --epsilon 0.1",
+            "dither limits clinic visits --share 0.9 --epsilon 0.1",
+        ),
         "synthesize": (
             "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 -o made.csv",
             "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 --quote",
