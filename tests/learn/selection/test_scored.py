@@ -117,3 +117,16 @@ def test_learners_of_replaced_rows_are_refused() -> None:
     for wrong in ({"classes": 1}, {"classes": 2, "target_upper": 3}, {"target_lower": 2}):
         with pytest.raises(InvalidParameter):
             HeldOutScore.calibrated(PureDP(1), learner=classifier().learner, **wrong)
+
+
+def test_rows_of_a_person_may_lie_in_both_parts_and_are_paid_for_so() -> None:
+    """Lifted to persons of two rows the replay allows two parts; of one row, one: the twin is caught above."""
+    from dither.mechanisms import find
+
+    lifted: list[Any] = [*find("lifted").examples()]
+    scored = [one for one in lifted if isinstance(one.mechanism.method, HeldOutScore)]
+    assert scored
+    for example in scored:
+        assert example.mechanism.stability > 1
+        for here, there, apart in example.neighbours:
+            assert replay(example.mechanism, here, there, d_in=apart) == []
