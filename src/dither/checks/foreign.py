@@ -78,7 +78,7 @@ def _followed(mechanism: Any, plain: Any, given: Any) -> list[Violation]:
     first = RecordingRunner(plan, noise, d_in=distance)
     second = ReplayRunner(plan, noise, earlier=first.tape, tape=Tape(key=first.tape.key), d_in=distance)
     courses = _course(mechanism, plain, first), _course(mechanism, given, second)
-    return compared(mechanism, (first.tape, second.tape), courses, (None, None), distance)
+    return compared(mechanism, (first.tape, second.tape), courses, (None, None))
 
 
 def _course(mechanism: Any, data: Any, runner: RecordingRunner) -> Course:

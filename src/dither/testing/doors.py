@@ -61,7 +61,7 @@ def replay_call(
         allowed,
     )
     inputs = (None, None) if is_owner else (data, neighbour)
-    return compared(None, (tape, second), (one, other), inputs, distance)
+    return compared(None, (tape, second), (one, other), inputs)
 
 
 def _recording(number: int, plan: Any, noise: Any, tape: Tape, distance: Fraction) -> RecordingRunner:

@@ -72,7 +72,7 @@ class Tape:
 
     events: list[Event] = field(default_factory=list)
     key: int = field(default_factory=lambda: int(system_noise().uniform_below(2**128, 1)[0]))
-    divisions: dict[Where, int] = field(default_factory=dict)
+    divisions: dict[Where, Fraction] = field(default_factory=dict)
     is_sampled: bool = False
 
     @property
@@ -103,11 +103,12 @@ class RecordingRunner(Runner):
         self._children: Counter[str] = Counter()
 
     def parallel(self, siblings: int) -> list[Runner]:
-        """Return a runner for each sibling, having noted how many of them one unit may touch."""
+        """Return a runner for each sibling, having noted how many of them may be touched at the distance here."""
         name = self._name("parallel")
         taken = self._rest.after(Split(siblings))
         touched = next((plan.touched for plan in _walk(self._rest) if isinstance(plan, Parallel)), 1) if taken else 1
-        self.tape.divisions[(*self._where, name)] = touched
+        # A method of rows that is lifted to persons is as many rows apart as were paid for.
+        self.tape.divisions[(*self._where, name)] = touched * self._d_in
         inner = self._enter(Split(siblings))
         return [self._child(inner, f"{name}/{number}", self._d_in) for number in range(siblings)]
 
@@ -283,12 +284,12 @@ def replayed(
     other = run_watched(mechanism, neighbour, second, is_large=is_large)
     is_long = is_large and not isinstance(data, np.ndarray)
     # Outputs that are the same in all that can be reached from them both hold their data, or neither does.
-    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_long else data, None), distance)
+    found = compared(mechanism, (first.tape, second.tape), (one, other), (None if is_long else data, None))
     return Replayed(found, first.tape, second.tape)
 
 
 def compared(
-    public: Any, tapes: tuple[Tape, Tape], courses: tuple[Course, Course], data: tuple[Any, Any], distance: Fraction
+    public: Any, tapes: tuple[Tape, Tape], courses: tuple[Course, Course], data: tuple[Any, Any]
 ) -> list[Violation]:
     """Return every way in which two runs differ, and what could be observed of either beside its output.
 
@@ -297,10 +298,9 @@ def compared(
         tapes: of both runs.
         courses: how both ended.
         data: of both, no part of which may be in their outputs; None where that is not looked for.
-        distance: the distance of the data.
 
     """
-    found = [*_same_course(tapes, *courses), *_same_reach(*tapes, distance)]
+    found = [*_same_course(tapes, *courses), *_same_reach(*tapes)]
     beside = [_beside(public, *one) for one in zip(tapes, courses, data, strict=True)]
     return [*found, *beside[0], *beside[1]]
 
@@ -366,7 +366,7 @@ def _raised(failure: BaseException | None) -> list[tuple[str, str, str]]:
     return chain
 
 
-def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation]:
+def _same_reach(first: Tape, second: Tape) -> list[Violation]:
     found = []
     moved: set[Where] = set()
     for here, there in zip(first.events, second.events, strict=False):
@@ -384,10 +384,10 @@ def _same_reach(first: Tape, second: Tape, distance: Fraction) -> list[Violation
             moved.add(where)
         if apart is None or apart > here.d_in * here.stability:
             found.append(Violation("a value moved too far", here.place, f"by {apart} in a conversation"))
-    for division, touched in first.divisions.items():
+    for division, most in first.divisions.items():
         siblings = {_sibling(where, division) for where in moved} - {None}
-        if len(siblings) > touched * distance:
-            detail = f"{len(siblings)}, {touched} a unit declared"
+        if len(siblings) > most:
+            detail = f"{len(siblings)}, {most} declared"
             found.append(Violation("too many siblings were touched", "/".join(division), detail))
     return found
 
