@@ -33,8 +33,9 @@ def test_a_test_belongs_to_the_innermost_room_that_has_a_budget(budgets: Any) ->
         (9, 0.01, 0, 0),
         (11, 0.01, 1, 0),  # above the budget is said
         (19, 0.01, 1, 0),
-        (21, 0.01, 1, 1),  # twice the budget fails; the whole suite is above its budget as well
-        (21, 0.03, 0, 0),  # a machine of a third of the speed may take three times as long
+        (29, 0.01, 2, 0),  # the whole suite is above its budget as well
+        (31, 0.01, 1, 1),  # three times the budget fails
+        (29, 0.03, 0, 0),  # a machine of a third of the speed may take three times as long
         (19, 0.001, 1, 0),  # a faster one is not held to less
     ],
 )
