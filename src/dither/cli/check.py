@@ -21,8 +21,6 @@ def check(dataset: DataSetName, home: Home = None, as_json: Json = False) -> Non
 
     It counts cells that are not of their kind, values outside bounds and categories, and rows without an id, and shows
     an example of each. NOT PRIVATE: nothing is charged, and nothing of it may be published.
-
-    Example: dither check visits
     """
     with Curator.open(home) as curator:
         found = curator.check(dataset)

@@ -111,8 +111,6 @@ def add(
     A schema is taken as it is. With a data file the wizard shows you your own rows in figures, on your screen alone,
     and asks what is public; what comes from the data you confirm one by one. Where nobody can be asked it gives a
     draft and the open questions, and exits with 3. Nothing is registered until everything is right.
-
-    Examples: dither add visits.csv --budget 2; dither add visits.yaml --budget 2; dither add --suggest visits.csv
     """
     if is_draft:
         _draft(schema, out, name)

@@ -33,10 +33,20 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "attack": ("dither attack list", "dither attack known-set -o known-set.html"),
         "init": ("dither init clinic", "dither init clinic --ledger postgresql://curator@db/ledger"),
         "add": (
+            "dither add visits.csv --budget 2              # shows you your rows in figures, and asks what is public",
             "dither add --suggest visits.csv -o visits.yaml",
             "dither add visits.yaml --budget 2 --delta 1e-5",
         ),
+        "check": ("dither check clinic                       # exit code 1 if the rows do not fit the schema",),
+        "answer": ("dither answer 12", "dither answer 12 -o answer.csv"),
         "datasets": ("dither datasets", "dither datasets --home dither-demo/home --json"),
+        "datasets raise-budget": (
+            'dither datasets raise-budget clinic --epsilon 3 --reason "the ethics board agreed to a second study"',
+        ),
+        "datasets set-quota": ("dither datasets set-quota clinic ana --epsilon 0.5",),
+        "datasets rename": ("dither datasets rename clinic clinic_2024",),
+        "datasets retire": ('dither datasets retire clinic --reason "the study is over"',),
+        "datasets history": ("dither datasets history clinic",),
         "card": ("dither card clinic", "dither card clinic -o card.yaml"),
         "sql": (
             f"dither sql clinic {_QUERY} --epsilon 0.1",
@@ -73,6 +83,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 -o waited.json",
             "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 --quote",
         ),
+        "predict": ("dither predict model.json mine.csv -o told.csv",),
         "release": ("dither release clinic method.json --quote", "dither release clinic method.json -o value.json"),
         "publish": (
             "dither publish histogram clinic visits ward --epsilon 0.2 --quote",

@@ -38,8 +38,6 @@ def raise_budget(
     """Give a data set a larger budget; the books and the card say when and why.
 
     What was promised to the people in the data is weaker from then on. A budget is never lowered.
-
-    Example: dither datasets raise-budget visits --epsilon 3 --reason "the ethics board agreed to a second study"
     """
     with Curator.open(home) as curator:
         _show(curator.raise_budget(dataset, epsilon=epsilon, delta=delta, rho=rho, reason=reason), dataset, as_json)
@@ -57,8 +55,6 @@ def set_quota(
     """Limit what one analyst may spend; from then on, those without a quota spend nothing.
 
     The owner, who is the analyst "curator", needs no quota.
-
-    Example: dither datasets set-quota visits ana --epsilon 0.5
     """
     with Curator.open(home) as curator:
         _show(curator.set_quota(dataset, analyst, epsilon=epsilon, delta=delta, rho=rho), dataset, as_json)
@@ -68,8 +64,6 @@ def rename(dataset: DataSetName, name: NewName, reason: Reason = "", home: Home 
     """Call a data set otherwise; its budget, answers and receipts stay.
 
     Receipts keep the name that it was registered with, and no other data set can be called so.
-
-    Example: dither datasets rename visits clinic_visits
     """
     with Curator.open(home) as curator:
         curator.rename(dataset, name, reason=reason)
@@ -84,8 +78,6 @@ def retire(
     """End a data set: nothing more is asked of it, and its copied rows are removed.
 
     There is no way back. Your own files stay. Answers that were given can still be fetched.
-
-    Example: dither datasets retire visits --reason "the study is over"
     """
     with Curator.open(home) as curator:
         curator.retire(dataset, reason=reason)
@@ -96,8 +88,6 @@ def history(dataset: DataSetName, home: Home = None, as_json: Json = False) -> N
     """Show who asked what, when, at which price, and what the owner decided.
 
     The first column is what 'dither answer' takes.
-
-    Example: dither datasets history visits
     """
     with Curator.open(home) as curator:
         acts = curator.history(dataset)
@@ -123,10 +113,7 @@ def answer(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a stored answer again, at no cost.
-
-    Example: dither answer 12 -o answer.csv
-    """
+    """Fetch a stored answer again, at no cost."""
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     check_outputs(outputs)
     with Curator.open(home) as curator:
