@@ -95,31 +95,45 @@ def test_a_model_is_scored_on_rows_held_out_and_predicts_for_a_file(place: Path)
     assert told["score"]["value"] > 0.9
     assert told["loss"] == "epsilon = 60"
     (place / "mine.csv").write_text("ward,smokes,name,age\nheart,true,Ann,40\nskin,,Bob,41\nlung,false,Cat,x\nheart\n")
-    run("predict", "scored.json", "mine.csv", "-o", "told.csv")
+    run("predict", "scored.json", "mine.csv", "-o", "told.csv", "--force")
     rows = read(place / "told.csv")
     assert [row["predicted"] for row in rows[:2]] == ["yes", "no"]
     assert rows[1]["name"] == "Bob"
     assert {row["predicted"] for row in rows} <= {"yes", "no"}
-    assert record("predict", "scored.json", "mine.csv", "-o", "told.csv", "--column", "ill")["rows"] == 4
+    assert record("predict", "scored.json", "mine.csv", "-o", "told.csv", "--force", "--column", "ill")["rows"] == 4
 
 
 @pytest.mark.parametrize("model", ["CategoricalNB", "BernoulliNB", "RandomForestClassifier"])
 def test_truths_of_a_file_are_read_as_those_of_a_table(place: Path, model: str) -> None:
-    run("fit", "clinic", "visits", "ill", "--model", model, "--features", "smokes", "--epsilon", "9", "-o", "b.json")
+    run(
+        "fit",
+        "clinic",
+        "visits",
+        "ill",
+        "--model",
+        model,
+        "--features",
+        "smokes",
+        "--epsilon",
+        "9",
+        "-o",
+        "b.json",
+        "--force",
+    )
     for kind, cells in (("csv", ("true", "false")), ("csv", ("1", "0"))):
         (place / f"mine.{kind}").write_text("smokes\n" + "\n".join(cells) + "\n")
-        run("predict", "b.json", f"mine.{kind}", "-o", "told.csv")
+        run("predict", "b.json", f"mine.{kind}", "-o", "told.csv", "--force")
     import duckdb
 
     duckdb.sql("SELECT * FROM (VALUES (true), (false)) AS t(smokes)").write_parquet(str(place / "mine.parquet"))
-    run("predict", "b.json", "mine.parquet", "-o", "other.csv")
+    run("predict", "b.json", "mine.parquet", "-o", "other.csv", "--force")
     told, other = read(place / "told.csv"), read(place / "other.csv")
     assert [row["predicted"] for row in told] == [row["predicted"] for row in other]
 
 
 def test_clusters_have_no_target_and_learners_of_a_column_have_one(place: Path) -> None:
     run("fit", "clinic", "visits", "--model", "KMeans", "--epsilon", "5", "-o", "k.json", "--option", "n_clusters=2")
-    run("predict", "k.json", "visits.csv", "-o", "told.csv")
+    run("predict", "k.json", "visits.csv", "-o", "told.csv", "--force")
     with pytest.raises(InvalidParameter, match="target must be left out"):
         run("fit", "clinic", "visits", "ill", "--model", "KMeans", "--epsilon", "5")
     with pytest.raises(InvalidParameter, match="target must be a column to predict"):

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.console import print_json, say
-from dither.cli.options import Json
-from dither.cli.outputs import Output, check_outputs, write_whole
+from dither.cli.options import Force, Json
+from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.data.evaluation import cell as evaluated
 from dither.data.expressions import Kind
 from dither.errors import InvalidParameter
@@ -22,6 +22,7 @@ def predict(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows, as .csv or .parquet, with the declared columns.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
     column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is public.
@@ -30,7 +31,9 @@ def predict(
     """
     from dither.learn import load_estimator
 
-    check_outputs([Output("out", out, (".csv",))])
+    outputs = [Output("out", out, (".csv",))]
+    check_outputs(outputs)
+    keep_files(outputs, force=force)
     try:
         fitted: Any = load_estimator(model)
     except OSError:

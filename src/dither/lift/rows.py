@@ -183,7 +183,8 @@ def _one(read: Callable[[Any], float]) -> Callable[[Any], Sequence[float]]:
 
 
 def _number(cell: Any) -> float:
-    return float("nan") if isinstance(cell, str) else number_of(cell)
+    # Not isinstance, which would ask the cell what it says its class is.
+    return float("nan") if issubclass(type(cell), str) else number_of(cell)
 
 
 def _above(threshold: float, cell: Any) -> float:

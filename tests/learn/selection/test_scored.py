@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from dither.errors import InvalidParameter
 from dither.learn.linear import GradientDescent, MomentClassifier, MomentRegression
 from dither.learn.models import Model
-from dither.learn.selection import HeldOutScore, ScoredModel
+from dither.learn.selection import DisjointTuning, HeldOutScore, ScoredModel
 from dither.learn.selection import errors_of as errors_module
 from dither.learn.selection.scored import STEPS
 from dither.mechanisms import perform
@@ -80,7 +82,7 @@ def test_the_score_is_that_of_a_loop_over_the_rows_held_out() -> None:
     data = rows(3000)
     made = classifier(PureDP(10**6))
     out: Any = perform(made, data)
-    held = data[errors_module.slots_of(data, 5, "")[1] == 0]
+    held = data[made.slots(data)[1] == 0]
     assert 450 <= len(held) <= 750
     told = out.inner.scores(held[:, :-1])[:, 0] > 0
     true = float(np.mean(told == held[:, -1]))
@@ -91,7 +93,7 @@ def test_the_score_is_that_of_a_loop_over_the_rows_held_out() -> None:
     data[:, -1] = 1.2 * data[:, 0] + 0.3
     made = regression(PureDP(10**6))
     out = perform(made, data)
-    held = data[errors_module.slots_of(data, 5, "")[1] == 0]
+    held = data[made.slots(data)[1] == 0]
     errors = (out.inner.scores(held[:, :-1])[:, 0] - held[:, -1]) ** 2
     true = 1 - errors.sum() / ((held[:, -1] - held[:, -1].mean()) ** 2).sum()
     assert made.score(out).value == pytest.approx(true, abs=1e-3)
@@ -109,6 +111,60 @@ def test_a_score_is_within_its_interval_whatever_noise_did(sums: tuple[int, int]
     for more in itertools.product([-STEPS, 0, 5 * STEPS], repeat=2):
         told = made.score(ScoredModel.of(inner, (*(one * STEPS for one in sums), *more)))
         assert -1 <= told.low <= told.value <= told.high <= 1
+
+
+@pytest.mark.parametrize("low", [2**53, -(2**53) - 1, 10**16, Fraction(1, 3)], ids=str)
+def test_bounds_that_floats_do_not_tell_apart_are_refused(low: Any) -> None:
+    """In a range of width 0 a row has no place, and would move the sums by as much as integers hold."""
+    near = low + 1 if abs(low) > 1 else low + Fraction(1, 2**60)
+    assert float(low) == float(near)
+    with pytest.raises(InvalidParameter, match="target_upper must be above target_lower by as much as floats"):
+        HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=near)
+    far = Fraction(np.nextafter(float(low), np.inf))
+    made = HeldOutScore.calibrated(ONE, learner=regression().learner, target_lower=low, target_upper=far)
+    labels = [float("nan"), float("-inf"), float(low), float(far), float("inf")]
+    model = perform(made.learner, rows())
+    for label in labels:
+        assert np.abs(made.sums(model, np.array([[0.1, 0.2, label]]))).sum() <= made.stability
+
+
+@pytest.mark.parametrize("count", [4, 9])
+def test_a_search_that_is_scored_has_rows_for_every_candidate(count: int) -> None:
+    learners = [GradientDescent.calibrated(ONE, classes=2, steps=1, **BOX) for _ in range(count)]
+    search = DisjointTuning.calibrated(ONE, candidates=learners, classes=2)
+    made = HeldOutScore.calibrated(ONE, learner=search, classes=2)
+    # All different, so that rows are in the slot of their content.
+    data = np.column_stack([np.arange(600.0), np.zeros(600), np.zeros(600)])
+    kept, slots = made.slots(data)
+    assert min(map(len, search.divided(kept[slots > 0], count))) > 0
+
+
+@pytest.mark.parametrize("within", [PureDP(1), ApproxDP(1, "1e-6"), ZCDP("1/7")], ids=str)
+def test_every_division_of_a_few_rows_between_both_parts_is_within_the_price(within: Loss) -> None:
+    for made in (classifier(within), regression(within)):
+        for d_in in (1, 2, 3):
+            for learned in range(d_in + 1):
+                held_out = made.noise.loss((d_in - learned) * made.stability)
+                assert made.learner.loss(learned) + held_out <= made.loss(d_in)
+
+
+@pytest.mark.parametrize("copies", range(5))
+def test_rows_that_go_leave_the_part_that_they_were_in_and_no_other_row_changes_parts(copies: int) -> None:
+    """All ways to take 1 to 3 of a few rows, equal ones among them: what goes is what each part has less."""
+    made = classifier()
+    equal = np.repeat([[0.5, 0.0, 1.0], [0.5, -0.0, 1.0]], copies, axis=0)
+    data = np.vstack([equal, [[0.5, 0.1, 1.0], [float("nan"), 0.0, 0.0], [2.0, 2.0, 2.0]]])
+    before = parts_of(made, data)
+    for gone in itertools.chain.from_iterable(itertools.combinations(range(len(data)), n) for n in (1, 2, 3)):
+        after = parts_of(made, np.delete(data, gone, axis=0))
+        assert all(not there - here for here, there in zip(before, after, strict=True))
+        assert sum((here - there).total() for here, there in zip(before, after, strict=True)) == len(gone)
+
+
+def parts_of(made: HeldOutScore, data: np.ndarray) -> list[Counter[bytes]]:
+    """The rows of each part as a collection, in no order."""
+    kept, slots = made.slots(data)
+    return [Counter(row.tobytes() for row in kept[chosen]) for chosen in (slots > 0, slots == 0)]
 
 
 def test_learners_of_replaced_rows_are_refused() -> None:

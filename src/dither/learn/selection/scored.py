@@ -127,6 +127,10 @@ class HeldOutScore(Composed[Any, ScoredModel]):
         if self.classes == 1:
             raise InvalidParameter("classes", self.classes, "two or more, or 0 for a regression")
         _ = target_box(self.target_lower, self.target_upper)
+        if not float(self.target_lower) < float(self.target_upper):
+            # A range of width 0 would make of a row's place in it a number that is none, and of that a huge sum.
+            rule = "above target_lower by as much as floats tell apart"
+            raise InvalidParameter("target_upper", str(self.target_upper), rule)
         if self.classes and not (self.target_lower == 0 and self.target_upper == 1):
             raise InvalidParameter("target_upper", str(self.target_upper), "left out: classes have no bounds")
 
@@ -170,11 +174,16 @@ class HeldOutScore(Composed[Any, ScoredModel]):
 
     def release(self, data: Any, run: Runner) -> ScoredModel:
         """Return the model and the noisy sums."""
-        rows, slots = slots_of(data, SLOTS, self.public_seed)
+        rows, slots = self.slots(data)
         learning, scoring = run.parallel(2)
         found = learning(self.learner, rows[slots > 0])
         sums = scoring(self.noise, self.sums(found, rows[slots == 0]), stability=self.stability)
         return ScoredModel.of(found, sums)
+
+    def slots(self, data: Any) -> tuple[Floats, NDArray[np.int64]]:
+        """Return private rows, and a slot for each; rows in slot 0 are held out."""
+        # Other slots than those of a learner that divides rows too: it would find some of its own empty.
+        return slots_of(data, SLOTS, f"held-out:{self.public_seed}")
 
     def sums(self, released: Any, rows: Floats) -> NDArray[np.int64]:
         """Return whole sums over private rows: what each row adds is a function of that row and of the model."""
