@@ -45,6 +45,8 @@ def asked(name: str, target: Loss) -> Iterator[dict[str, Any]]:
             # Candidates are within the target by themselves, or a third of it where one of three runs is kept.
             share = Purse.within(target).share("1/3" if name == "repeated-tuning" else 1).loss
             public |= {"candidates": candidates(share), "classes": 2}
+        if name == "held-out-score":
+            public = {"learner": candidates(Purse.within(target).loss)[0], "classes": 2}
         yield public
 
 

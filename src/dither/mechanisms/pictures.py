@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -17,10 +18,11 @@ MOST_BARS: Final = 150
 
 def drawn(value: Any, interval: Interval | None, labels: Any) -> tuple[list[str], list[float], list[Any], list[Any]]:
     """Return names, values and ends of intervals of what is drawn; the values themselves where there is no interval."""
-    try:
+    values = None
+    with suppress(TypeError, ValueError):
         values = np.atleast_1d(np.asarray(value, dtype=float)).ravel()
-    except (TypeError, ValueError):
-        raise InvalidParameter("value", type(value).__name__, "a number or an array of numbers, to be drawn") from None
+    if values is None:
+        raise InvalidParameter("value", type(value).__name__, "a number or an array of numbers, to be drawn")
     names = [str(label) for label in (range(1, values.size + 1) if labels is None else labels)]
     if len(names) != values.size:
         raise InvalidParameter("labels", len(names), f"as many as there are numbers: {values.size}")
