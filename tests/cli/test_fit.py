@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dither.cli.predict import _of_model
 from dither.errors import InvalidParameter, LossNotStated
 
 from .test_publish import record, run
@@ -100,7 +101,28 @@ def test_a_model_is_scored_on_rows_held_out_and_predicts_for_a_file(place: Path)
     assert [row["predicted"] for row in rows[:2]] == ["yes", "no"]
     assert rows[1]["name"] == "Bob"
     assert {row["predicted"] for row in rows} <= {"yes", "no"}
-    assert record("predict", "scored.json", "mine.csv", "-o", "told.csv", "--force", "--column", "ill")["rows"] == 4
+    told = (place / "told.csv").read_text()
+    for goal in ("told.csv", "mine.csv"):
+        with pytest.raises(InvalidParameter, match="out must be a new file; --force"):
+            run("predict", "scored.json", "mine.csv", "-o", goal, "--column", "ill")
+    assert (place / "told.csv").read_text() == told
+    again = record("predict", "scored.json", "mine.csv", "-o", "told.csv", "--column", "ill", "--force")
+    assert again["rows"] == 4
+
+
+def test_columns_are_found_by_their_headers_as_a_schema_calls_them() -> None:
+    class Fitted:
+        feature_names_in_ = ("Total_Spend", "Grosse", "region_2")
+
+        def encoding(self) -> None:
+            return None
+
+    names = ["Größe", "Region", "region", "Total Spend (£)"]
+    assert _of_model(Fitted(), names, [["L", "north", "r1", "3"]]) == [["3", "L", "r1"]]
+    # A name that is there as the schema has it comes first.
+    assert _of_model(Fitted(), [*names, "Grosse"], [["L", "north", "r1", "3", "M"]]) == [["3", "M", "r1"]]
+    with pytest.raises(InvalidParameter, match="region_2 is not there, got 'Größe, Total Spend"):
+        _of_model(Fitted(), ["Größe", "Total Spend (£)"], [])
 
 
 @pytest.mark.parametrize("model", ["CategoricalNB", "BernoulliNB", "RandomForestClassifier"])

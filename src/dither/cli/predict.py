@@ -14,12 +14,15 @@ from dither.cli.options import Force, Json
 from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
 from dither.data.evaluation import cell as evaluated
 from dither.data.expressions import Kind
+from dither.data.hints import plain_names
 from dither.errors import InvalidParameter
 
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'dither fit' wrote, as JSON.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows, as .csv or .parquet, with the declared columns.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Rows, as .csv or .parquet, with the columns of the table.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
     column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
     force: Force = False,
@@ -83,18 +86,27 @@ def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return the columns that a model was learned from, in its order."""
+    """Return the columns that a model was learned from, in its order.
+
+    A column is found by its name in the schema, or as its header becomes one.
+    """
     wanted = getattr(fitted, "feature_names_in_", None)
     if wanted is None:
         if len(names) != fitted.n_features_in_:
             rule = f"{fitted.n_features_in_} columns wide: the model has no names of columns, and takes them in order"
             raise InvalidParameter("file", f"{len(names)} columns", rule)
         return [list(row) for row in rows]
-    for name in wanted:
-        if list(names).count(str(name)) != 1:
+    plain = plain_names(names)
+    places = []
+    for name in map(str, wanted):
+        found = [place for place, one in enumerate(names) if one == name] or [
+            place for place, one in enumerate(plain) if one == name
+        ]
+        if len(found) != 1:
             rule = f"with each column of the model once: {', '.join(map(str, wanted))}"
-            raise InvalidParameter("file", str(name), rule)
-    places = [list(names).index(str(name)) for name in wanted]
+            fault = "several times" if found else "not"
+            raise InvalidParameter("file", ", ".join(names), f"{rule}; {name} is {fault} there")
+        places += found
     declared = fitted.encoding()
     texts = {} if declared is None else declared.categories
     has_texts = [any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
