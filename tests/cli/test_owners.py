@@ -62,6 +62,9 @@ def test_a_life_by_commands(home: Path) -> None:
     assert again["receipt"]["dataset"] == "shop"
     assert "monday" in run("answer", "monday", "-o", "again.csv")
     assert (home / "again.csv").read_text().startswith("city,")
+    with pytest.raises(InvalidParameter, match="out must be a new file; --force"):
+        run("answer", "monday", "-o", "again.csv")
+    run("answer", "monday", "-o", "again.csv", "--force")
     with pytest.raises(NotFound):
         run("answer", "tuesday")
     run("datasets", "retire", "store", "--reason", "over")
@@ -217,7 +220,32 @@ def test_a_draft_on_a_screen_shows_the_rows_beside_it_and_not_in_it(home: Path) 
     assert "???" in draft
     assert not any(cell in draft for cell in ("north", "P00663", "171"))
     paid = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed("Patient_No", "?"))
-    assert ".limits('clinic', epsilon=0.1)" in paid
+    assert "'dither limits clinic clinic --epsilon 0.1'" in paid
+
+
+@pytest.mark.usefixtures("screen")
+@pytest.mark.parametrize("whose", ["patient_no", "Patient No.", "PATIENT NO."])
+def test_the_wizard_knows_a_column_by_its_header_and_says_what_may_be_typed(home: Path, whose: str) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    lines = ("?", whose, "y", "n", "2", "", "?", "y")
+    shown = run("add", "clinic.csv", "--budget", "1", code=wizard.OPEN, text=typed(*lines))
+    assert "not a column" not in shown
+    for words in (
+        "the same in all rows of one person", "nothing is proposed: type it\n", "this one must be decided",
+        "or another kind: boolean, integer", "leaves the whole column out",
+    ):  # fmt: skip
+        assert words in shown
+
+
+@pytest.mark.usefixtures("screen")
+def test_a_budget_that_is_none_is_refused_before_the_questions_or_asked_again(home: Path) -> None:
+    (home / "few.csv").write_text("age\n30\n31\n")
+    for words in (("--budget", "abc"), ("--delta", "abc")):
+        with pytest.raises(InvalidParameter, match="abc"):
+            run("add", "few.csv", *words)
+    shown = run("add", "few.csv", text=typed("row", "", "", "much", "1", "y"))
+    assert "budget must be a finite number above 0, got 'much'" in shown
+    assert "few: epsilon = 1" in shown
 
 
 def test_limits_count_what_they_drop() -> None:

@@ -141,6 +141,11 @@ def _add_asking(
 ) -> None:
     """Ask what is public about a file, and register it."""
     called = named(path, name)
+    budget, delta, rho = stated
+    # What cannot be a budget is refused before the questions, and not after them.
+    is_stated = budget is not None or rho is not None
+    checked = stated_loss(epsilon=budget if is_stated else 1, delta=delta, rho=rho, called="budget")
+    loss = checked if is_stated else None
     with Curator.open(home) as curator:
         goal = checked_out(out, called)
         outputs = [Output("out", goal)]
@@ -148,13 +153,11 @@ def _add_asking(
         keep_sources(outputs, curator)
         with Facts(path) as facts:
             dataset = ask_all(facts, called)
-        budget, delta, rho = stated
-        if dataset is not None and budget is None and rho is None:
-            budget = ask_budget()
-        if dataset is None or (budget is None and rho is None):
+        if dataset is not None and loss is None:
+            loss = ask_budget(delta)
+        if dataset is None or loss is None:
             tell_owner("nothing was registered, and nothing was written")
             raise typer.Exit(OPEN)
-        loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
         text = dump_schema(dataset)
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)

@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from dither.cli.console import complain, console, print_json, say
-from dither.cli.options import DataSetName, Delta, Home, Json, Rho
-from dither.cli.outputs import check_outputs, keep_sources, table_output
+from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho
+from dither.cli.outputs import check_outputs, keep_files, keep_sources, table_output
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance
 from dither.errors import InvalidParameter
@@ -110,6 +110,7 @@ def answer(
     name: Annotated[str, typer.Argument(metavar="ID", help="An entry's number from the history, a key, or a receipt.")],
     dataset: Annotated[str | None, typer.Option(help="Whose answer, where a key was used with several.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML.")] = None,
+    force: Force = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -118,6 +119,7 @@ def answer(
     check_outputs(outputs)
     with Curator.open(home) as curator:
         keep_sources(outputs, curator)
+        keep_files(outputs, force=force)
         found = curator.answer(name, dataset=dataset)
         called = curator.called(found.receipt.account.dataset)
     value = found.value
@@ -132,7 +134,8 @@ def answer(
         print_json({"receipt": receipt.to_dict(), "is_earlier_edition": found.is_earlier, "answer": _plain(value)})
         return
     say(str(value))
-    say(f"asked by {receipt.account.analyst} of {called} with key {receipt.key}; entry {receipt.entry}; not charged")
+    whose = f"asked by {receipt.account.analyst} of {called} with key {receipt.key}"
+    say(f"{whose}; receipt at entry {receipt.entry}; not charged")
     if found.is_earlier:
         complain(escape(f"other rows of {called} were added since: this answer is about those before"))
 

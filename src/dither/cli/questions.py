@@ -22,6 +22,7 @@ YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
 #: Where nothing is proposed.
 NOWHERE: Final = "nothing"
 ROW: Final = "row"
+KINDS: Final = ", ".join(kind.value for kind in Kind)
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,15 @@ class Question:
         return parts[1] if parts[0] == "columns" else ""
 
     @property
+    def instead(self) -> str:
+        """What may be typed in place of a proposal."""
+        if self.place.endswith(".kind"):
+            return f"another kind: {KINDS}"
+        if self.place.endswith(".categories"):
+            return "values that anybody could know"
+        return "round numbers that anybody could know"
+
+    @property
     def must_be_confirmed(self) -> bool:
         """Whether the proposal would tell something of the rows."""
         return self.origin == FROM_DATA
@@ -69,22 +79,23 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
     """
     names = [one.name for one in facts.columns]
     likely = id_candidates(names)
-    paid = f"dither.open_curator().session({dataset!r})"
     found = [
         Question(
             "privacy id",
             f"whose is a row? the name of a column, or '{ROW}' where no person has several rows",
             likely[0] if likely else "",
             FROM_NAME if likely else NOWHERE,
+            "the column whose value is the same in all rows of one person, and another for everybody else",
         ),
         Question(
             "contribution.rows",
             "how many rows of one person count in an answer?",
-            otherwise=f"{paid}.limits({dataset!r}, epsilon=0.1) finds it under privacy once the data set is added",
+            otherwise=f"take a guess now; 'dither limits {dataset} {dataset} --epsilon 0.1' finds it under privacy "
+            "once the data set is added, and is paid for",
         ),
     ]
     for one in facts.columns:
-        found += _of_column(one, f"{paid}.bounds({dataset!r}, {one.name!r}, epsilon=0.1)")
+        found += _of_column(one, f"'dither bounds {dataset} {dataset} {one.name} --epsilon 0.1'")
     return found
 
 
@@ -92,7 +103,8 @@ def _of_column(one: ColumnFacts, paid: str) -> list[Question]:
     place = f"columns.{one.name}"
     found = []
     if one.origin != FROM_TYPE:
-        found.append(Question(f"{place}.kind", f"the kind of {one.name}", one.kind.value, one.origin))
+        otherwise = f"what its cells are: {KINDS}; 'n' leaves the whole column out"
+        found.append(Question(f"{place}.kind", f"the kind of {one.name}", one.kind.value, one.origin, otherwise))
     if one.kind is Kind.TEXT and (one.values or hint(one.name).is_category):
         listed, origin = _listed(one.values), FROM_DATA if one.values else NOWHERE
         text = f"the categories of {one.name}, to group by, with commas between"
@@ -101,7 +113,7 @@ def _of_column(one: ColumnFacts, paid: str) -> list[Question]:
         proposal, origin = _bounds(one)
         text = f"the bounds of {one.name}, to add up: least, largest"
         otherwise = (
-            f"leave them out now; {paid} finds them under privacy, and is paid for" if one.kind.is_number else ""
+            f"'n' leaves them out now; {paid} finds them under privacy, and is paid for" if one.kind.is_number else ""
         )
         found.append(Question(f"{place}.bounds", text, proposal, origin, otherwise))
     return found
@@ -172,9 +184,10 @@ class Answers:
     def decide(self, question: Question, typed: str) -> str:
         """Take what was typed; return what is wrong with it, if anything is."""
         if question.place == "privacy id":
-            if typed != ROW and typed not in self._columns:
+            column = self._meant(typed)
+            if typed != ROW and column is None:
                 return f"not a column; there are {', '.join(self._columns)}, or '{ROW}'"
-            self._person = None if typed == ROW else typed
+            self._person = None if typed == ROW else column
             return ""
         if question.place == "contribution.rows":
             if not (typed.isascii() and typed.isdecimal() and int(typed) > 0):
@@ -193,6 +206,17 @@ class Answers:
             self._columns[name] = before
             return str(problem)
         return ""
+
+    def _meant(self, typed: str) -> str | None:
+        """Return the column that somebody means who types its name, its header, or either in another case."""
+        if typed in self._columns:
+            return typed
+        headers = [one.name for one in self._facts.columns if one.stored_name == typed]
+        alike = [
+            one.name for one in self._facts.columns if typed.lower() in (one.name.lower(), one.stored_name.lower())
+        ]
+        found = headers or alike
+        return found[0] if len(found) == 1 else None
 
     def tree(self) -> Mapping[str, Any]:
         """Return the whole schema."""

@@ -22,14 +22,15 @@ from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
 from dither.data.schema import DataSet
 from dither.data.suggest import suggest, table_name
-from dither.errors import InvalidParameter
-from dither.privacy import PureDP
+from dither.errors import DitherError, InvalidParameter
+from dither.privacy import Loss, PureDP, stated_loss
 
 #: The exit code for questions that nobody has answered: nothing was registered.
 OPEN: Final = 3
 _EPSILON: Final = PureDP("0.1")
 _BAR: Final = 20
 _MOST_LIMITS: Final = 20
+_WITHOUT_LOOKING: Final = "think of what anybody could know, and take round numbers"
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def _asked(question: Question, answers: Answers) -> str | None:
             return None
         typed = line.strip()
         if typed.lower() in HELP:
-            say(question.otherwise or "think of what anybody could know, and take round numbers")
+            say(question.otherwise or _WITHOUT_LOOKING)
             continue
         if typed.lower() in NO:
             problem = answers.leave_out(question)
@@ -204,9 +205,9 @@ def _asked(question: Question, answers: Answers) -> str | None:
 
 def _why_not_taken(question: Question, typed: str) -> str:
     if not question.proposal:
-        return "nothing is proposed: type it, or 'n' to leave it undeclared"
+        return "nothing is proposed: type it" + (", or 'n' to leave it undeclared" if question.column else "")
     if not typed and question.must_be_confirmed:
-        return "this comes from the data: type 'y' if it is public, or round numbers that anybody could know"
+        return f"this comes from the data: type 'y' if it is public, or {question.instead}"
     return ""
 
 
@@ -224,9 +225,21 @@ def _after_kind(facts: Facts, question: Question, typed: str) -> list[Question]:
     return [Question(f"{place}.bounds", f"the bounds of {name}, to add up: least, largest")]
 
 
-def ask_budget() -> str | None:
-    """Ask for the budget; None where the owner has gone."""
-    return _line("what may all releases together lose, for ever? an epsilon, such as 1\n> ")
+def ask_budget(delta: str | None) -> Loss | None:
+    """Ask for the budget until it is one; None where the owner has gone.
+
+    Args:
+        delta: that goes with it, if one was given.
+
+    """
+    while True:
+        line = _line("what may all releases together lose, for ever? an epsilon, such as 1\n> ")
+        if line is None:
+            return None
+        try:
+            return stated_loss(epsilon=line.strip(), delta=delta, called="budget")
+        except DitherError as problem:
+            say(str(problem))
 
 
 def is_agreed(text: str) -> bool:
