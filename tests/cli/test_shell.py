@@ -90,6 +90,12 @@ def test_a_price_alone_needs_no_yes() -> None:
     assert "rho = 0.1" in out
 
 
+def test_help_and_quit_need_no_dot() -> None:
+    code, out, _ = piped("help\n?\nquit\nnonsense;\n")
+    assert code == 0
+    assert out.count(".columns [TABLE]") == 2
+
+
 class Typed:
     """A person: lines for the prompt, and what the history keeps of them."""
 

@@ -118,6 +118,9 @@ class Prompt:
                 return False
             if line.strip() in ("\\q", ".quit", ".exit", "quit", "exit"):
                 return True
+            if line.strip() in ("help", "?", "\\?"):
+                say(_HELP)
+                return False
             if words[0].startswith("."):
                 self._command(words[0][1:], words[1:])
                 return False
