@@ -101,6 +101,9 @@ def test_a_model_is_scored_on_rows_held_out_and_predicts_for_a_file(place: Path)
     assert [row["predicted"] for row in rows[:2]] == ["yes", "no"]
     assert rows[1]["name"] == "Bob"
     assert {row["predicted"] for row in rows} <= {"yes", "no"}
+    (place / "semicolons.csv").write_text((place / "mine.csv").read_text().replace(",", ";"))
+    run("predict", "scored.json", "semicolons.csv", "-o", "alike.csv")
+    assert read(place / "alike.csv") == rows
     told = (place / "told.csv").read_text()
     for goal in ("told.csv", "mine.csv"):
         with pytest.raises(InvalidParameter, match="out must be a new file; --force"):

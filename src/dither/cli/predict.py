@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,6 +16,8 @@ from dither.data.evaluation import cell as evaluated
 from dither.data.expressions import Kind
 from dither.data.hints import plain_names
 from dither.errors import InvalidParameter
+
+_DELIMITERS: Final = ",;\t|"
 
 
 def predict(
@@ -77,7 +79,9 @@ def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
                 return [part[0] for part in found.description], [list(row) for row in found.fetchall()]
         if kind == ".csv":
             with path.open(encoding="utf-8-sig", newline="") as stream:
-                names, *rows = csv.reader(stream, strict=True)
+                first = stream.readline()
+                stream.seek(0)
+                names, *rows = csv.reader(stream, strict=True, delimiter=max(_DELIMITERS, key=first.count))
             wide = len(names)
             return names, [[cell or None for cell in (row + [""] * wide)[:wide]] for row in rows if row]
     except Exception:  # of the owner's own file; what is wrong with it is for them to find
