@@ -13,7 +13,7 @@ from dither.curator.folder import Curator
 from dither.data.expressions import Kind
 from dither.data.files import load_schema
 from dither.data.schema import Column
-from dither.errors import DataSetRetired, InvalidParameter, NotFound
+from dither.errors import DataSetRetired, EngineUnavailable, InvalidParameter, NotFound
 from tests.cli.test_curate import QUERY, home, record, run
 
 __all__ = ["home"]
@@ -246,6 +246,12 @@ def test_a_budget_that_is_none_is_refused_before_the_questions_or_asked_again(ho
     shown = run("add", "few.csv", text=typed("row", "", "", "much", "1", "y"))
     assert "budget must be a finite number above 0, got 'much'" in shown
     assert "few: epsilon = 1" in shown
+
+
+def test_a_file_in_another_encoding_is_refused_with_the_one_that_is_read(home: Path) -> None:
+    (home / "latin.csv").write_bytes(AWKWARD.encode("latin-1"))
+    with pytest.raises(EngineUnavailable, match="must be text in UTF-8"):
+        run("add", "--suggest", "latin.csv")
 
 
 def test_limits_count_what_they_drop() -> None:

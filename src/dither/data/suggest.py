@@ -254,7 +254,8 @@ def _header(path: Path) -> list[str]:
         with CsvReader(path) as reader:
             return list(reader.header.names)
     except (OSError, EngineUnavailable):
-        raise EngineUnavailable(f"the first line of {path} cannot be read as the names of columns") from None
+        said = f"the first line of {path} cannot be read as the names of columns: a CSV file must be text in UTF-8"
+        raise EngineUnavailable(said) from None
 
 
 def _frame(frame: Any) -> list[Found]:
