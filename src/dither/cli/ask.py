@@ -165,6 +165,8 @@ def sql(
             if out is not None:
                 save(result, out)
             show(result, as_json=as_json)
+            if out is not None:
+                note(f"wrote {out}")
 
 
 def quote(
