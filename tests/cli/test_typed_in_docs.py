@@ -70,6 +70,9 @@ def test_a_synthetic_table_needs_no_list_of_columns(place: Path) -> None:
     words = ("synthesize", "clinic", "--epsilon", "0.5", "-o", "more.json", "--method", "independent")
     said = run(*words, "--key", "more")
     assert "left out, because neither categories nor bounds are declared: complaint" in said
+    assert "a row counts only if it has a declared value in each of age, region, ward, day, waited" in " ".join(
+        said.split()
+    )
     assert "synthetic rows of visits to more.json: age, region, ward, day, waited" in said
     assert "by independent; its rows describe nobody" in said
     assert "further rows of it cost nothing: --rows N --key more" in said

@@ -35,6 +35,7 @@ from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import bins_of
 from dither.curator.session import Session, check_owner
+from dither.data.schema import Table
 from dither.errors import InvalidParameter
 from dither.publish.synthetic import Constraint, Determined, Impossible, SyntheticFamilies, SyntheticTable
 from dither.publish.synthetic.quality import Quality, quality_of
@@ -156,6 +157,8 @@ def _one_table(
             names, left_out = usable_columns(session, name, edges)
             if left_out and not wanted.charged.json:
                 complain(f"left out, because neither categories nor bounds are declared: {', '.join(left_out)}")
+        if not wanted.charged.json:
+            _say_what_counts(session.dataset.table(name), names)
         asked: dict[str, Any] = {
             **wanted.charged.asked,
             "method": method,
@@ -174,6 +177,16 @@ def _one_table(
                 where = wanted.charged.where
                 quality = session.compare_synthetic(found, where=where) if wanted.compare else quality_of(found)
             _deliver(found, wanted, quality)
+
+
+def _say_what_counts(table: Table, names: Sequence[str]) -> None:
+    """Say, before anything is paid for, which missing cells leave a row out; the schema tells, and no row does."""
+    needed = [one.name for one in table.columns if one.name in names and not one.nullable]
+    if needed:
+        complain(
+            f"a row counts only if it has a declared value in each of {', '.join(needed)}; 'nullable: true' in the "
+            "schema keeps rows where one is missing"
+        )
 
 
 def _families(
