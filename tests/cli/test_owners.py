@@ -168,6 +168,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
         "", "y",  # region: text from the name, categories from the data
         "", "2020-01-01, 2029-12-31",  # visit date: from the name; round bounds in place of the data's
         "y", "", "100, 220",  # Größe: integer from the data; bounds from the data are not taken by Enter
+        "", "maybe", "y",  # a cell of it is missing: that too is confirmed
         "1.5",  # budget
         "y",  # register
     )  # fmt: skip
@@ -182,7 +183,7 @@ def test_the_wizard_asks_and_registers(home: Path) -> None:
     assert (schema.rows, table.person) == (2, "Patient_No")
     assert table.column("smoker") == Column("smoker", Kind.TEXT, categories=("yes", "no"), source="smoker?")
     assert table.column("region").categories == ("east", "north", "south")
-    assert table.column("Grosse") == Column("Grosse", Kind.INTEGER, 100, 220, source="Größe")
+    assert table.column("Grosse") == Column("Grosse", Kind.INTEGER, 100, 220, nullable=True, source="Größe")
     assert str(table.column("visit_date").lower) == "2020-01-01"
     assert record("datasets")[0]["dataset"] == "clinic"
     record("sql", "clinic", "SELECT region, COUNT(*) AS n FROM clinic GROUP BY region", "--epsilon", "0.5")

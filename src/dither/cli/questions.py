@@ -57,6 +57,8 @@ class Question:
             return f"another kind: {KINDS}"
         if self.place.endswith(".categories"):
             return "values that anybody could know"
+        if self.place.endswith(".nullable"):
+            return "'n' to leave rows without a value out of every group"
         return "round numbers that anybody could know"
 
     @property
@@ -116,6 +118,10 @@ def _of_column(one: ColumnFacts, paid: str) -> list[Question]:
             f"'n' leaves them out now; {paid} finds them under privacy, and is paid for" if one.kind.is_number else ""
         )
         found.append(Question(f"{place}.bounds", text, proposal, origin, otherwise))
+    if one.missing:
+        text = f"rows in which {one.name} is missing are a group of their own"
+        otherwise = "'y' makes missing a value that may be published; 'n' leaves such rows out of groups and models"
+        found.append(Question(f"{place}.nullable", text, "yes", FROM_DATA, otherwise))
     return found
 
 
@@ -168,7 +174,10 @@ class Answers:
             return True
         if question.column == self._person:
             return False
-        kind = Kind(self._columns[question.column]["kind"])
+        declared = self._columns[question.column]
+        kind = Kind(declared["kind"])
+        if what == "nullable":
+            return kind is Kind.BOOLEAN or "categories" in declared or "bounds" in declared
         return kind not in (Kind.TEXT, Kind.BOOLEAN) if what == "bounds" else kind is Kind.TEXT
 
     def leave_out(self, question: Question) -> str:
@@ -195,6 +204,11 @@ class Answers:
             self._rows = int(typed)
             return ""
         name, what = question.column, question.place.rpartition(".")[2]
+        if what == "nullable":
+            if typed.lower() not in YES:
+                return "not 'y' or 'n'"
+            self._columns[name] = {**self._columns[name], what: True}
+            return ""
         words = [word.strip() for word in typed.strip("[]").split(",")]
         if what == "bounds" and len(words) != 2:
             return "not two values with a comma between"
