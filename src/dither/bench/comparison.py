@@ -38,7 +38,7 @@ class Trial:
         method: the name of the method.
         repeats: how often.
         asked: the name of the queries whose error is measured.
-        delta: the probability outside which epsilon holds; 0 for a pure loss.
+        delta: the probability that the epsilon bound may be exceeded; 0 for a pure loss.
 
     """
 

@@ -49,7 +49,9 @@ DataSetName = Annotated[
 ]
 Epsilon = Annotated[str | None, typer.Option(help="What the release may lose, such as 0.5 or 1/3.")]
 Epsilons = Annotated[str, typer.Option(help="Losses.")]
-Delta = Annotated[str | None, typer.Option(help="The probability outside which the promise holds, such as 1e-6.")]
+Delta = Annotated[
+    str | None, typer.Option(help="The probability that the epsilon bound may be exceeded, such as 1e-6.")
+]
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
 Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
 Noise = Annotated[str, typer.Option(help="laplace, gaussian, or auto for whichever errs less.")]

@@ -39,7 +39,7 @@ class GaussianNB(_NaiveBayes):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
@@ -91,7 +91,7 @@ class CategoricalNB(_NaiveBayes):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         categories: the labels of columns by name, {"ward": ["heart", "skin"]}; or how many categories all columns have,

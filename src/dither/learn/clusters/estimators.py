@@ -48,7 +48,7 @@ class KMeans(Iterated, TransformerMixin, ClusterMixin, RowsEstimator):  # type: 
     Args:
         n_clusters: how many clusters there are.
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
@@ -176,7 +176,7 @@ class GaussianMixture(Iterated, DensityMixin, RowsEstimator):  # type: ignore[mi
         n_components: the number of components.
         covariance_type: "full" (which needs a loss with a delta, or rho), "diag" or "spherical".
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.

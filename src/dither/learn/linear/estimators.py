@@ -56,7 +56,7 @@ class LogisticRegression(_LinearClassifier, ChanceClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
@@ -117,7 +117,7 @@ class LinearSVC(_LinearClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
@@ -199,7 +199,7 @@ class LinearRegression(_LinearRegressor):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.
@@ -250,7 +250,7 @@ class Ridge(_LinearRegressor):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each.

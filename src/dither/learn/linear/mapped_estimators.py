@@ -63,7 +63,7 @@ class KernelSVC(_KernelClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
@@ -99,7 +99,7 @@ class KernelLogisticRegression(_KernelClassifier, ChanceClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
@@ -134,7 +134,7 @@ class CompressedLogisticRegression(Iterated, ChanceClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.

@@ -23,7 +23,7 @@ class Lasso(Iterated, PrivateRegressor):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, choices cost less.
+        delta: the probability that the epsilon bound may be exceeded; with one, choices cost less.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.
@@ -107,7 +107,7 @@ class SparseLogisticRegression(Iterated, ChanceClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, choices cost less.
+        delta: the probability that the epsilon bound may be exceeded; with one, choices cost less.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN means the centre.

@@ -60,7 +60,7 @@ class GradientBoostingClassifier(_TreeClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds; with one, noise is Gaussian and errors are smaller.
+        delta: the probability that the epsilon bound may be exceeded; with one, Gaussian noise and smaller errors.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
@@ -139,7 +139,7 @@ class RandomForestClassifier(_ForestClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
@@ -211,7 +211,7 @@ class DecisionTreeClassifier(_ForestClassifier):
 
     Args:
         epsilon: what may be lost, alone or with ``delta``; or ``rho`` instead of both.
-        delta: the probability outside which the promise holds.
+        delta: the probability that the epsilon bound may be exceeded.
         rho: a loss in zero-concentrated differential privacy.
         loss: what may be lost as a record, in place of these three.
         bounds: (lower, upper) of all columns, or a pair for each; numbers beyond are clipped, NaN is the centre.
