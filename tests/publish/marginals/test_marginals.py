@@ -31,6 +31,7 @@ from dither.publish.marginals import (
 )
 from dither.publish.marginals.fourier import nearest_table
 from dither.publish.marginals.interactions import cell_variance
+from dither.publish.marginals.planes import ORDERS, affine_plane, projective_plane
 from dither.publish.marginals.residual_planner import squared_move
 from dither.testing import record
 
@@ -300,6 +301,23 @@ def test_views_cover_every_group(count: int, strength: int, largest: int) -> Non
     assert max(map(len, views)) <= largest
     fewest = math.comb(count, strength) / math.comb(largest, strength)
     assert len(views) <= 2.5 * fewest + 1
+
+
+@pytest.mark.parametrize(("count", "largest"), [(16, 4), (25, 8), (32, 8), (64, 8)])
+def test_there_is_no_design_of_fewer_views(count: int, largest: int) -> None:
+    """By the bound of Schönheim, which these reach."""
+    attributes = Attributes(tuple(f"x{number}" for number in range(count)), (2,) * count)
+    bound = math.ceil(count / largest * math.ceil((count - 1) / (largest - 1)))
+    views = covering_views(attributes, largest=largest)
+    assert len(views) == bound
+    assert {pair for view in views for pair in combinations(view, 2)} == set(combinations(attributes.names, 2))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_two_points_of_a_plane_lie_on_one_line(order: int) -> None:
+    for plane, points in ((affine_plane(order), order**2), (projective_plane(order), order**2 + order + 1)):
+        pairs = [pair for line in plane for pair in combinations(sorted(line), 2)]
+        assert sorted(pairs) == list(combinations(range(points), 2))
 
 
 def test_an_unseen_marginal_is_that_of_largest_entropy() -> None:
