@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
@@ -291,6 +292,29 @@ def test_the_linear_programme_finds_a_non_negative_table_within_twice_the_noise(
     with pytest.raises(NoGuarantee):
         _ = mechanism.variances
     assert nearest_table({(): -5.0}, ()).tolist() == 0.0
+
+
+@pytest.mark.parametrize("loss", [PureDP(1), ZCDP(1)], ids=["pure", "zcdp"])
+def test_no_other_weights_of_coefficients_give_less_variance(loss: Any) -> None:
+    """Against a numerical minimum of the sum of all variances over all weights."""
+    attributes = Attributes(tuple("abcd"), (2,) * 4)
+    asked = [("a", "b"), ("a", "c", "d"), ("a",), ("b", "d")]
+    mechanism = FourierMarginals.calibrated(loss, attributes=attributes, marginals=asked)
+    power = 1 if isinstance(loss, PureDP) else 2
+    needs = [
+        sum(2.0 ** -len(axes) for axes in mechanism.sets if set(chosen) <= set(axes))
+        for chosen in mechanism.coefficients
+    ]
+
+    def variance(logarithms: Any) -> float:
+        weights = np.exp(logarithms)
+        return float((weights**power).sum() ** (2 / power) * (np.array(needs) / weights**2).sum())
+
+    least = minimize(variance, np.zeros(len(needs))).fun
+    assert variance(np.log(mechanism.weights)) == pytest.approx(least, rel=1e-4)
+    even = FourierMarginals.calibrated(loss, attributes=attributes, marginals=asked, even=True)
+    assert mechanism.variances.sum() < 0.97 * even.variances.sum()
+    assert even.weights == (1,) * len(needs)
 
 
 @pytest.mark.parametrize(("count", "strength", "largest"), [(7, 2, 3), (12, 2, 4), (9, 3, 5), (40, 2, 8)])
