@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -220,3 +221,18 @@ def test_lost_tests_are_noticed(load_tool: Callable[[str], ModuleType]) -> None:
     assert "11759 tests were collected, and 12000 the last time" in str(tool.lost(11_759, 12_000))
     assert tool.lost(20_000, 12_000) is None
     assert tool.last_collected() > 0
+
+
+@pytest.mark.parametrize(
+    ("present", "is_the_same"),
+    [
+        ('def f(x):\n    if x < 0:\n        raise InvalidParameter("x", x, "at least 0")\n    return x', True),
+        ('def f(x):\n    if x < 1:\n        raise InvalidParameter("x", x, "0 or more")\n    return x', False),
+        ('def f(x):\n    if x < 0:\n        raise InvalidParameter("x", 0, "0 or more")\n    return x', False),
+        ('def f(x):\n    if x < 0:\n        raise InvalidParameter("x", x, "0 or more")\n    return "x"', False),
+    ],
+)
+def test_only_texts_of_refusals_may_be_reworded(tool: Any, present: str, is_the_same: bool) -> None:
+    old = 'def f(x):\n    if x < 0:\n        raise InvalidParameter("x", x, "0 or more")\n    return x'
+    written = [ast.dump(tool._without_refusals(text)) for text in (old, present)]
+    assert (written[0] == written[1]) is is_the_same

@@ -15,7 +15,8 @@ names the pages that rest on a lemma or a mechanism.
 
 ``--renamed REVISION OLD=NEW...`` writes the present hash into pages whose modules differ from a revision of the
 repository, in which these pages were in order, by nothing but these names and by where names are imported from. The
-tool compares the syntax trees, so such a change needs no reading either.
+tool compares the syntax trees, so such a change needs no reading either. ``--reworded REVISION`` does so where modules
+differ by nothing but the texts of refusals and of the reasons why there is no error bar.
 
 A hash is that of the module's syntax tree without comments, docstrings and layout, and without the mark ``reference``
 of a registration, which decides where a mechanism is listed and not what it does.
@@ -72,6 +73,8 @@ PLUMBING: Mapping[str, str] = MappingProxyType(
 )
 #: What draws, or hands out draws: no module of post-processing may import these names.
 _DRAWS = frozenset({"Runner", "Handle", "Noise", "system_noise"})
+#: Calls whose texts are read by people and decide nothing.
+_REFUSALS = frozenset({"InvalidParameter", "Unanswerable", "NoGuarantee", "HandleMisuse", "refuse", "refusal"})
 _DIGITS = 16
 
 _PROVES = re.compile(r"<!-- proves: (?P<module>[\w.]+) code: (?P<hash>[0-9a-f]+) -->")
@@ -261,8 +264,8 @@ class Library:
         return re.sub(r"^Proves: [^\n]*$", lambda match: f"{match[0]}\n\n{line}", text, count=1, flags=re.MULTILINE)
 
 
-def renamed(library: Library, revision: str, names: Mapping[str, str]) -> list[str]:
-    """Return the places of stale pages whose modules differ from a revision by these names and by imports alone."""
+def renamed(library: Library, revision: str, names: Mapping[str, str] | None) -> list[str]:
+    """Return the places of stale pages whose modules differ from a revision as ``_is_renamed`` says, and not more."""
     found = []
     for place in library.stale():
         before = _recorded(_shown(revision, f"docs/{place}.md"))
@@ -275,11 +278,28 @@ def renamed(library: Library, revision: str, names: Mapping[str, str]) -> list[s
     return found
 
 
-def _is_renamed(revision: str, module: str, digits: str, present: str, names: Mapping[str, str]) -> bool:
+def _is_renamed(revision: str, module: str, digits: str, present: str, names: Mapping[str, str] | None) -> bool:
+    """Tell whether a module differs from a revision by names and imports alone; without names, by texts of refusals."""
     old = _shown(revision, f"src/{module.replace('.', '/')}.py")
     if not old or _hash(old) != digits:
         return False
+    if names is None:
+        return _written(_without_refusals(old)) == _written(_without_refusals(present))
     return _written(_without_imports(old, names)) == _written(_without_imports(present, {}))
+
+
+def _without_refusals(text: str) -> ast.Module:
+    """Return the syntax tree of a module with empty texts where it refuses, or says why there is no error bar."""
+    tree = copy.deepcopy(_tree(text))
+    for node in ast.walk(tree):
+        is_reason = isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "").endswith("_because")
+        called = node.func if isinstance(node, ast.Call) else None
+        is_refusal = getattr(called, "id", getattr(called, "attr", "")) in _REFUSALS
+        if isinstance(node, ast.Raise) or is_reason or is_refusal:
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    part.value = ""
+    return tree
 
 
 def _without_imports(text: str, names: Mapping[str, str]) -> ast.Module:
@@ -407,6 +427,11 @@ def main(arguments: list[str]) -> int:
         default=[],
         help="write the present hash into pages whose modules differ from a revision by these names and imports alone",
     )
+    parser.add_argument(
+        "--reworded",
+        metavar="REVISION",
+        help="write the present hash into pages whose modules differ from a revision by texts of refusals alone",
+    )
     options = parser.parse_args(arguments)
     library = Library.read()
     named: list[str] = [*options.update, *([options.users] if options.users else [])]
@@ -424,12 +449,15 @@ def main(arguments: list[str]) -> int:
         revision, *pairs = options.renamed
         for place in renamed(library, revision, dict(pair.split("=", 1) for pair in pairs)):
             _write(place, library.with_hashes(place))
+    if options.reworded:
+        for place in renamed(library, options.reworded, None):
+            _write(place, library.with_hashes(place))
     if options.links:
         library = Library.read()
         for place in library.proved:
             if library.text(place) is not None:
                 _write(place, library.with_links(place))
-    is_written = named or options.links or options.renamed
+    is_written = named or options.links or options.renamed or options.reworded
     complaints = Library.read().complaints() if is_written else library.complaints()
     for complaint in complaints:
         print(complaint)

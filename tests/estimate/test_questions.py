@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from dither.errors import InvalidParameter
 from dither.estimate.accuracy import (
@@ -17,9 +18,11 @@ from dither.estimate.accuracy import (
     DiscreteLaplaceLaw,
     GaussianLaw,
     LaplaceLaw,
+    chernoff_count,
     difference,
     error_bound,
     failure_probability,
+    gupta_roth_ullman_bound,
     hoeffding_count,
     is_useful,
     largest_scale,
@@ -126,12 +129,32 @@ def test_the_largest_scale_and_the_least_epsilon(beta: str) -> None:
 
 
 def test_sample_sizes() -> None:
-    """Hoeffding's 150 rows, where a Chernoff bound printed in the literature asks for 630."""
+    """Hoeffding's 150 rows, where the Chernoff bound printed in the literature asks for 630."""
     assert hoeffding_count("0.1", "0.1", width=1) == 150
-    printed = math.ceil((2 + 0.1) / 0.1**2 * math.log(2 / 0.1))
-    assert printed == 630
+    assert chernoff_count("0.1", "0.1") == math.ceil((2 + 0.1) / 0.1**2 * math.log(2 / 0.1)) == 630
     count = hoeffding_count("0.05", "0.01", width=2)
     assert 2 * math.exp(-2 * count * (0.05 / 2) ** 2) <= 0.01 < 2 * math.exp(-2 * (count - 1) * (0.05 / 2) ** 2)
+
+
+def test_few_rows_are_enough_for_a_rare_property() -> None:
+    """By the binomial law itself, at the largest share and below it."""
+    count = chernoff_count("0.05", "0.1", largest_share="0.1")
+    assert count < hoeffding_count("0.05", "0.1", width=1)
+    for share in (0.1, 0.05, 0.01):
+        near = binom.cdf(math.ceil((share + 0.05) * count) - 1, count, share)
+        near -= binom.cdf(math.floor((share - 0.05) * count), count, share)
+        assert near >= 0.9
+
+
+@pytest.mark.parametrize("count", [1, 13, 14, 200])
+def test_the_closed_form_of_laplace_sums_holds(count: int) -> None:
+    for beta in ("0.4", "0.1", "0.001"):
+        bound = gupta_roth_ullman_bound(2, count, beta)
+        law = total(LaplaceLaw(scale=2), count)
+        assert law.tail(bound) <= float(beta)
+        assert law.exceeded(beta) <= bound
+        surprise = 6 * math.log(1 / float(beta))
+        assert bound == pytest.approx(2 * (surprise if count < surprise else math.sqrt(count * surprise)))
 
 
 def test_small_values() -> None:
@@ -161,6 +184,10 @@ def test_small_values() -> None:
         (lambda: hoeffding_count(0, "0.1", width=1), "alpha"),
         (lambda: hoeffding_count(1, "0.1", width=0), "width"),
         (lambda: hoeffding_count(1, 1, width=1), "beta"),
+        (lambda: chernoff_count(0, "0.1"), "alpha"),
+        (lambda: chernoff_count("0.1", "0.1", largest_share=2), "largest_share"),
+        (lambda: gupta_roth_ullman_bound(0, 1, "0.1"), "scale"),
+        (lambda: gupta_roth_ullman_bound(1, 0, "0.1"), "count"),
     ],
 )
 def test_refusals_name_the_parameter(call: Any, parameter: str) -> None:

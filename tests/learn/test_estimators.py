@@ -253,7 +253,9 @@ def test_two_pairs_for_two_columns_are_a_pair_for_each() -> None:
     assert (lower.tolist(), upper.tolist()) == ([0, 2], [1, 3])
 
 
-@pytest.mark.parametrize("bounds", [None, 3, (1, 0), (0, float("inf")), ("a", "b"), [(0, 1)] * 4, (0, float("nan"))])
+@pytest.mark.parametrize(
+    "bounds", [[(0, 1)], None, 3, (1, 0), (0, float("inf")), ("a", "b"), [(0, 1)] * 4, (0, float("nan"))]
+)
 def test_bounds_that_are_none_are_refused(bounds: Any) -> None:
     with pytest.raises(InvalidParameter, match="bounds"):
         bounds_of(bounds, 3)

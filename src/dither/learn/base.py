@@ -404,7 +404,10 @@ def bounds_of(bounds: Any, columns: int, parameter: str = "bounds") -> tuple[Flo
         if isinstance(bounds, tuple | list) and len(bounds) == 2 and (columns != 2 or np.ndim(bounds[0]) == 0):
             sides = [np.broadcast_to(np.asarray(side, dtype=np.float64), (columns,)) for side in bounds]
         else:
-            sides = [*np.broadcast_to(np.asarray(bounds, dtype=np.float64), (columns, 2)).T]
+            pairs = np.asarray(bounds, dtype=np.float64)
+            # A list of one pair is for one column: it does not stand for all of them in silence.
+            if pairs.shape in ((2,), (columns, 2)):
+                sides = [*np.broadcast_to(pairs, (columns, 2)).T]
     if sides is None:
         raise InvalidParameter(parameter, bounds, rule)
     low, high = sides

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dither.errors import InvalidParameter
 from dither.exact import Number, exact, non_negative, positive, whole
-from dither.noise import blocks, cauchy, gaussian, laplace, polyhedral, selection, shaped, spherical
+from dither.noise import blocks, cauchy, gaussian, laplace, polyhedral, running, selection, shaped, spherical
 from dither.noise.chances import Chance, RationalChance, exponential, truth
 from dither.noise.coins import Bools, Floats, flip
 from dither.noise.entropy import Entropy
@@ -89,6 +89,11 @@ class Noise:
     def rounded_gaussian(self, sigma: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction]) -> Integers:
         """Return floor(offset + Z), Z continuous Gaussian of that standard deviation, at least 1."""
         return gaussian.rounded_gaussian(self._entropy, _steps("sigma", sigma) ** 2, offsets, exact_offset)
+
+    def rounded_running_gaussian(self, sigma: Number, ticks: int) -> Integers:
+        """Return floor(1/2 + sigma * N_t) for ticks t from 0, N_t the mixture of Gaussian noise of ``running``."""
+        count = whole("ticks", ticks, least=1, most=running.MOST_TICKS)
+        return running.rounded_running_gaussian(self._entropy, discrete_scale("sigma", sigma), count)
 
     def rounded_cauchy(
         self, scale: Fraction, offsets: Floats, exact_offset: Callable[[int], Fraction], *, power: int

@@ -80,6 +80,7 @@ def test_a_noisy_covariance_is_one() -> None:
 
 def test_estimators_fit_transform_and_save(tmp_path) -> None:
     pytest.importorskip("sklearn", reason="estimators need the extra 'ml'")
+    import sklearn.decomposition
     from sklearn.base import clone
 
     from dither.learn.decompose.estimators import PCA, EmpiricalCovariance
@@ -94,6 +95,17 @@ def test_estimators_fit_transform_and_save(tmp_path) -> None:
     assert np.abs(model.inverse_transform(model.transform(rows)) - rows).max() < 0.2
     again = PCA.load(model.save(tmp_path / "model.json"))
     assert (again.components_ == model.components_).all()
+    # In the units of the data, whatever their bounds are, as scikit-learn has it.
+    wide = rows * [1, 1000, 1]
+    bounds = [(-1, 1), (-1000, 1000), (-1, 1)]
+    ours, theirs = PCA(2, epsilon=10**6, bounds=bounds).fit(wide), sklearn.decomposition.PCA(2).fit(wide)
+    assert ours.explained_variance_[0] == pytest.approx(theirs.explained_variance_[0], rel=1e-2)
+    assert ours.explained_variance_ratio_[0] == pytest.approx(theirs.explained_variance_ratio_[0], rel=1e-2)
+    assert abs(ours.components_[0] @ theirs.components_[0]) == pytest.approx(1, abs=1e-6)
+    assert np.abs(ours.transform(wide)[:, 0]) == pytest.approx(np.abs(theirs.transform(wide)[:, 0]), abs=10)
+    scaled = PCA(2, epsilon=10**6, bounds=bounds, scaled=True).fit(wide)
+    assert abs(scaled.components_[0] @ truth) > 0.98
+    assert scaled.inverse_transform(scaled.transform(wide)) == pytest.approx(wide, abs=200)
     found = EmpiricalCovariance(epsilon=100, bounds=(-1, 1)).fit(rows)
     assert np.abs(found.covariance_ - np.cov(rows.T)).max() < 0.02
     assert np.abs(found.location_ - 0.3).max() < 0.05

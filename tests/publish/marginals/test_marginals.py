@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from dither.checks.law import coverage_is_refuted
 from dither.errors import InvalidParameter, InvalidValue, NoGuarantee
@@ -27,10 +28,12 @@ from dither.publish.marginals import (
     agree,
     best_plan,
     choose_cuboids,
+    choose_most_precise,
     covering_views,
 )
 from dither.publish.marginals.fourier import nearest_table
 from dither.publish.marginals.interactions import cell_variance
+from dither.publish.marginals.planes import ORDERS, affine_plane, projective_plane
 from dither.publish.marginals.residual_planner import squared_move
 from dither.testing import record
 
@@ -291,6 +294,29 @@ def test_the_linear_programme_finds_a_non_negative_table_within_twice_the_noise(
     assert nearest_table({(): -5.0}, ()).tolist() == 0.0
 
 
+@pytest.mark.parametrize("loss", [PureDP(1), ZCDP(1)], ids=["pure", "zcdp"])
+def test_no_other_weights_of_coefficients_give_less_variance(loss: Any) -> None:
+    """Against a numerical minimum of the sum of all variances over all weights."""
+    attributes = Attributes(tuple("abcd"), (2,) * 4)
+    asked = [("a", "b"), ("a", "c", "d"), ("a",), ("b", "d")]
+    mechanism = FourierMarginals.calibrated(loss, attributes=attributes, marginals=asked)
+    power = 1 if isinstance(loss, PureDP) else 2
+    needs = [
+        sum(2.0 ** -len(axes) for axes in mechanism.sets if set(chosen) <= set(axes))
+        for chosen in mechanism.coefficients
+    ]
+
+    def variance(logarithms: Any) -> float:
+        weights = np.exp(logarithms)
+        return float((weights**power).sum() ** (2 / power) * (np.array(needs) / weights**2).sum())
+
+    least = minimize(variance, np.zeros(len(needs))).fun
+    assert variance(np.log(mechanism.weights)) == pytest.approx(least, rel=1e-4)
+    even = FourierMarginals.calibrated(loss, attributes=attributes, marginals=asked, even=True)
+    assert mechanism.variances.sum() < 0.97 * even.variances.sum()
+    assert even.weights == (1,) * len(needs)
+
+
 @pytest.mark.parametrize(("count", "strength", "largest"), [(7, 2, 3), (12, 2, 4), (9, 3, 5), (40, 2, 8)])
 def test_views_cover_every_group(count: int, strength: int, largest: int) -> None:
     attributes = Attributes(tuple(f"x{number}" for number in range(count)), (2,) * count)
@@ -300,6 +326,23 @@ def test_views_cover_every_group(count: int, strength: int, largest: int) -> Non
     assert max(map(len, views)) <= largest
     fewest = math.comb(count, strength) / math.comb(largest, strength)
     assert len(views) <= 2.5 * fewest + 1
+
+
+@pytest.mark.parametrize(("count", "largest"), [(16, 4), (25, 8), (32, 8), (64, 8)])
+def test_there_is_no_design_of_fewer_views(count: int, largest: int) -> None:
+    """By the bound of Schönheim, which these reach."""
+    attributes = Attributes(tuple(f"x{number}" for number in range(count)), (2,) * count)
+    bound = math.ceil(count / largest * math.ceil((count - 1) / (largest - 1)))
+    views = covering_views(attributes, largest=largest)
+    assert len(views) == bound
+    assert {pair for view in views for pair in combinations(view, 2)} == set(combinations(attributes.names, 2))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_two_points_of_a_plane_lie_on_one_line(order: int) -> None:
+    for plane, points in ((affine_plane(order), order**2), (projective_plane(order), order**2 + order + 1)):
+        pairs = [pair for line in plane for pair in combinations(sorted(line), 2)]
+        assert sorted(pairs) == list(combinations(range(points), 2))
 
 
 def test_an_unseen_marginal_is_that_of_largest_entropy() -> None:
@@ -333,6 +376,31 @@ def test_cuboids_minimise_the_largest_noise() -> None:
 
     best = min(worst(chosen) for size in range(1, 5) for chosen in combinations(lattice, size))
     assert worst(choose_cuboids(attributes, asked)) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("most", [0.5, 1.0, 4.0, 10.0, 50.0, 300.0])
+def test_cuboids_make_most_requested_ones_precise(most: float) -> None:
+    """Within a factor of 1 - 1/e of the best of all choices, as greed promises; here nearly always the best."""
+    attributes = Attributes(("a", "b", "c"), (2, 3, 40))
+    asked = [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2)]
+    lattice = [axes for size in range(4) for axes in combinations(range(3), size)]
+
+    def precise(chosen: Any) -> int:
+        ratios = [
+            min((attributes.cells_of(s) / attributes.cells_of(q) for s in chosen if set(q) <= set(s)), default=math.inf)
+            for q in asked
+        ]
+        return -1 if math.inf in ratios else sum(ratio * len(chosen) ** 2 <= most for ratio in ratios)
+
+    best = max(precise(chosen) for size in range(1, 7) for chosen in combinations(lattice, size))
+    found = choose_most_precise(attributes, asked, most)
+    assert precise(found) >= (1 - 1 / math.e) * best
+    assert precise(found) >= precise(choose_cuboids(attributes, asked))
+    loss = PureDP(1)
+    variance = 2 * math.exp(-1) / (1 - math.exp(-1)) ** 2 * most
+    names = [attributes.named(axes) for axes in asked]
+    cubes = DataCubes.calibrated(loss, attributes=attributes, marginals=names, precise_below=variance)
+    assert set(cubes.counted) == set(found)
 
 
 def test_a_hundred_attributes_need_no_table() -> None:
@@ -371,6 +439,7 @@ def test_bad_input_is_refused_by_name() -> None:
     _refused(lambda: FourierMarginals.calibrated(PureDP(1), **programme), "non_negative")  # type: ignore[arg-type]
     narrow = {"attributes": MIXED, "marginals": [["a", "b"]], "cuboids": [["a"], ["b"]]}
     _refused(lambda: DataCubes.calibrated(PureDP(1), **narrow), "cuboids")  # type: ignore[arg-type]
+    _refused(lambda: DataCubes.calibrated(PureDP(1), precise_below=2, **narrow), "precise_below")  # type: ignore[arg-type]
     with pytest.raises(NoGuarantee):
         ResidualPlanner.calibrated(PureDP(1), attributes=MIXED, marginals=[["a"]])
 

@@ -18,8 +18,10 @@ from dither.estimate.accuracy.noises import (
 )
 from dither.estimate.accuracy.questions import (
     SmallValues,
+    chernoff_count,
     error_bound,
     failure_probability,
+    gupta_roth_ullman_bound,
     hoeffding_count,
     is_useful,
     largest_scale,
@@ -42,9 +44,11 @@ __all__ = [
     "SmallValues",
     "Smallest",
     "Symmetric",
+    "chernoff_count",
     "difference",
     "error_bound",
     "failure_probability",
+    "gupta_roth_ullman_bound",
     "hoeffding_count",
     "is_useful",
     "largest_interval",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dither.errors import InvalidParameter
 from dither.learn.base import AnyMechanism, RowsEstimator
 from dither.learn.decompose.chosen import ChosenComponents
-from dither.learn.decompose.moments import USUAL_REACH, NoisyMoments
+from dither.learn.decompose.moments import USUAL_REACH, NoisyMoments, principal_components
 from dither.learn.rows import Floats
 
 
@@ -32,7 +32,7 @@ class _Moments(RowsEstimator):
 
 
 class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
-    """Principal components of columns scaled by their bounds, under differential privacy.
+    """Principal components of columns, in their own units, under differential privacy.
 
     Guarantee: ``fit`` loses at most the stated loss for one row added or removed (or replaced); see ``privacy_``.
 
@@ -45,6 +45,8 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         bounds: (lower, upper) for all columns, or a pair for each; numbers beyond are clipped, NaN means the middle.
         reach: rows longer than this share of the way to a corner of the bounds are shortened; for "moments".
         solver: "moments" (a noisy matrix), or "chosen" (the exponential mechanism, which needs ``n_components``).
+        scaled: whether each column is first scaled to [-1, 1] by its bounds, so that none counts for its unit alone;
+            otherwise columns are taken as they are, as in scikit-learn.
         unit: "row" (added or removed) or "row_replaced"; or ROW, ROW_REPLACED.
         budget: what every ``fit`` is charged to, those of copies included; by default each is a budget of its own.
 
@@ -73,12 +75,13 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
         bounds: Any = None,
         reach: Any = None,
         solver: str = "moments",
+        scaled: bool = False,
         unit: Any = "row",
         budget: Any = None,
     ) -> None:
         self.n_components = n_components
         self.epsilon, self.delta, self.rho, self.loss = epsilon, delta, rho, loss
-        self.bounds, self.reach, self.solver, self.unit = bounds, reach, solver, unit
+        self.bounds, self.reach, self.solver, self.scaled, self.unit = bounds, reach, solver, scaled, unit
         self.budget = budget
 
     def mechanism(self, columns: int) -> AnyMechanism:
@@ -99,22 +102,28 @@ class PCA(TransformerMixin, _Moments):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Floats:
         """Return the coordinates of each row along the components."""
-        values = self._fitted(X)
-        found: Floats = (self.model_.frame.scaled(values) - self.mean_) @ self.components_.T
+        frame = self.model_.frame
+        values = frame.scaled(self._fitted(X))
+        found: Floats = ((values if self.scaled else frame.places(values)) - self.mean_) @ self.components_.T
         return found
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return the rows, in their own units, with these coordinates."""
         check_is_fitted(self, "model_")
-        found: Floats = self.model_.frame.places(np.asarray(X) @ self.components_ + self.mean_)
-        return found
+        found: Floats = np.asarray(X) @ self.components_ + self.mean_
+        return self.model_.frame.places(found) if self.scaled else found
 
     def _publish(self) -> None:
         count = self.n_features_in_ if self.n_components is None else int(self.n_components)
-        self.components_, self.explained_variance_ = self.model_.components(count)
-        total = max(float(np.trace(self.model_.covariance.values)), 1e-300)
+        model = self.model_
+        if self.scaled:
+            covariance, self.mean_ = model.covariance.values, model.mean.values
+        else:
+            covariance = model.covariance.values * np.outer(model.half_ranges, model.half_ranges)
+            self.mean_ = model.frame.places(model.mean.values)
+        self.components_, self.explained_variance_ = principal_components(covariance, count)
+        total = max(float(np.trace(covariance)), 1e-300)
         self.explained_variance_ratio_ = self.explained_variance_ / total
-        self.mean_ = self.model_.mean.values
 
 
 class EmpiricalCovariance(_Moments):

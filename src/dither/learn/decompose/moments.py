@@ -101,12 +101,17 @@ class MomentsModel(Model):
 
     def components(self, count: int) -> tuple[Floats, Floats]:
         """Return the first principal directions of the scaled columns, one a row, and the variance along each."""
-        values, vectors = np.linalg.eigh(self.covariance.values)
-        rows = vectors.T[::-1][:count]
-        # The sign of an eigenvector means nothing: its largest entry is made positive.
-        largest = np.abs(rows).argmax(axis=1)
-        signs = np.where(rows[np.arange(len(rows)), largest] < 0, -1.0, 1.0)
-        return rows * signs[:, None], np.maximum(values[::-1][:count], 0.0)
+        return principal_components(self.covariance.values, count)
+
+
+def principal_components(covariance: Floats, count: int) -> tuple[Floats, Floats]:
+    """Return the first principal directions of a released covariance, one a row, and the variance along each."""
+    values, vectors = np.linalg.eigh(covariance)
+    rows = vectors.T[::-1][:count]
+    # The sign of an eigenvector means nothing: its largest entry is made positive.
+    largest = np.abs(rows).argmax(axis=1)
+    signs = np.where(rows[np.arange(len(rows)), largest] < 0, -1.0, 1.0)
+    return rows * signs[:, None], np.maximum(values[::-1][:count], 0.0)
 
 
 def _examples() -> Iterator[Example]:

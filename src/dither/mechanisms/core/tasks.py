@@ -279,7 +279,8 @@ TASKS: Final[Mapping[str, Task]] = MappingProxyType(
             "a number that is told again and again while data come",
             "dither.converse",
             {
-                "prefix-counter": "For running totals of a known number of steps.",
+                "square-root-counter": "For running totals of a known number of steps, with a delta or under zCDP.",
+                "prefix-counter": "For running totals of a known number of steps without a delta.",
                 "pan-private-counter": "When the machine that counts may be searched, and few reports are wanted.",
                 "incremental-regression": "For a regression of all rows so far, batch by batch.",
             },

@@ -8,7 +8,8 @@ marginals agree. Does not belong here: tables of one or two dimensions (``histog
 from dither.lift.attributes import Attributes
 from dither.publish.marginals.contingency_table import ContingencyTable
 from dither.publish.marginals.covering import covering_views
-from dither.publish.marginals.data_cubes import DataCubes, choose_cuboids
+from dither.publish.marginals.cuboids import choose_cuboids, choose_most_precise
+from dither.publish.marginals.data_cubes import DataCubes
 from dither.publish.marginals.fourier import FourierMarginals
 from dither.publish.marginals.interactions import Agreed, agree
 from dither.publish.marginals.per_marginal import NoisyMarginals
@@ -27,5 +28,6 @@ __all__ = [
     "agree",
     "best_plan",
     "choose_cuboids",
+    "choose_most_precise",
     "covering_views",
 ]

@@ -2,8 +2,8 @@
 
 For the cuboids of a small lattice under pure differential privacy. A cuboid that is computed from a finer one adds up
 noise; measuring more cuboids leaves less budget for each. The choice minimises the largest noise of any cuboid that is
-asked for, and needs no data. Cost of the choice: the candidates times the cuboids asked for, for each of up to 64
-bounds. Correction: the released cuboids are combined by least squares over all of them, which is consistent and never
+asked for, or maximises the number of cuboids with less noise than a stated one, and needs no data (``cuboids``).
+Correction: the released cuboids are combined by least squares over all of them, which is consistent and never
 worse than the single finer cuboid that the choice counts with.
 """
 
@@ -20,20 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.lift.attributes import MOST_CELLS, Attributes, Axes, checked_sets
+from dither.exact import Number, positive
+from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core.mechanism import Numerics
 from dither.mechanisms.core.purse import CountNoise, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, ROW_REPLACED, Loss, Unit
-from dither.publish.histograms.common import Floats
+from dither.publish.histograms.common import Floats, variance_of
 from dither.publish.marginals.common import Counter, DrawnMarginals, Names, stability_of
+from dither.publish.marginals.cuboids import choose_cuboids, choose_most_precise
 from dither.publish.marginals.interactions import cell_variance, fit, fitted_spreads
 from dither.publish.marginals.measuring import Measurement, node_within
-
-#: Cuboids that may be asked for, candidates for measuring, and bounds on the noise that are tried.
-_MOST_ASKED, _MOST_CANDIDATES, _MOST_BOUNDS = 512, 2048, 64
 
 
 def _examples() -> Iterator[Example]:
@@ -104,6 +103,7 @@ class DataCubes(DrawnMarginals):
         marginals: Sequence[Sequence[str]],
         unit: Unit = ROW,
         cuboids: Sequence[Sequence[str]] | None = None,
+        precise_below: Number | None = None,
     ) -> Self:
         """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
 
@@ -112,13 +112,23 @@ class DataCubes(DrawnMarginals):
             attributes: names and sizes.
             marginals: the requested cuboids, sets of names.
             unit: ROW, ROW_REPLACED, or ROW_EXCHANGED for rows that may be exchanged for none.
-            cuboids: the cuboids that are measured; None for those with the smallest largest noise.
+            cuboids: the cuboids that are measured; None for a choice.
+            precise_below: choose such that most requested cuboids have a variance a cell of at most this; None chooses
+                such that the largest variance is least.
 
         """
         asked = checked_sets(attributes, marginals)
         if cuboids is None:
-            measured = choose_cuboids(attributes, asked, 2 if Purse.within(within).is_pure else 1)
+            power = 2 if Purse.within(within).is_pure else 1
+            if precise_below is None:
+                measured = choose_cuboids(attributes, asked, power)
+            else:
+                alone = node_within(within, attributes, (max(asked, key=attributes.cells_of),), (1,), unit)
+                most = float(positive("precise_below", precise_below)) / variance_of(alone)
+                measured = choose_most_precise(attributes, asked, most, power)
             cuboids = [attributes.named(axes) for axes in measured]
+        elif precise_below is not None:
+            raise InvalidParameter("precise_below", precise_below, "left out where the cuboids are stated")
         else:
             measured = checked_sets(attributes, cuboids, "cuboids")
         node = node_within(within, attributes, measured, (1,) * len(measured), unit)
@@ -158,70 +168,3 @@ class DataCubes(DrawnMarginals):
         """Return the requested cuboids, consistent with one another."""
         tables = self.measurement.unweighted(noisy)
         return fit(self.attributes, tables, self.measurement.variances).flat(self.sets)
-
-
-def choose_cuboids(attributes: Attributes, asked: Sequence[Axes], power: int = 2) -> tuple[Axes, ...]:
-    """Return the cuboids to measure, searched for the smallest largest variance of a requested one.
-
-    Args:
-        attributes: names and sizes.
-        asked: the requested cuboids.
-        power: 2 where the variance grows with the square of the number of cuboids (pure), 1 for Gaussian noise.
-
-    A cuboid S answers Q with a variance proportional to (cuboids measured)^power times cells of S / cells of Q. For a
-    bound on that ratio the least number of cuboids is a problem of set cover, solved greedily; all bounds that occur
-    are tried, or 64 of them. Candidates are unions of asked cuboids: a finer one answers no more and has more cells.
-
-    >>> choose_cuboids(Attributes(tuple("abc"), (2, 2, 2)), [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)])
-    ((0, 1, 2),)
-
-    """
-    if len(asked) > _MOST_ASKED:
-        rule = f"at most {_MOST_ASKED} cuboids; residual-planner plans any number of marginals"
-        raise InvalidParameter("marginals", len(asked), rule)
-    candidates = _unions(attributes, asked)
-    holds = np.array([[set(axes) <= set(candidate) for axes in asked] for candidate in candidates])
-    sizes = np.array([attributes.cells_of(candidate) for candidate in candidates], dtype=np.float64)
-    ratios = np.where(holds, sizes[:, None] / np.array([attributes.cells_of(axes) for axes in asked]), np.inf)
-    bounds = np.unique(ratios[holds])
-    if bounds.size > _MOST_BOUNDS:
-        bounds = bounds[np.unique(np.linspace(0, bounds.size - 1, _MOST_BOUNDS).round().astype(int))]
-    best: tuple[float, tuple[int, ...]] = (np.inf, ())
-    for bound in bounds.tolist():
-        chosen = _cover(ratios <= bound, sizes)
-        if chosen:
-            worst = float(ratios[list(chosen)].min(axis=0).max()) * len(chosen) ** power
-            best = min(best, (worst, chosen))
-    return tuple(sorted(candidates[number] for number in best[1]))
-
-
-def _unions(attributes: Attributes, asked: Sequence[Axes]) -> list[Axes]:
-    """Return the requested cuboids and their unions, breadth first, as far as there is room."""
-    found = dict.fromkeys(asked)
-    edge = list(asked)
-    while edge:
-        fresh: list[Axes] = []
-        for one in edge:
-            for other in asked:
-                union = tuple(sorted({*one, *other}))
-                if union not in found and attributes.cells_of(union) <= MOST_CELLS:
-                    if len(found) >= _MOST_CANDIDATES:
-                        return list(found)
-                    found[union] = None
-                    fresh.append(union)
-        edge = fresh
-    return list(found)
-
-
-def _cover(usable: np.ndarray[Any, np.dtype[np.bool_]], sizes: Floats) -> tuple[int, ...]:
-    """Return few rows that together cover every column, most new columns first; () if no rows do."""
-    missing = np.ones(usable.shape[1], dtype=bool)
-    chosen = []
-    while missing.any():
-        gains = usable[:, missing].sum(axis=1)
-        number = int(np.lexsort((sizes, -gains))[0])
-        if gains[number] == 0:
-            return ()
-        chosen.append(number)
-        missing &= ~usable[number]
-    return tuple(chosen)

@@ -2,8 +2,9 @@
 
 For many small marginals of binary attributes under pure differential privacy. A marginal on k attributes needs the 2^k
 coefficients of its subsets and no others, and marginals share them; so they agree with one another. Cost: one pass over
-the rows for each marginal. Optionally a linear programme finds a non-negative table behind them, which takes a table of
-all attributes and so few of them. Corrections: coefficients are integers, the sums of +1 and -1 over the rows,
+the rows for each marginal. Coefficients that more marginals need get more of the budget, in the proportion that makes
+the sum of all variances least. Optionally a linear programme finds a non-negative table behind them, which takes a
+table of all attributes and so few of them. Corrections: coefficients are integers, the sums of +1 and -1 over the rows,
 without the factor 2^(-d/2) that floats would round; the printed scale misses a factor 2 when rows are replaced.
 """
 
@@ -25,11 +26,12 @@ from dither.mechanisms.core.mechanism import Bound, Interval, Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, ROW_REPLACED, Loss, Plan, Unit, Use
 from dither.publish.histograms.common import Floats, variance_of
-from dither.publish.marginals.common import MarginalRelease
+from dither.publish.marginals.common import MarginalRelease, rounded_weights
 from dither.publish.marginals.interactions import closure, subsets
 
 #: Attributes of the table that the linear programme writes out: 2^10 unknowns.
@@ -52,39 +54,44 @@ def _examples() -> Iterator[Example]:
 @register(
     examples=_examples,
     source="Privacy, Accuracy, and Consistency Too: A Holistic Solution to Contingency Table Release (Barak et al. "
-    "2007), sections 3 and 4; Differential Privacy and Applications (Zhu et al. 2017), section 5.2.3",
+    "2007), sections 3 and 4; Accurate and Efficient Private Release of Datacubes and Contingency Tables (Yaroslavtsev "
+    "et al. 2013), section 3; Differential Privacy and Applications (Zhu et al. 2017), section 5.2.3",
 )
 @dataclass(frozen=True, kw_only=True)
 class FourierMarginals(MarginalRelease):
     """Release marginals of yes-or-no attributes from noisy Walsh-Hadamard coefficients.
 
-    Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the number of coefficients
-    (geometric noise) or its root (Gaussian noise); replaced rows twice that, the coefficient of the total left out.
+    Guarantee: records ``d_in`` rows apart lose what ``node`` loses at ``d_in`` times the sum of the weights of the
+    coefficients (geometric noise) or the root of the sum of their squares (Gaussian noise); replaced rows twice that,
+    the coefficient of the total left out.
 
     Args:
         attributes: names and sizes, all of which are 2; public.
         marginals: sets of names; public.
         unit: ROW or ROW_REPLACED.
-        node: the noise of one coefficient.
+        node: the noise of one coefficient of weight 1.
+        even: whether all coefficients have weight 1; otherwise those that more marginals need weigh more.
         non_negative: whether the marginals are those of the non-negative table nearest to the noisy coefficients, by a
-            linear programme; for marginals on at most 10 attributes altogether.
+            linear programme; for marginals on at most 10 attributes altogether. It treats all coefficients alike, so
+            they have weight 1.
 
     >>> from dither.privacy import PureDP
     >>> table = Attributes(tuple("abcd"), (2, 2, 2, 2))
     >>> fourier = FourierMarginals.calibrated(PureDP(1), attributes=table, marginals=table.every(2))
-    >>> len(fourier.coefficients), fourier.node.scale
-    (11, Fraction(11, 1))
+    >>> fourier.coefficients[0], fourier.weights[0], fourier.coefficients[-1], fourier.weights[-1]
+    ((), 1024, (2, 3), 564)
 
     """
 
     name: ClassVar[str] = "fourier-marginals"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = (
         "the linear programme is solved up to a share of the released total; the interval, which knows it, is wider"
     )
 
     node: OneCount = OneCount()
+    even: Flag = Flag(False)
     non_negative: Flag = Flag(False)
 
     def __post_init__(self) -> None:
@@ -104,6 +111,7 @@ class FourierMarginals(MarginalRelease):
         attributes: Attributes,
         marginals: Sequence[Sequence[str]],
         unit: Unit = ROW,
+        even: bool = False,
         non_negative: bool = False,
     ) -> Self:
         """Return the mechanism with the least noise whose loss for data one unit apart is within ``within``.
@@ -113,13 +121,19 @@ class FourierMarginals(MarginalRelease):
             attributes: names and sizes.
             marginals: sets of names.
             unit: ROW or ROW_REPLACED.
+            even: whether all coefficients get the same noise.
             non_negative: whether a non-negative table is found behind the marginals.
 
         """
         checked_sets(attributes, marginals)
         purse = Purse.within(within)
         draft = cls(
-            attributes=attributes, marginals=marginals, unit=unit, node=purse.noise(), non_negative=non_negative
+            attributes=attributes,
+            marginals=marginals,
+            unit=unit,
+            node=purse.noise(),
+            even=even,
+            non_negative=non_negative,
         )
         return replace(draft, node=purse.noise(draft.stability))
 
@@ -133,19 +147,42 @@ class FourierMarginals(MarginalRelease):
         """The sets of attributes whose coefficients are measured: all subsets of the requested sets."""
         return closure(self.sets)
 
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """An integer for each coefficient: twice the weight is half the noise.
+
+        A marginal on k attributes adds 1 / 2^k times the variance of each of its coefficients to the sum of all
+        variances. At a given sum of weights, or of their squares, that sum is least at these powers.
+        """
+        if self.even or self.non_negative:
+            return (1,) * len(self.coefficients)
+        power = 1 / 3 if isinstance(self.node, Geometric) else 1 / 4
+        needs = dict.fromkeys(self.coefficients, 0.0)
+        for axes in self.sets:
+            for chosen in subsets(axes):
+                needs[chosen] += 2.0 ** -len(axes)
+        return rounded_weights([needs[chosen] ** power for chosen in self.coefficients])
+
     @property
     def part(self) -> CountNoise:
         """The noise for all coefficients."""
         return replace(self.node, shape=(len(self.coefficients),))
 
-    @property
+    @cached_property
     def stability(self) -> Fraction:
-        """How far all coefficients move together per unit: each by 1, or by up to 2 except for the number of rows."""
-        moving = Fraction(len(self.coefficients))
-        if self.unit == ROW_REPLACED:
-            moving -= 1
-            return max(2 * moving if isinstance(self.node, Geometric) else 2 * sqrt_up(moving), Fraction(1))
-        return moving if isinstance(self.node, Geometric) else sqrt_up(moving)
+        """How far all weighted coefficients move together per unit: by their weight, or by up to twice that.
+
+        A replaced row does not move the number of rows.
+        """
+        moving = [
+            weight
+            for chosen, weight in zip(self.coefficients, self.weights, strict=True)
+            if chosen or self.unit != ROW_REPLACED
+        ]
+        farthest = 2 if self.unit == ROW_REPLACED else 1
+        if isinstance(self.node, Geometric):
+            return max(Fraction(farthest * sum(moving)), Fraction(1))
+        return max(farthest * sqrt_up(Fraction(sum(weight**2 for weight in moving))), Fraction(1))
 
     def plan(self) -> Plan:
         """One draw for all coefficients."""
@@ -158,10 +195,13 @@ class FourierMarginals(MarginalRelease):
 
     @cached_property
     def marginal_variances(self) -> tuple[float, ...]:
-        """The variance of a cell of each marginal: of 2^k coefficients, each divided by 2^k."""
+        """The variance of a cell of each marginal: of 2^k coefficients, each divided by its weight and by 2^k."""
         if self.non_negative:
             raise NoGuarantee("the linear programme is not linear in the noise: its results have no known variance")
-        return tuple(variance_of(self.node) / size for size in self.sizes)
+        weights = dict(zip(self.coefficients, self.weights, strict=True))
+        spreads = [sum(1 / weights[chosen] ** 2 for chosen in subsets(axes)) for axes in self.sets]
+        unit = variance_of(self.node)
+        return tuple(unit * spread / size**2 for spread, size in zip(spreads, self.sizes, strict=True))
 
     def error(self, confidence: Number) -> Bound | None:
         """Return a bound on the error of every cell; None for the linear programme, see ``interval``."""
@@ -190,8 +230,10 @@ class FourierMarginals(MarginalRelease):
                 transformed = walsh_hadamard(self.attributes.count(codes, axes))
                 for chosen in subsets(axes):
                     known[chosen] = int(transformed[tuple(int(axis in chosen) for axis in axes)])
-        whole_numbers = np.array([known[chosen] for chosen in self.coefficients], dtype=np.int64)
-        drawn = np.asarray(run(self.part, whole_numbers, stability=self.stability), dtype=np.float64)
+        # What is cut off so that no weighted coefficient overflows moves no two of them farther apart.
+        most, weights = LARGEST_VALUE // max(self.weights), np.array(self.weights)
+        sums = np.clip(np.array([known[chosen] for chosen in self.coefficients], dtype=np.int64), -most, most)
+        drawn = np.asarray(run(self.part, sums * weights, stability=self.stability), dtype=np.float64) / weights
         noisy = dict(zip(self.coefficients, drawn.tolist(), strict=True))
         if self.non_negative:
             table = nearest_table(noisy, self.used)

@@ -20,6 +20,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.fitting import proportional_fit
 from dither.estimate.projections import non_negative_with_total
+from dither.estimate.ripple import ripple
 from dither.exact import Number
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core.mechanism import Interval, Numerics
@@ -139,19 +140,22 @@ class PriView(MarginalRelease):
         noisy = self.measurement.draw(data, run)
         return fit(self.attributes, noisy, self.measurement.variances).flat(self.sets)
 
-    def reconstruct(self, out: Any, names: Sequence[str]) -> Floats:
+    def reconstruct(self, out: Any, names: Sequence[str], *, ripples: bool = False) -> Floats:
         """Return the non-negative marginal of maximum entropy on these attributes that agrees with released views.
 
         Args:
             out: what was released.
             names: the attributes, each of which lies in some view.
+            ripples: whether negative cells are filled from their neighbours, as the source does; else the nearest
+                non-negative table is taken.
 
         Post-processing. Where one view holds all of them, its marginal is the answer, with negative counts projected
         away; otherwise the cells have no known variance, and ``bounds`` says what is certain.
 
         """
         axes, within = self._within(names)
-        estimates = [non_negative_with_total(table) for table in self._seen(out, within)]
+        nearest = ripple if ripples else non_negative_with_total
+        estimates = [nearest(table) for table in self._seen(out, within)]
         if within == [axes]:
             return estimates[0]
         total = float(np.mean([table.sum() for table in estimates]))
