@@ -857,3 +857,42 @@ def test_a_session_is_not_asked_in_the_midst_of_a_statement(session: Session, mo
     asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1)
     assert len(refused) == 1
     assert session.balance().releases == 1
+
+
+@pytest.mark.parametrize("moment", ["asked", "written", "committed", "anchored", "told"])
+def test_a_signal_handler_that_asks_is_refused_wherever_it_comes(
+    session: Session, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of a change of the ledger it would wait for what it interrupted; nothing is charged for it."""
+    outcomes: list[Any] = []
+    ledger: Any = session.curator.ledger
+
+    def handler(number: int, frame: Any) -> None:
+        monkeypatch.setattr(ledger, "_reach", lambda step: None)
+        try:
+            outcomes.append(asked(session, "SELECT COUNT(*) AS n FROM visits WHERE 1 = 1", epsilon="1/8"))
+        except HandleMisuse as refusal:
+            outcomes.append(refusal)
+
+    def reach(step: str) -> None:
+        if step == f"reserve: {moment}":
+            signal.raise_signal(signal.SIGUSR1)
+
+    monkeypatch.setattr(ledger, "_is_watched", True)
+    monkeypatch.setattr(ledger, "_reach", reach)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon="1/4")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(outcomes) == 1
+    # Outside of a change both are answered, and in the midst of one the second is refused before it costs anything.
+    is_refused = isinstance(outcomes[0], HandleMisuse)
+    assert is_refused == (moment in ("written", "committed", "anchored"))
+    assert session.balance().releases == (1 if is_refused else 2)
+
+
+def test_the_ledger_is_not_opened_in_the_midst_of_being_opened(curator: Curator) -> None:
+    with curator._opening, pytest.raises(HandleMisuse, match="in the midst of opening the ledger"):
+        _ = curator.ledger
+    assert curator.ledger is curator.ledger

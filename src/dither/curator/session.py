@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import threading
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -35,7 +34,6 @@ from dither.errors import (
     DitherError,
     EarlierEdition,
     EngineFailure,
-    HandleMisuse,
     InvalidParameter,
     LedgerUnavailable,
     LossNotStated,
@@ -48,6 +46,7 @@ from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
+from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
@@ -117,7 +116,8 @@ class Session(Closing):
         self._frames = frames
         self._engine: Engine | None = None
         # An engine answers one statement after another: of two threads at once, one would get the other's rows.
-        self._turn, self._is_busy = threading.RLock(), False
+        # One statement at a time; a signal handler does not wait for what it interrupted, and is refused.
+        self._alone = Guard("a statement of this session")
 
     @property
     def offer(self) -> Offers:
@@ -148,7 +148,7 @@ class Session(Closing):
 
     def close(self) -> None:
         """Let go of the tables."""
-        with self._alone():
+        with self._alone:
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
@@ -361,7 +361,7 @@ class Session(Closing):
 
         check_owner(self.account.analyst, "a comparison with real rows")
         source = rows_of(self.dataset, synthetic.table, where)
-        with self._alone():
+        with self._alone:
             return compare(self._open(), self.dataset, source, synthetic, target=target)
 
     def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
@@ -369,20 +369,8 @@ class Session(Closing):
         from dither.curator.comparing import compare_families
 
         check_owner(self.account.analyst, "a comparison with real rows")
-        with self._alone():
+        with self._alone:
             return compare_families(self._open(), self.dataset, families)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait for one's turn at the tables; a signal handler does not wait for what it interrupted, and is refused."""
-        with self._turn:
-            if self._is_busy:
-                raise HandleMisuse("this session is in the midst of a statement: ask again when it is done")
-            self._is_busy = True
-            try:
-                yield
-            finally:
-                self._is_busy = False
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
@@ -402,7 +390,7 @@ class Session(Closing):
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
         request = self._request(offer)
-        with self._alone():
+        with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
 
@@ -431,7 +419,7 @@ class Session(Closing):
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
-        with self._alone():
+        with self._alone:
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
@@ -445,7 +433,7 @@ class Session(Closing):
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception), self._alone(), before_first_draw(drawing.begin):
+            with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
                 answer = run(engine)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer)
