@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, Positive, Whole, exact
+from dither.exact import FAR, Number, Of, Positive, Whole, exact
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.clusters.coreset import moved, step_moves, step_sums
 from dither.learn.clusters.points import MOST_CLUSTERS, MOST_COLUMNS, ClustersModel, Frame, from_steps, points_of
@@ -87,7 +87,7 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
     centres: Array = Array(
         "float", axes=2, most=MOST_CLUSTERS, rule=f"finite numbers, a row for each of 1 to {MOST_CLUSTERS} centres"
     )
-    rate: Positive = Positive(least=_SMALLEST_RATE, most=1)
+    rate: Positive = Positive(least=Fraction(1, FAR), most=1)
     bags: Whole = Whole(1, least=1, most=2**10)
 
     def __post_init__(self) -> None:

@@ -28,13 +28,12 @@ from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of, target_box
 from dither.mechanisms.core.mechanism import Interactive
 from dither.mechanisms.core.public import PublicArray
-from dither.mechanisms.core.purse import OneEntry, Purse, VectorNoise
+from dither.mechanisms.core.purse import SMALLEST_SCALE, OneEntry, Purse, VectorNoise
 from dither.mechanisms.core.registry import Dialogue, Example, register
 from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
-from dither.noise.source import SMALLEST_SCALE
 from dither.privacy import EVENT, Loss, Parallel, Plan, Unit, Use
 from dither.privacy.plans import sequence
 

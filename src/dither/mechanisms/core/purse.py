@@ -29,7 +29,7 @@ VectorNoise: TypeAlias = GammaNorm | DiscreteGaussian
 #: Digits of a bought scale.
 _BITS = 64
 #: Noise on the integers has at least this scale.
-_SMALLEST_SCALE = Fraction(1, 2**40)
+SMALLEST_SCALE = Fraction(1, 2**40)
 #: Wider noise drowns every number that floats hold exactly; its variance, and the square of that, still fit a float.
 _WIDEST = 2**240
 #: An epsilon or a rho between these buys noise that can be drawn, in shares of 2^-40 as well.
@@ -246,7 +246,7 @@ class Purse:
         if not self.is_pure:
             raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
         scale = self._scale(l1)
-        if scale < _SMALLEST_SCALE:
+        if scale < SMALLEST_SCALE:
             rule = "an epsilon of at most 2^40 times how far numbers move: noise of a smaller scale is none"
             raise InvalidParameter("within", f"epsilon = {self.amount}, where numbers move by {l1}", rule)
         return Geometric(scale=scale)

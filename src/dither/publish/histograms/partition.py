@@ -21,9 +21,9 @@ from dither.errors import InvalidParameter
 from dither.exact import NonNegative, Number, Whole, non_negative
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.purse import SMALLEST_SCALE
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
-from dither.noise.source import SMALLEST_SCALE
 from dither.privacy import L1, Loss, Metric, PureDP
 from dither.publish.histograms.common import neighbours
 
