@@ -7,6 +7,7 @@ on the number of rows. Linear models are therefore evaluated column by column, a
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, get_type_hints
@@ -31,14 +32,18 @@ MOST_CANDIDATES: Final = 2**10
 _TELLING: Final = ("scores", "probabilities")
 
 
-@lru_cache(maxsize=256)
-def scores_rows(kind: type[Any]) -> bool:
+def scores_rows(kind: Any) -> bool:
     """Whether models of learners of this class score rows, by what their ``release`` says that it returns.
 
     Known before anything is learned or charged; a class that does not say what it returns is not believed.
     """
+    return _says_scores(kind)
+
+
+@lru_cache(maxsize=256)
+def _says_scores(kind: Hashable) -> bool:
     try:
-        released = get_type_hints(kind.release).get("return")
+        released = get_type_hints(kind.release).get("return")  # type: ignore[attr-defined]
     except (AttributeError, NameError, TypeError):
         return False
     return isinstance(released, type) and any(hasattr(released, name) for name in _TELLING)
