@@ -17,7 +17,6 @@ from dither.errors import EngineUnavailable
 
 #: The columns of a file in their order: names and types.
 Columns = Sequence[tuple[str, str]]
-_FIX = "write the files alike"
 
 
 def check_alike(table: Table, files: Iterable[tuple[str, Columns | None]], below: str = "") -> None:
@@ -37,7 +36,7 @@ def check_alike(table: Table, files: Iterable[tuple[str, Columns | None]], below
     first: dict[str, str | None] | None = None
     for file, columns in files:
         if columns is None:
-            raise _refusal(table, file, "cannot be read: it is damaged or of another kind")
+            raise _refusal(table, file, "cannot be read: it is damaged or of another kind", "write it again")
         inside = file.partition(root)[2].split("/")[:-1] if root else []
         folders = {part.partition("=")[0] for part in inside if "=" in part}
         found: dict[str, str | None] = {}
@@ -74,5 +73,5 @@ def _said(name: str, stored: str | None) -> str:
     return f"lacks column {name}" if stored is None else f"has column {name} as {stored[:40]}"
 
 
-def _refusal(table: Table, file: str, reason: str) -> EngineUnavailable:
-    return EngineUnavailable(f"table {table.name}: {file} {reason}; {_FIX}")
+def _refusal(table: Table, file: str, reason: str, fix: str = "write the files alike") -> EngineUnavailable:
+    return EngineUnavailable(f"table {table.name}: {file} {reason}; {fix}")
