@@ -21,6 +21,7 @@ import pytest
 from dither import Geometric, learn
 from dither.curator.folder import Curator
 from dither.curator.offers import Offers
+from dither.curator.offers import answers as answers_module
 from dither.curator.session import Session
 from dither.data import DataSet
 from dither.data.engines import Engine
@@ -40,8 +41,10 @@ from dither.errors import (
 )
 from dither.lift import Rows, cells_of
 from dither.lift.offer import Offer
-from dither.privacy import PureDP
-from dither.publish.queries import QueryResult, Quote, plan_query
+from dither.mechanisms import PublicArray
+from dither.privacy import ApproxDP, PureDP
+from dither.publish.queries import QueryResult, Quote, plan_query, present
+from dither.publish.queries.answer import Answered
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
 
@@ -857,3 +860,85 @@ def test_a_session_is_not_asked_in_the_midst_of_a_statement(session: Session, mo
     asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1)
     assert len(refused) == 1
     assert session.balance().releases == 1
+
+
+@pytest.mark.parametrize("moment", ["asked", "written", "committed", "anchored", "told"])
+def test_a_signal_handler_that_asks_is_refused_wherever_it_comes(
+    session: Session, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the midst of a change of the ledger it would wait for what it interrupted; nothing is charged for it."""
+    outcomes: list[Any] = []
+    ledger: Any = session.curator.ledger
+
+    def handler(number: int, frame: Any) -> None:
+        monkeypatch.setattr(ledger, "_reach", lambda step: None)
+        try:
+            outcomes.append(asked(session, "SELECT COUNT(*) AS n FROM visits WHERE 1 = 1", epsilon="1/8"))
+        except HandleMisuse as refusal:
+            outcomes.append(refusal)
+
+    def reach(step: str) -> None:
+        if step == f"reserve: {moment}":
+            signal.raise_signal(signal.SIGUSR1)
+
+    monkeypatch.setattr(ledger, "_is_watched", True)
+    monkeypatch.setattr(ledger, "_reach", reach)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon="1/4")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(outcomes) == 1
+    # Outside of a change both are answered, and in the midst of one the second is refused before it costs anything.
+    is_refused = isinstance(outcomes[0], HandleMisuse)
+    assert is_refused == (moment in ("written", "committed", "anchored"))
+    assert session.balance().releases == (1 if is_refused else 2)
+
+
+def test_the_ledger_is_not_opened_in_the_midst_of_being_opened(curator: Curator) -> None:
+    with curator._opening, pytest.raises(HandleMisuse, match="in the midst of opening the ledger"):
+        _ = curator.ledger
+    assert curator.ledger is curator.ledger
+
+
+def _parts(session: Session, column: str) -> Any:
+    wards = session.table("visits").partition("ward", {"h": ["heart"], "s": ["skin"]})
+    return wards.each(lambda rows: rows.group(column).count("n"))
+
+
+def _found(answer: Any, groups: int) -> Answered:
+    """What would be released for that many discovered groups, with names that JSON escapes."""
+    names: tuple[Any, ...] = tuple((f'"{place}\\',) for place in range(groups))
+    return Answered(names, tuple(PublicArray(np.arange(groups)) for _ in answer.design.measured))
+
+
+@pytest.mark.parametrize("counts", [(400, 400), (400, 1), (3, 400)], ids=str)
+def test_discovered_groups_of_parts_are_shown_as_far_as_they_fit(
+    session: Session, counts: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise all of them would be lost, after the charge, because there are many groups."""
+    most = 16_000
+    monkeypatch.setattr(answers_module, "LARGEST_ANSWER", most)
+    offer = session.offer.ask_parts(_parts(session, "note"), ApproxDP(1, "1e-6"))
+    mechanism: Any = offer.mechanism
+    released = tuple(_found(one, count) for one, count in zip(mechanism.answers, counts, strict=True))
+    stored = offer.present(released)
+    assert len(stored) <= most
+    for label, count in zip(("h", "s"), counts, strict=True):
+        shown = offer.read(stored, "here")[label]
+        whole = present(mechanism.answers["hs".index(label)], _found(mechanism.answers[0], count))
+        assert shown.rows == whole.rows[: len(shown.rows)]
+        is_cut = len(shown.rows) < count
+        assert is_cut == (count > 100)
+        assert any("only the first rows are shown" in note for note in shown.notes) == is_cut
+        assert len(shown.rows) > 10 or count < 10
+
+
+def test_parts_that_together_are_too_long_to_store_are_refused_before_the_charge(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers_module, "LARGEST_ANSWER", 2000)
+    for column, loss in (("note", ApproxDP(1, "1e-6")), ("ward", PureDP(1))):
+        with pytest.raises(InvalidParameter, match="parts must be such that all answers together have at most 2,000"):
+            session.ask_parts(_parts(session, column), loss)
+    assert session.balance().releases == 0

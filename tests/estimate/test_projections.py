@@ -59,3 +59,10 @@ def test_a_simplex_is_a_simplex(values: list[int]) -> None:
 def test_odd_input_is_refused(values: list[float], total: float) -> None:
     with pytest.raises(InvalidParameter):
         non_negative_with_total(values, total)
+
+
+@pytest.mark.parametrize("values", [[2.0**60], [2.0**60, 3.0], [-(2.0**70), 2.0**150, 5.0]], ids=str)
+def test_a_total_that_is_lost_beside_the_values_goes_to_the_largest(values: list[float]) -> None:
+    found = non_negative_with_total(values, total=1)
+    assert found.sum() == 1
+    assert found.argmax() == int(np.argmax(values))

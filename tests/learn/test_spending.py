@@ -19,8 +19,9 @@ from dither.data import Column, Kind
 from dither.errors import BudgetExceeded, HandleMisuse, IncompatibleDistance, InvalidParameter
 from dither.learn.base import PrivateEstimator
 from dither.learn.lifting import trusted_estimator
+from dither.learn.spending import Tally
 from dither.mechanisms import Budget
-from dither.privacy import ROW, ROW_REPLACED, PureDP
+from dither.privacy import ROW, ROW_REPLACED, Loss, PureDP
 from dither.publish.synthetic import Synthesizer
 
 X = np.repeat([[0.0], [1.0]], 30, axis=0)
@@ -113,3 +114,21 @@ def test_a_synthesizer_is_charged_before_it_draws() -> None:
     with pytest.raises(IncompatibleDistance):
         made.fit(rows, budget=Budget(epsilon=1, unit=ROW_REPLACED))
     assert len(made.fit(rows).sample(3)) == 3
+
+
+def test_a_fit_in_the_midst_of_counting_one_is_counted_too() -> None:
+    """As in a signal handler: it neither waits for what it interrupted nor is forgotten."""
+    count = Tally._count
+    inner: list[None] = []
+
+    class Interrupted(Tally):
+        def _count(self, loss: Loss) -> None:
+            if not inner:
+                inner.append(None)
+                self.add(PureDP(2))
+            count(self, loss)
+
+    tally = Interrupted()
+    tally.add(PureDP(1))
+    assert "fit 2 of this" in tally.receipt()
+    assert "lose epsilon = 3 together" in tally.receipt()

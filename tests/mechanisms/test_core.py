@@ -1078,3 +1078,21 @@ def test_a_runner_takes_a_step_of_its_plan_once(monkeypatch: pytest.MonkeyPatch)
     run(part, 5)
     with pytest.raises(PlanViolation):
         run(part, 5)
+
+
+def test_a_budget_is_not_charged_in_the_midst_of_a_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler would wait for what it interrupted, or find the budget as it was before."""
+    budget = Budget(epsilon=1, unit=ROW)
+    spend, refused = budget._filter.spend, []
+
+    def interrupted(loss: Loss) -> None:
+        if not refused:
+            with pytest.raises(HandleMisuse, match="in the midst of a charge to this budget") as refusal:
+                release(Geometric(scale=2), 5, budget=budget, stability=1)
+            refused.append(refusal)
+        spend(loss)
+
+    monkeypatch.setattr(budget._filter, "spend", interrupted)
+    release(Geometric(scale=2), 5, budget=budget, stability=1)
+    assert refused
+    assert budget.spent == PureDP("1/2")

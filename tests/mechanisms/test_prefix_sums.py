@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dither.audit.samplers import BlockNoise
 from dither.checks.law import coverage_is_refuted
-from dither.errors import HandleMisuse, InvalidValue
+from dither.errors import HandleMisuse, InvalidParameter, InvalidValue
 from dither.mechanisms import Composed, DiscreteGaussian, Geometric, Numerics, Runner
 from dither.mechanisms.prefix_sums import PrefixCounter, PrefixSums
 from dither.noise import SystemEntropy, system_noise
@@ -298,3 +298,14 @@ def test_errors_of_counter_and_tree_agree() -> None:
     assert counter.error("0.9").value == bound.value
     out: NDArray[Any] = np.array([10, 20])
     assert (counter.interval(out, "0.9").high - out == bound.value).all()
+
+
+def test_a_large_epsilon_is_refused_only_where_the_noise_of_all_nodes_is_too_narrow() -> None:
+    """2^42 over 127 steps, each in 7 nodes that move by 3 at a time: noise of a scale of 21 / 2^42 can be drawn."""
+    tree = PrefixSums.calibrated(PureDP(2**42), steps=127, sensitivity=3)
+    assert tree.loss(3) == PureDP(2**42)
+    rule = "within must be an epsilon of at most 2.40 times how far numbers move: .* where numbers move by 7"
+    with pytest.raises(InvalidParameter, match=rule):
+        PrefixSums.calibrated(PureDP(2**43), steps=127, sensitivity=1)
+    with pytest.raises(InvalidParameter, match="sensitivity"):
+        PrefixSums.calibrated(PureDP(2**43), steps=127, sensitivity=0)

@@ -89,7 +89,11 @@ def test_a_sample_so_rare_that_its_price_is_rounded_is_within_the_loss(epsilon: 
     box: dict[str, Any] = {"lower": [0], "upper": [1]}
     for rate in (Fraction(1, 2**50), Fraction(1, 10**28), Fraction(1, 10**100), Fraction(1, 10**400)):
         assert MinibatchDescent.calibrated(target, **box, classes=2, rate=rate).loss(1) <= target
-        assert BootstrapMeans.calibrated(target, **box, centres=[[0.5]], rate=rate, bags=3).loss(1) <= target
+        if rate >= Fraction(1, 2**500):
+            assert BootstrapMeans.calibrated(target, **box, centres=[[0.5]], rate=rate, bags=3).loss(1) <= target
+    # Its weights are divided by the rate, in floats.
+    with pytest.raises(InvalidParameter, match="rate must be a number between"):
+        BootstrapMeans.calibrated(target, **box, centres=[[0.5]], rate=rate, bags=3)
 
 
 def test_the_coefficients_of_a_table_move_farther_than_its_cells() -> None:

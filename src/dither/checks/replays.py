@@ -17,6 +17,8 @@ from dither.checks.sampling import sampling_checks
 from dither.checks.violation import ContractViolation, require
 from dither.errors import InvalidValue
 from dither.mechanisms import Composed, Example, Interactive
+from dither.mechanisms.core.mechanism import InteractivePrimitive
+from dither.mechanisms.core.runner import Runner
 from dither.noise import system_noise
 from dither.privacy import Loss, Unit, Use
 from dither.testing import hostile
@@ -112,7 +114,12 @@ def check_again(example: Example) -> None:
 def check_strict_floats(example: Example) -> None:
     """Check that nothing raises if the caller has set NumPy to raise on every overflow and underflow."""
     mechanism = example.mechanism
-    if isinstance(mechanism, Composed | Interactive):
+    if isinstance(mechanism, InteractivePrimitive):
+        for value in hostile.values(mechanism.domain):
+            # Opened by a caller like any other: what is asked later is asked outside of it.
+            with np.errstate(all="raise"):
+                _ask(mechanism, value)
+    elif isinstance(mechanism, Composed | Interactive):
         for turn, (here, there, _) in zip(_EXTREME_TURNS, cycle(some(pairs_of(example), TURNS)), strict=False):
             for data in (here, there):
                 with np.errstate(all="raise"):
@@ -132,9 +139,17 @@ def _go_through(mechanism: Planned, data: Any, turn: int) -> None:
         if isinstance(mechanism, Composed):
             runner(mechanism, data)
         else:
-            runner.converse(mechanism, data.data)
+            data.lead(runner.converse(mechanism, data.data))
     except FloatingPointError as failure:
         raise ContractViolation(f"a run raises where floats are strict: {failure}") from failure
+
+
+def _ask(mechanism: InteractivePrimitive[Any, Any], value: Any) -> None:
+    """Open a conversation, and ask it once."""
+    try:
+        Runner(Use(mechanism), system_noise()).open(mechanism).ask(value)
+    except FloatingPointError as failure:
+        raise ContractViolation(f"a later call raises where floats are strict: {failure}") from failure
 
 
 def check_sampling(example: Example) -> None:

@@ -17,7 +17,6 @@ them.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -52,6 +51,7 @@ from dither.data.schema import DataSet
 from dither.data.yaml_tree import LARGEST_TEXT
 from dither.errors import DataSetRetired, DitherError, InvalidParameter, InvalidSchema, NotFound
 from dither.exact import Number
+from dither.mechanisms.core.guard import Guard
 from dither.privacy import Loss, stated_loss
 
 SETTINGS: Final = "dither.yaml"
@@ -87,7 +87,7 @@ class Curator(OwnersVerbs, Closing):
         self.settings = settings
         self._anchors = anchors
         self._ledger: Ledger | None = None
-        self._opening = threading.Lock()
+        self._opening = Guard("opening the ledger")
 
     @classmethod
     def create(cls, folder: str | Path, *, ledger: str = "ledger.sqlite", anchors: str | Path | None = None) -> Curator:

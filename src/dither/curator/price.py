@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from dither.curator.ledger import Account, Balance, Ledger
+from dither.errors import InvalidParameter, LossNotStated, NoGuarantee
 from dither.mechanisms.notebook import decimals, html
 from dither.privacy import Loss
+
+#: More releases are not counted beforehand.
+MOST_AFFORDABLE: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -43,3 +50,44 @@ class Price:
     def __str__(self) -> str:
         fits = "it fits" if self.fits else "it does not fit"
         return f"{self.release} would cost {self.loss}, for {self.unit}; {self.left} is left: {fits}"
+
+
+def affordable(ledger: Ledger, account: Account, loss: Loss) -> int:
+    """Return how many releases of a loss would be admitted one after another, up to a thousand.
+
+    Args:
+        ledger: where they would be charged.
+        account: whose releases.
+        loss: of each of them.
+
+    """
+
+    def fits(many: int) -> bool:
+        try:
+            return ledger.would_admit(account, loss.times(many))
+        except InvalidParameter:
+            return False  # more than any budget: deltas of 1 and more promise nothing
+        except NoGuarantee:
+            return False
+
+    low, high = 0, 1
+    while high <= MOST_AFFORDABLE and fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return min(low, MOST_AFFORDABLE)
+
+
+@contextlib.contextmanager
+def saying_what_is_left(balance: Callable[[], Balance]) -> Iterator[None]:
+    """Say what is left, where nobody said what a release may lose.
+
+    Args:
+        balance: tells what the analyst may still spend; asked only then.
+
+    """
+    try:
+        yield
+    except LossNotStated as refusal:
+        raise LossNotStated(refusal.parameter, balance().left) from None

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import threading
 import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
-from dither.curator.ledger import OWNER, Account, Balance, Ledger, Receipt, Stored
-from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
+from dither.curator.drawing import Drawing
+from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
-from dither.curator.price import Price
+from dither.curator.price import Price, affordable, saying_what_is_left
 from dither.curator.request import Request
 from dither.curator.shown import session_html
 from dither.data.closing import Closing
@@ -34,11 +33,7 @@ from dither.data.schema import DataSet
 from dither.errors import (
     DitherError,
     EarlierEdition,
-    EngineFailure,
-    HandleMisuse,
     InvalidParameter,
-    LedgerUnavailable,
-    LossNotStated,
     NoGuarantee,
     ReleaseFailed,
     RequestSealed,
@@ -48,6 +43,7 @@ from dither.lift.offer import Offer
 from dither.lift.stored import LARGEST_ANSWER
 from dither.lift.trusted import checked_mechanism
 from dither.mechanisms import perform
+from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
@@ -63,8 +59,6 @@ if TYPE_CHECKING:
     from dither.publish.synthetic import SyntheticFamilies, SyntheticTable
     from dither.publish.synthetic.quality import Quality
 
-#: More releases are not counted beforehand.
-MOST_AFFORDABLE: Final = 1024
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -74,7 +68,7 @@ def _released(make: Callable[Concatenate[DataSet, P], Offer[T]]) -> Callable[Con
 
     @wraps(make)
     def release(self: Session, /, *words: P.args, **options: P.kwargs) -> T:
-        with self._saying_what_is_left():
+        with saying_what_is_left(self.balance):
             offer = make(self.dataset, *words, **options)
         return self._read(offer)
 
@@ -116,8 +110,9 @@ class Session(Closing):
         self.account = Account(dataset.name, analyst)
         self._frames = frames
         self._engine: Engine | None = None
-        # An engine answers one statement after another: of two threads at once, one would get the other's rows.
-        self._turn, self._is_busy = threading.RLock(), False
+        # An engine answers one statement after another: of two threads at once, one would get the other's rows. A
+        # signal handler does not wait for what it interrupted, and is refused.
+        self._alone = Guard("a statement of this session")
 
     @property
     def offer(self) -> Offers:
@@ -148,7 +143,7 @@ class Session(Closing):
 
     def close(self) -> None:
         """Let go of the tables."""
-        with self._alone():
+        with self._alone:
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
@@ -205,7 +200,7 @@ class Session(Closing):
         if parse_statement(text).is_explained:
             priced: Any = self.quote(text, **how)
             return priced  # type: ignore[no-any-return]
-        with self._saying_what_is_left():
+        with saying_what_is_left(self.balance):
             offer = self.offer.sql(text, **how, key=key, confidence=confidence)
         return self.release(offer)
 
@@ -228,14 +223,6 @@ class Session(Closing):
         if not self._offers.has_made(offer):
             raise InvalidParameter("what", offer.verb, "an offer that this session's own ``offer`` has made")
         return self._read(offer)
-
-    @contextlib.contextmanager
-    def _saying_what_is_left(self) -> Iterator[None]:
-        """Say what is left, where nobody said what a release may lose."""
-        try:
-            yield
-        except LossNotStated as refusal:
-            raise LossNotStated(refusal.parameter, self.balance().left) from None
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
@@ -290,32 +277,15 @@ class Session(Closing):
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
-        with self._saying_what_is_left():
+        with saying_what_is_left(self.balance):
             stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
         if isinstance(what, str):
             threshold_share = answers.one_share(parse_statement(what), threshold_share)
         query = answers.read_query(self.dataset, what)
         quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
-        return replace(quoted, left=str(self.balance().left), affordable=self._affordable(quoted.loss))
-
-    def _affordable(self, loss: Loss) -> int:
-        """Return how many releases of a loss would be admitted one after another, up to a thousand."""
-
-        def fits(many: int) -> bool:
-            try:
-                return self.curator.ledger.would_admit(self.account, loss.times(many))
-            except InvalidParameter:
-                return False  # more than any budget: deltas of 1 and more promise nothing
-            except NoGuarantee:
-                return False
-
-        low, high = 0, 1
-        while high <= MOST_AFFORDABLE and fits(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return min(low, MOST_AFFORDABLE)
+        return replace(
+            quoted, left=str(self.balance().left), affordable=affordable(self.curator.ledger, self.account, quoted.loss)
+        )
 
     def loss_for_error(
         self,
@@ -361,7 +331,7 @@ class Session(Closing):
 
         check_owner(self.account.analyst, "a comparison with real rows")
         source = rows_of(self.dataset, synthetic.table, where)
-        with self._alone():
+        with self._alone:
             return compare(self._open(), self.dataset, source, synthetic, target=target)
 
     def compare_families(self, families: SyntheticFamilies) -> tuple[Quality, Quality]:
@@ -369,20 +339,8 @@ class Session(Closing):
         from dither.curator.comparing import compare_families
 
         check_owner(self.account.analyst, "a comparison with real rows")
-        with self._alone():
+        with self._alone:
             return compare_families(self._open(), self.dataset, families)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Wait for one's turn at the tables; a signal handler does not wait for what it interrupted, and is refused."""
-        with self._turn:
-            if self._is_busy:
-                raise HandleMisuse("this session is in the midst of a statement: ask again when it is done")
-            self._is_busy = True
-            try:
-                yield
-            finally:
-                self._is_busy = False
 
     def _open(self) -> Engine:
         """Open the tables and compare them with what is declared; reads names and types, never values."""
@@ -402,7 +360,7 @@ class Session(Closing):
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
         request = self._request(offer)
-        with self._alone():
+        with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
 
@@ -431,7 +389,7 @@ class Session(Closing):
 
     def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
         """Debit, run, store: the only way from private rows to an answer."""
-        with self._alone():
+        with self._alone:
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
@@ -441,11 +399,11 @@ class Session(Closing):
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
             return held.receipt
-        drawing = _Drawing(ledger, held)
+        drawing = Drawing(ledger, held)
         try:
             answer: bytes | None = None
             # Why it fails may depend on private rows: what was raised goes nowhere.
-            with contextlib.suppress(Exception), self._alone(), before_first_draw(drawing.begin):
+            with contextlib.suppress(Exception), self._alone, before_first_draw(drawing.begin):
                 answer = run(engine)
             if answer is not None and len(answer) <= LARGEST_ANSWER:
                 return drawing.complete(answer)
@@ -462,56 +420,6 @@ class Session(Closing):
             answer = None
         # Raised outside of any handler, so that no context hangs on it.
         raise failure
-
-
-class _Drawing:
-    """What became of a reservation: whether noise was drawn for it, and what the ledger said to that."""
-
-    def __init__(self, ledger: Ledger, held: Reservation) -> None:
-        self._ledger, self._held = ledger, held
-        self._is_drawn = False
-        self._refusal: DitherError | None = None
-
-    def begin(self) -> None:
-        """Tell the ledger that noise is drawn; called before the first random bit, which is not drawn if this fails."""
-        try:
-            self._ledger.begin_draw(self._held)
-        except DitherError as refusal:
-            self._refusal = refusal
-            raise
-        self._is_drawn = True
-
-    def complete(self, answer: bytes) -> Receipt:
-        """Store the answer; once more if the ledger could not be reached, because it cannot be drawn again."""
-        try:
-            return self._ledger.complete(self._held, answer)
-        except LedgerUnavailable:
-            pass
-        return self._ledger.complete(self._held, answer)
-
-    def failure(self) -> DitherError:
-        """Return why there is no answer, in words that depend on public facts alone."""
-        if self._is_drawn:
-            # What fails after a draw may follow from the draw: another one would tell more than was paid for.
-            return ReleaseFailed()
-        if self._refusal is not None:
-            # What hangs on it are frames of the engine, which hold rows.
-            refusal = self._refusal.with_traceback(None)
-            refusal.__context__ = refusal.__cause__ = None
-            return refusal
-        failure = EngineFailure()
-        failure.add_note(self._what_is_left())
-        return failure
-
-    def _what_is_left(self) -> str:
-        left = MOST_ATTEMPTS - self._held.attempt
-        if not left:
-            return (
-                f"this was the last of {MOST_ATTEMPTS} attempts, and the request is not tried again: to ask anew, with "
-                "another key, is a further charge"
-            )
-        count = "1 attempt is" if left == 1 else f"{left} attempts are"
-        return f"{count} left: to retry without a further charge, ask again with key={self._held.key!r}"
 
 
 def check_owner(analyst: str, what: str) -> None:

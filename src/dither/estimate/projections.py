@@ -47,8 +47,11 @@ def non_negative_with_total(
     order = np.argsort(-given * factors, kind="stable")
     sums, inverses = np.cumsum(given[order]), np.cumsum(1 / factors[order])
     shifts = (sums - wanted) / inverses
-    kept = int(np.flatnonzero(given[order] * factors[order] > shifts)[-1]) if given.size else 0
-    projected = np.maximum(given - shifts[kept] / factors, 0.0)
+    # The first one always stays; a total that is small beside the values may be lost in their last digits.
+    staying = np.flatnonzero(given[order] * factors[order] > shifts)
+    projected = np.maximum(given - shifts[staying[-1] if staying.size else 0] / factors, 0.0)
+    if not projected.any():
+        projected[order[0]] = wanted
     # Rounding errors of the sums are shared out, so that the total is kept to the last digits.
     kept_total: NDArray[np.float64] = projected * (wanted / projected.sum())
     return kept_total.reshape(array.shape)

@@ -7,6 +7,7 @@ the correctly rounded ``decimal``; a float never decides anything.
 
 from dither.exact.enclosure import exp_down, exp_up, log_down, log_up, round_up, sqrt_down, sqrt_up, tanh_up, to_float
 from dither.exact.parameters import (
+    FAR,
     Field,
     Flag,
     Maybe,
@@ -25,6 +26,7 @@ from dither.exact.rational import Number, exact, non_negative, positive, probabi
 from dither.exact.typed import typed
 
 __all__ = [
+    "FAR",
     "Field",
     "Flag",
     "Maybe",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -22,6 +22,8 @@ _Self = TypeVar("_Self", bound="Field[Any, Any]")
 T = TypeVar("T")
 #: The default of a field that has none.
 REQUIRED: Any = object()
+#: Up to here, and from its reciprocal on, a number can be squared in floats and neither overflows nor becomes 0.
+FAR: Final = 2**500
 #: What is not a number, whatever it looks like.
 _NOT_NUMBERS: tuple[Any, ...] = (float("nan"), float("inf"), "many", True, None, 1j, [1], object())
 
@@ -63,27 +65,87 @@ class Field(Generic[Given_contra, Kept_co]):
 
 
 class Positive(Field[Number, Fraction]):
-    """A positive number."""
+    """A positive number.
+
+    Args:
+        default: where the parameter may be left out.
+        least: the smallest number that will do; needed where numbers near 0 would become 0 in floats.
+        most: the largest; needed where the number becomes a float.
+
+    """
+
+    def __init__(
+        self, default: Number = REQUIRED, *, least: Fraction | None = None, most: int | Fraction | None = None
+    ) -> None:
+        super().__init__(default)
+        self._least, self._most = least, most
 
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
-        return positive(name, value)
+        number = positive(name, value)
+        _check_limits(name, number, self._least, self._most)
+        return number
 
     def offenders(self) -> Iterator[Any]:
-        """Return zero, negative numbers, and anything that is not a number."""
+        """Return zero, negative numbers, numbers beyond the limits, and anything that is not a number."""
+        yield from _beyond(self._least, self._most)
         yield from (0, -1, Fraction(-1, 3), *_NOT_NUMBERS)
 
 
 class NonNegative(Field[Number, Fraction]):
-    """A non-negative number."""
+    """A non-negative number.
+
+    Args:
+        default: where the parameter may be left out.
+        most: the largest number that will do; needed where the number becomes a float.
+
+    """
+
+    def __init__(self, default: Number = REQUIRED, *, most: int | Fraction | None = None) -> None:
+        super().__init__(default)
+        self._most = most
 
     def convert(self, name: str, value: Number) -> Fraction:
         """Return the exact rational."""
-        return non_negative(name, value)
+        number = non_negative(name, value)
+        _check_limits(name, number, None, self._most)
+        return number
 
     def offenders(self) -> Iterator[Any]:
-        """Return negative numbers, and anything that is not a number."""
+        """Return negative numbers, numbers beyond the limit, and anything that is not a number."""
+        yield from _beyond(None, self._most)
         yield from (-1, Fraction(-1, 3), *_NOT_NUMBERS)
+
+
+def _check_limits(name: str, number: Fraction, least: Fraction | None, most: int | Fraction | None) -> None:
+    """Raise unless the number is within its public limits."""
+    if (least is None or least <= number) and (most is None or number <= most):
+        return
+    if least is None:
+        rule = f"at most {_said(most)}"
+    elif most is None:
+        rule = f"at least {_said(least)}"
+    else:
+        rule = f"a number between {_said(least)} and {_said(most)}"
+    raise InvalidParameter(name, _said(number), rule)
+
+
+def _beyond(least: Fraction | None, most: int | Fraction | None) -> Iterator[Fraction]:
+    """Return numbers next to the limits and far beyond them."""
+    if least is not None:
+        yield from (least * Fraction(99, 100), least / 10**400)
+    if most is not None:
+        yield from (Fraction(most) * Fraction(101, 100), Fraction(most) * 10**400)
+
+
+def _said(number: int | Fraction | None) -> str:
+    """Return a limit as a person would write it: a long power of two as a power, another long number by its size."""
+    top, bottom = Fraction(number or 0).as_integer_ratio()
+    if max(top, bottom) < 2**30:
+        return str(number)
+    if top & (top - 1) == 0 and bottom & (bottom - 1) == 0:
+        return f"2^{top.bit_length() - bottom.bit_length()}"
+    return f"about 2^{top.bit_length() - bottom.bit_length()}"
 
 
 class Probability(Field[Number, Fraction]):

@@ -22,6 +22,7 @@ from dither.errors import InvalidParameter, MissingExtra
 from dither.learn.linear.descent import GradientDescent
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.models import Model
+from dither.learn.selection.errors_of import scores_rows
 from dither.learn.selection.model import ScoredModel
 from dither.learn.selection.scored import HeldOutScore, Score
 from dither.lift.cells import source_of
@@ -225,6 +226,8 @@ def _scored(learner: Any, loss: Loss, part: Any, classes: tuple[Any, ...] | None
     """Return a learner with its score on rows held out."""
     if learner.distance != ROW:
         raise InvalidParameter("score", True, "left out where rows are replaced: one may be held out before or after")
+    if not scores_rows(type(learner)):
+        raise InvalidParameter("score", True, f"left out: what {learner.name} releases scores no rows")
     if classes is not None:
         return HeldOutScore.calibrated(loss, learner=learner, classes=len(classes))
     from dither.learn.base import bounds_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dither.exact import Number, Of
 from dither.mechanisms.core.additive import Additive
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Purse, one_number
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -24,7 +24,7 @@ class OneReal(Of[Gaussian | GammaNorm]):
     """Noise of one real number, from which noise for a vector is built."""
 
     def __init__(self) -> None:
-        super().__init__(Gaussian, GammaNorm, shape=())
+        super().__init__(Gaussian, GammaNorm, **one_number(Gaussian, GammaNorm))
 
 
 def real_noise(purse: Purse, l2: Number) -> Gaussian | GammaNorm:

@@ -31,16 +31,29 @@ class Tally:
     def __init__(self) -> None:
         self._fits = 0
         self._loss: Loss | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._waiting: list[Loss] = []
+        self._is_counting = False
 
     def add(self, loss: Loss) -> None:
         """Count one fit."""
+        self._waiting.append(loss)
         with self._lock:
+            if self._is_counting:
+                return  # a signal handler that fits: whom it interrupted counts it
+            self._is_counting = True
             try:
-                self._loss = loss if not self._fits else None if self._loss is None else self._loss + loss
-            except NoGuarantee:
-                self._loss = None  # deltas that add up to 1 or more
-            self._fits += 1
+                while self._waiting:
+                    self._count(self._waiting.pop())
+            finally:
+                self._is_counting = False
+
+    def _count(self, loss: Loss) -> None:
+        try:
+            self._loss = loss if not self._fits else None if self._loss is None else self._loss + loss
+        except NoGuarantee:
+            self._loss = None  # deltas that add up to 1 or more
+        self._fits += 1
 
     def receipt(self) -> str:
         """Return where the last fit is written down: nowhere; and what all of them lose, if there are several."""

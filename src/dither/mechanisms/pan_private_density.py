@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse
-from dither.exact import Number, Positive, Whole, non_negative, probability
+from dither.exact import FAR, Number, Positive, Whole, non_negative, probability
 from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Bound, InteractivePrimitive, Interval, Numerics
@@ -124,7 +124,7 @@ class PanPrivateDensity(InteractivePrimitive[Any, int]):
 
     users: Whole = Whole(least=1, most=2**32)
     steps: Whole = Whole(least=1, most=2**40)
-    bit_epsilon: Positive = Positive()
+    bit_epsilon: Positive = Positive(least=Fraction(1, FAR), most=FAR)
     scale: DiscreteScale = DiscreteScale()
 
     @property

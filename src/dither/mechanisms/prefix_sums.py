@@ -24,7 +24,7 @@ from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_fai
 from dither.mechanisms.core.mechanism import Bound, Composed, Interactive, Interval, Numerics
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Dialogue, Example, register
-from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.core.values import LARGEST_SUM, LARGEST_VALUE, IntegerArray
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
@@ -126,8 +126,11 @@ class PrefixSums(_Tree, Composed[Any, Any]):
 
         """
         purse = Purse.within(within)
-        draft = cls(steps=steps, node=purse.noise(), **parameters)
-        return replace(draft, node=purse.noise(positive("sensitivity", sensitivity) * draft.stability))
+        moved = positive("sensitivity", sensitivity)
+        # How far the nodes move follows from the kind of noise alone; how wide it is follows from that.
+        kind = Geometric(scale=1) if purse.is_pure else DiscreteGaussian(sigma=1)
+        draft = cls(steps=steps, node=kind, **parameters)
+        return replace(draft, node=purse.noise(moved * draft.stability))
 
     @property
     def distance(self) -> Metric:
@@ -311,6 +314,7 @@ class RunningSum:
         """The number of steps fed so far."""
         return len(self._answers)
 
+    @quietly
     def feed(self, value: int, *, step: int | None = None) -> int:
         """Return the noisy sum up to this step; with ``step``, the stored answer if that step has been fed.
 

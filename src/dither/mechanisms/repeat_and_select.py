@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ from dither.noise import Noise
 from dither.privacy import DIFFERENT, Best, Distance, InOrder, Loss, Metric, Plan, PureDP, Repeats, Unit, Use, Within
 
 AnyMechanism = Mechanism[Any, Any]
+#: More runs than this a selection may not expect: it would hardly end.
+MOST_RUNS: Final = 2**20
 
 
 def _examples() -> Iterator[Example]:
@@ -164,7 +166,7 @@ class RepeatAndSelect(Composed[Any, tuple[int, Any]]):
     no_interval_because: ClassVar[str] = "a result that was chosen because its score was high is no unbiased one"
 
     candidates: _Candidates = _Candidates()
-    stop: Positive = Positive()
+    stop: Positive = Positive(least=Fraction(1, MOST_RUNS))
     shape: Whole = Whole(most=1)
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import select
 import signal
@@ -13,6 +14,7 @@ import pytest
 
 from dither.curator.ledger import queue
 from dither.curator.ledger.queue import Rounds, Turns
+from dither.errors import HandleMisuse
 
 #: Waits for a round, or for somebody's service if asked to, says so, and holds it until it is told to go on or killed.
 CLIENT = """
@@ -178,3 +180,47 @@ def test_threads_are_served_in_the_order_in_which_they_came() -> None:
     assert order == list(range(8))
     with turns.turn():
         pass
+
+
+def test_a_thread_that_has_the_turn_is_refused_and_does_not_wait_for_itself() -> None:
+    turns = Turns()
+    with turns:
+        with pytest.raises(HandleMisuse, match="in the midst of a request to the ledger"):
+            turns._take()
+        with pytest.raises(HandleMisuse, match="in the midst"):
+            turns._take()
+    # The refused one left nothing behind.
+    with turns:
+        pass
+    assert not turns._inside
+
+
+def test_a_thread_that_waits_for_its_turn_is_refused_in_the_midst_of_waiting() -> None:
+    """A signal handler that asks while its thread waits would stand in the queue behind what it interrupted."""
+    turns, refused = Turns(), []
+    stands, may_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with turns:
+            stands.set()
+            may_go.wait()
+
+    class Interrupted(collections.deque[threading.Lock]):
+        """A queue in which a signal comes as soon as somebody stands in it."""
+
+        def append(self, lock: threading.Lock) -> None:
+            super().append(lock)
+            try:
+                turns._take()
+            except HandleMisuse as refusal:
+                refused.append(refusal)
+            may_go.set()
+
+    turns._waiting = Interrupted()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    stands.wait()
+    with turns:
+        assert len(refused) == 1
+    holder.join()
+    assert not turns._inside

@@ -386,7 +386,7 @@ def test_a_session_reads_what_was_added(tmp_path: Path, open_spark: Callable[...
     with pytest.raises(InvalidParameter, match="registered once: it belongs to the data set both"):
         curator.add(second, budget=PureDP(1))
     (tmp_path / "many" / "part1.parquet").write_bytes(b"PAR1")
-    with pytest.raises(EngineUnavailable, match=r"many cannot be read to its end|no Parquet that Spark can read"):
+    with pytest.raises(EngineUnavailable, match=r"part1\.parquet cannot be read|no Parquet that Spark can read"):
         curator.add(DataSet("both", tables[1:], ROW, engine="spark"), budget=PureDP(1))
     curator.close()
 
@@ -443,3 +443,24 @@ def test_a_session_makes_tables_of_rows_that_stay_in_spark(
     assert session.balance().spent.pure == 50
     session.close()
     curator.close()
+
+
+def test_a_folder_of_files_that_differ_is_refused_and_the_file_named(
+    tmp_path: Path, open_spark: Callable[..., Engine]
+) -> None:
+    """Spark takes the columns of one file for those of all: cells of the others become NULL, or a query fails."""
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = Table("visits", (Column("age", Kind.INTEGER), Column("ward", Kind.TEXT)), "./visits")
+    folder = tmp_path / "visits"
+    folder.mkdir()
+    parquet.write_table(pyarrow.table({"age": [1, 2], "ward": ["x", "y"]}), folder / "a.parquet")
+    parquet.write_table(pyarrow.table({"ward": ["z"], "age": [3], "more": [1]}), folder / "b.parquet")
+    far = dataclasses.replace(table, source=f"file://{folder}")
+    for alike in (table, far):
+        with SparkEngine(DataSet("clinic", (alike,), ROW, engine="spark"), folder=tmp_path) as spark:
+            assert sorted(key[0] for key in spark.aggregate(every_cell(alike)).keys) == [1, 2, 3]
+    for other in ({"age": [3]}, {"age": [3.5], "ward": ["z"]}, {"age": [3], "ward": [7]}):
+        parquet.write_table(pyarrow.table(other), folder / "b.parquet")
+        for differs in (table, far):
+            with pytest.raises(EngineUnavailable, match=r"visits: .*/[ab]\.parquet (has|lacks) column (age|ward)"):
+                SparkEngine(DataSet("clinic", (differs,), ROW, engine="spark"), folder=tmp_path).check()

@@ -124,7 +124,7 @@ def test_the_error_of_a_row_is_its_own() -> None:
         told = (usual[:, 0] > 0) if usual.shape[1] == 1 else usual.argmax(axis=1)
         assert alone[:40] == (told != given[:, 2])[:40].astype(int).tolist()
         assert search.errors(model, given[:0]) == 0
-    with pytest.raises(InvalidParameter, match="candidates"):
+    with pytest.raises(InvalidParameter, match="model must be a model that scores rows"):
         scores_of(object(), given[:, :-1])
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter
+from dither.learn.clusters.lloyd import LloydClusters
+from dither.learn.lifting import _scored
 from dither.learn.linear import GradientDescent, MomentClassifier, MomentRegression
 from dither.learn.models import Model
-from dither.learn.selection import DisjointTuning, HeldOutScore, ScoredModel
+from dither.learn.selection import DisjointTuning, HeldOutScore, RepeatedTuning, ScoredModel
 from dither.learn.selection import errors_of as errors_module
+from dither.learn.selection.errors_of import scores_rows
 from dither.learn.selection.scored import STEPS
-from dither.mechanisms import perform
-from dither.privacy import ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP
-from dither.testing.replay import replay
+from dither.learn.trees import RandomForest
+from dither.mechanisms import Composed, Geometric, Numerics, find, perform, registered
+from dither.mechanisms.core.runner import Runner
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, Plan, PureDP, Unit, Use
+from dither.testing.replay import record, replay
 
 BOX: dict[str, Any] = {"lower": [-1, -1], "upper": [1, 1]}
 ONE = PureDP(1)
@@ -187,3 +192,80 @@ def test_rows_of_a_person_may_lie_in_both_parts_and_are_paid_for_so() -> None:
         assert example.mechanism.stability > 1
         for here, there, apart in example.neighbours:
             assert replay(example.mechanism, here, there, d_in=apart) == []
+
+
+class Counted(Composed[Any, int]):
+    """A learner that says that it returns a number."""
+
+    name: ClassVar[str] = "counted"
+    version: ClassVar[int] = 1
+    numerics: ClassVar[Numerics] = Numerics.EXACT
+
+    @property
+    def distance(self) -> Unit:
+        return ROW
+
+    def plan(self) -> Plan:
+        return Use(Geometric(scale=1))
+
+    def release(self, data: Any, run: Runner) -> int:
+        return int(run(Geometric(scale=1), len(data)))
+
+
+class Unsaid(Counted):
+    """A learner that does not say what it returns."""
+
+    def release(self, data, run):  # type: ignore[no-untyped-def]
+        return super().release(data, run)
+
+
+def clusters() -> Any:
+    return LloydClusters.calibrated(ONE, lower=[-1, -1, 0], upper=[1, 1, 1], clusters=2)
+
+
+@pytest.mark.parametrize("made", [Counted, Unsaid, clusters], ids=lambda made: made.__name__)
+def test_a_learner_of_models_that_score_no_rows_is_refused_when_it_is_named(made: Any) -> None:
+    learner = made()
+    with pytest.raises(InvalidParameter, match=r"^learner must be .* of models that score rows"):
+        HeldOutScore(learner=learner, part=Geometric(scale=1), classes=2)
+    with pytest.raises(InvalidParameter, match=r"^candidates must be .* of models that score rows"):
+        DisjointTuning(candidates=(learner, learner), scale=1, classes=2)
+    with pytest.raises(InvalidParameter, match=r"^candidates must be .* of models that score rows"):
+        RepeatedTuning.calibrated(ONE, candidates=[learner, learner], classes=2)
+
+
+def test_every_learner_that_is_judged_returns_what_it_says() -> None:
+    judged = [one for name in registered() for one in find(name).examples() if isinstance(one.mechanism, Composed)]
+    judged = [one for one in judged if scores_rows(type(one.mechanism))]
+    names = {one.mechanism.name for one in judged}
+    assert {"moment-regression", "random-forest", "disjoint-tuning", "frank-wolfe"} <= names
+    for name in names:
+        example = next(one for one in judged if one.mechanism.name == name)
+        released = record(example.mechanism, example.data)[0]  # type: ignore[arg-type]
+        assert any(hasattr(released, told) for told in ("scores", "probabilities")), name
+
+
+def test_the_winner_of_a_search_among_forests_is_scored() -> None:
+    """Forests tell probabilities and no scores; the model around the winner passes on what there is."""
+    share = PureDP("1/3")
+    cut: dict[str, Any] = {**BOX, "classes": 2, "trees": 3, "bins": [4, 4], "unordered": [0, 0]}
+    trees = [RandomForest.calibrated(share, **cut, depth=depth) for depth in (1, 2)]
+    search = DisjointTuning.calibrated(ONE, candidates=trees, classes=2)
+    scored = HeldOutScore.calibrated(ONE, learner=search, classes=2)
+    released = perform(scored, rows(60))
+    assert 0 <= scored.score(released).value <= 1
+
+
+def test_what_repeated_tuning_is_given_is_checked_before_it_is_reckoned_with() -> None:
+    learners = [MomentClassifier.calibrated(PureDP("1/3"), classes=2, **BOX) for _ in range(2)]
+    for shape in ("x", None, 0.5, 2, -1, 10**400, [1]):
+        with pytest.raises(InvalidParameter, match=r"^shape must be a whole number of at least 0 and at most 1"):
+            RepeatedTuning.calibrated(ONE, candidates=learners, classes=2, shape=shape)  # type: ignore[arg-type]
+    for given in (None, 7, "learners", learners[0]):
+        with pytest.raises(InvalidParameter, match=r"^candidates must be two to"):
+            RepeatedTuning.calibrated(ONE, candidates=given, classes=2)
+
+
+def test_a_session_is_told_that_the_score_is_what_cannot_be_had() -> None:
+    with pytest.raises(InvalidParameter, match="score must be left out: what lloyd-clusters releases scores no rows"):
+        _scored(clusters(), ONE, None, ("no", "yes"))

@@ -14,13 +14,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import threading
 import time
 import weakref
 from pathlib import Path
 
 from dither.curator.ledger.holds import Locks, Taken
+from dither.mechanisms.core.guard import Guard
 
+_OPENING = "a ledger being opened"
 _IS_HELD = (errno.EACCES, errno.EAGAIN)
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.032
@@ -40,12 +41,12 @@ class _File:
 
 #: What this process has open, by device and inode.
 _files: weakref.WeakValueDictionary[tuple[int, int], _File] = weakref.WeakValueDictionary()
-_files_guard = threading.Lock()
+_files_guard = Guard(_OPENING)
 
 
 def _renew_guard() -> None:
     global _files_guard
-    _files_guard = threading.Lock()
+    _files_guard = Guard(_OPENING)
 
 
 os.register_at_fork(after_in_child=_renew_guard)

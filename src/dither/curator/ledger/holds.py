@@ -61,13 +61,13 @@ class _Seat:
 
 #: The seats in use, of all ledgers that this process has open: two handles on one ledger share them.
 _seats: weakref.WeakValueDictionary[tuple[str, int], _Seat] = weakref.WeakValueDictionary()
-_seats_guard = threading.Lock()
+_seats_guard = threading.RLock()
 
 
 def _leave_seats() -> None:
     """Forget, in a forked child, what its parent holds."""
     global _seats, _seats_guard
-    _seats, _seats_guard = weakref.WeakValueDictionary(), threading.Lock()
+    _seats, _seats_guard = weakref.WeakValueDictionary(), threading.RLock()
 
 
 os.register_at_fork(after_in_child=_leave_seats)
@@ -129,7 +129,7 @@ class Holds:
     def __init__(self, ledger: str, locks: Locks) -> None:
         self._ledger, self._locks = ledger, locks
         self._mine: weakref.WeakSet[Hold] = weakref.WeakSet()
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()
 
     def take(self, request: tuple[str, ...], seconds: float) -> Hold | None:
         """Wait until nobody holds a request, and hold it; None if the time is over.
@@ -151,15 +151,17 @@ class Holds:
         was_awaited = not seat.lock.acquire(blocking=False)
         if was_awaited and not seat.lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             return None
+        # Said before the wait for other processes: a signal handler that comes meanwhile would wait for itself.
+        seat.thread = threading.current_thread()
+        taken = None
         try:
             taken = self._locks.take(number, deadline)
-        except BaseException:
-            seat.lock.release()
-            raise
+        finally:
+            if taken is None:
+                seat.thread = None
+                seat.lock.release()
         if taken is None:
-            seat.lock.release()
             return None
-        seat.thread = threading.current_thread()
         hold = Hold(seat, taken, was_awaited=was_awaited or taken.was_awaited)
         with self._guard:
             self._mine.add(hold)

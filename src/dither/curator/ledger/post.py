@@ -55,7 +55,7 @@ _OWNERS = 2**40
 _held: set[tuple[int, int, int]] = set()
 #: Files that are not needed any more, and stay open for the locks of others.
 _parked: dict[tuple[int, int], list[int]] = {}
-_held_guard = threading.Lock()
+_held_guard = threading.RLock()
 
 
 class Outcome(NamedTuple):
@@ -226,9 +226,14 @@ class Post:
     def _take_slot(self) -> int | None:
         with _held_guard:
             for slot in range(SLOTS):
-                if (*self._place, slot) not in _held and self._lock(slot):
-                    _held.add((*self._place, slot))
+                mine = (*self._place, slot)
+                if mine in _held:
+                    continue
+                # Said first: a signal handler that opens the same ledger meanwhile takes another.
+                _held.add(mine)
+                if self._lock(slot):
                     return slot
+                _held.discard(mine)
         return None
 
     def _is_alive(self, slot: int) -> bool:

@@ -40,10 +40,16 @@ _MOST_WAITS = 16
 
 
 class Turns(AbstractContextManager[None]):
-    """A lock that serves the threads of one process in the order in which they came."""
+    """A lock that serves the threads of one process in the order in which they came.
+
+    A thread that has it, or waits for it, is refused: a signal handler would wait for what it interrupted.
+    """
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
+        # Lets its own thread in again, which is then told.
+        self._guard = threading.RLock()
+        #: The threads that have the turn or wait for it.
+        self._inside: set[int] = set()
         self._is_busy = False
         self._waiting: collections.deque[threading.Lock] = collections.deque()
 
@@ -58,7 +64,14 @@ class Turns(AbstractContextManager[None]):
         self._pass_on()
 
     def _take(self) -> None:
+        me = threading.get_ident()
         with self._guard:
+            if me in self._inside:
+                # Here, so that the queue is a module that needs no other.
+                from dither.errors import HandleMisuse
+
+                raise HandleMisuse("this thread is in the midst of a request to the ledger: ask again when it is done")
+            self._inside.add(me)
             if not self._is_busy:
                 self._is_busy = True
                 return
@@ -73,6 +86,7 @@ class Turns(AbstractContextManager[None]):
                 was_waiting = mine in self._waiting
                 if was_waiting:
                     self._waiting.remove(mine)
+                    self._inside.discard(me)
             if not was_waiting:
                 self._pass_on()
             raise
@@ -83,6 +97,8 @@ class Turns(AbstractContextManager[None]):
                 self._waiting.popleft().release()
             else:
                 self._is_busy = False
+            # Last: who comes before this, on this thread, is still refused.
+            self._inside.discard(threading.get_ident())
 
 
 class Rounds:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dither.curator.ledger.holds import Locks, Taken
+from dither.errors import HandleMisuse
 
 if TYPE_CHECKING:
     import psycopg
@@ -57,13 +58,23 @@ class ServerLocks(Locks):
         self._connect = connect
         self._shared: Connection | None = None
         self._guard = threading.Lock()
+        #: The thread that uses the connection.
+        self._thread: int | None = None
         self._given_up: collections.deque[tuple[Connection, int]] = collections.deque()
 
     def take(self, number: int, deadline: float) -> Taken | None:
         """Wait for a lock; None if it was not granted in time."""
+        me = threading.get_ident()
+        if self._thread == me:
+            # A signal handler, which would wait for what it interrupted.
+            raise HandleMisuse("this thread is in the midst of a request to the ledger: ask again when it is done")
         try:
             with self._guard:
-                connection, is_free = self._try(number)
+                self._thread = me
+                try:
+                    connection, is_free = self._try(number)
+                finally:
+                    self._thread = None
         finally:
             self._unlock()
         if is_free:
@@ -121,6 +132,7 @@ class ServerLocks(Locks):
 
     def _unlock(self) -> None:
         while self._given_up and self._guard.acquire(blocking=False):
+            self._thread = threading.get_ident()
             try:
                 connection, number = self._given_up.popleft()
                 if not connection.closed:
@@ -130,6 +142,7 @@ class ServerLocks(Locks):
             except IndexError:
                 return
             finally:
+                self._thread = None
                 self._guard.release()
 
 

@@ -89,7 +89,7 @@ class TransactedLedger(Ledger):
         self._followed: Followed | None = None
         self._certificates = Certificates()
         self._asked: list[_Asked] = []
-        self._asked_guard = threading.Lock()
+        self._asked_guard = threading.RLock()
 
     # What a kind of database brings.
 

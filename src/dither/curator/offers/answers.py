@@ -18,7 +18,7 @@ from dither.publish.queries.builder import Groups
 from dither.publish.queries.partition import plan_partitioned, present_partitioned
 from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
-from dither.publish.queries.rehearsal import rehearse
+from dither.publish.queries.rehearsal import Rehearsed, rehearse
 from dither.publish.queries.sql import Statement, parse_sql, parse_statement
 
 
@@ -159,18 +159,41 @@ def ask_parts(
     if built.dataset != dataset:
         raise InvalidParameter("parts", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = plan_partitioned(built, stated, noise=noise)
-    for part, one in zip(built.parts, answer.answers, strict=True):
-        rehearse(one, confidence=level, parameter=f"query of part {part.label}")
+    rehearsed = {
+        part.label: rehearse(one, confidence=level, parameter=f"query of part {part.label}")
+        for part, one in zip(built.parts, answer.answers, strict=True)
+    }
+    most = _most_of_each(rehearsed)
     asked = {"parts": wire.encode(built), "noise": noise, "confidence": str(level)}
 
     def shown(out: Any) -> bytes:
         results = present_partitioned(answer, out, confidence=level)
-        return json.dumps({label: result.to_json() for label, result in results.items()}).encode()
+        return json.dumps({label: result.within(most[label]).to_json() for label, result in results.items()}).encode()
 
     def read(stored: bytes, receipt: str) -> dict[str, QueryResult]:
         return {label: QueryResult.stored(text, receipt) for label, text in json.loads(stored).items()}
 
     return Offer("parts", description, answer, asked, stated, shown, read, key)
+
+
+def _most_of_each(rehearsed: Mapping[str, Rehearsed]) -> dict[str, int]:
+    """Return how many bytes the answer of each part may have, so that all of them together can be stored.
+
+    Parts whose groups are declared are as long as they may get, and the others share what these leave. A text within
+    JSON is JSON again, which escapes no character by more than one.
+
+    Args:
+        rehearsed: by the label of each part, how long its answer may get.
+
+    """
+    labels = sum(len(json.dumps(label)) + len(': "", ') for label in rehearsed)
+    fixed = labels + sum(2 * one.length for one in rehearsed.values() if not one.is_cut)
+    cut = [one.length for one in rehearsed.values() if one.is_cut]
+    each = (LARGEST_ANSWER - fixed) // (2 * max(1, len(cut)))
+    if each < max(cut, default=0):
+        rule = f"such that all answers together have at most {LARGEST_ANSWER:,} bytes: fewer parts, or fewer groups"
+        raise InvalidParameter("parts", f"{len(rehearsed):,} parts", rule)
+    return {label: each if one.is_cut else one.length for label, one in rehearsed.items()}
 
 
 def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:

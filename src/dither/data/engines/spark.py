@@ -36,6 +36,7 @@ from dither.data.engines.frames import prepared
 from dither.data.engines.protocol import FILES_CHANGED, Engine, can_hold
 from dither.data.engines.spill import SpillFolder
 from dither.data.expressions import Kind, Value
+from dither.data.importing.alike import Columns, check_alike, parquet_columns
 from dither.data.importing.conversion import convert
 from dither.data.importing.sources import (
     KnownFile,
@@ -284,7 +285,21 @@ class SparkEngine(Engine):
             what = f"{paths[0]} is no Parquet that Spark can read" if is_path else "the catalogue has no such table"
             fix = "correct its source in the schema, or put the rows there"
             raise EngineUnavailable(f"table {table.name}: {what}; {fix}")
+        if is_path and not is_csv(table.source):
+            is_folder = not files or Path(self._path(table)).is_dir()
+            check_alike(table, self._columns(rows, files), self._path(table) if is_folder else "")
         return rows
+
+    def _columns(self, rows: Any, files: Sequence[str]) -> Iterator[tuple[str, Columns | None]]:
+        """Return the columns of each Parquet file, where Spark takes those of one for all; read by it if far away."""
+        if files:
+            yield from parquet_columns(files)
+            return
+        for file in rows.inputFiles():
+            columns: Columns | None = None
+            with contextlib.suppress(Exception):
+                columns = self._session.read.parquet(file).dtypes
+            yield file, columns
 
     # Public lists.
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Positive, exact, non_negative, positive, probability
+from dither.exact import Number, Positive, exact, non_negative, probability
 
 #: Error bounds are widened by this share, far above the error of the functions that compute them.
 OUTWARDS = 1 + 1e-8
@@ -26,21 +25,7 @@ class Scale(Positive):
     """The scale of noise: a number between 2^-400 and 2^400, or above a tighter lower limit."""
 
     def __init__(self, least: Fraction = _SMALLEST) -> None:
-        super().__init__()
-        self._least = least
-
-    def convert(self, name: str, value: Number) -> Fraction:
-        """Return the exact rational."""
-        number = positive(name, value)
-        if not self._least <= number <= _LARGEST:
-            least = "2^-400" if self._least == _SMALLEST else str(self._least)
-            raise InvalidParameter(name, value, f"a number between {least} and 2^400")
-        return number
-
-    def offenders(self) -> Iterator[Any]:
-        """Return numbers outside the limits, and anything that is not a positive number."""
-        yield from (self._least / 2, 2 * _LARGEST)
-        yield from super().offenders()
+        super().__init__(least=least, most=_LARGEST)
 
 
 class Law(ABC):

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, Positive, Whole, exact
+from dither.exact import FAR, Number, Of, Positive, Whole, exact
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.clusters.coreset import moved, step_moves, step_sums
 from dither.learn.clusters.points import MOST_CLUSTERS, MOST_COLUMNS, ClustersModel, Frame, from_steps, points_of
@@ -27,7 +27,7 @@ from dither.learn.clusters.where import ball_radius
 from dither.learn.rows import BoundField
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.public import Array
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
@@ -81,18 +81,16 @@ class BootstrapMeans(Composed[Any, ClustersModel]):
     no_error_because: ClassVar[str] = "how far a sample is off all points depends on the points"
     no_interval_because: ClassVar[str] = "how far a sample is off all points depends on the points"
 
-    part: Of[Geometric] = Of(Geometric, shape=())
+    part: Of[Geometric] = Of(Geometric, **one_number(Geometric))
     lower: BoundField = BoundField()
     upper: BoundField = BoundField()
     centres: Array = Array(
         "float", axes=2, most=MOST_CLUSTERS, rule=f"finite numbers, a row for each of 1 to {MOST_CLUSTERS} centres"
     )
-    rate: Positive = Positive()
+    rate: Positive = Positive(least=Fraction(1, FAR), most=1)
     bags: Whole = Whole(1, least=1, most=2**10)
 
     def __post_init__(self) -> None:
-        if not self.rate <= 1:
-            raise InvalidParameter("rate", str(self.rate), "a number in (0, 1]")
         if self.frame.columns > MOST_COLUMNS or self.centres.values.shape[1] != self.frame.columns:
             raise InvalidParameter("centres", self.centres, f"{self.frame.columns} numbers for each centre")
 

@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dither.errors import InvalidParameter
 from dither.exact import Positive
 from dither.learn.itemsets.common import ItemsetMethod, Itemsets, moves
 from dither.learn.itemsets.mining import Miner
@@ -28,6 +27,9 @@ from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
 from dither.privacy import ZCDP, InOrder, Plan, PureDP, Use, Within
+
+#: Of a budget; a smaller one buys nothing.
+_SMALLEST_SHARE = Fraction(1, 2**40)
 
 
 def _examples() -> Iterator[Example]:
@@ -59,11 +61,7 @@ class BestFirstItemsets(ItemsetMethod):
 
     name: ClassVar[str] = "best-first-itemsets"
 
-    counting: Positive = Positive("1/5")
-
-    def __post_init__(self) -> None:
-        if not self.counting < 1:
-            raise InvalidParameter("counting", str(self.counting), "a share between 0 and 1")
+    counting: Positive = Positive("1/5", least=_SMALLEST_SHARE, most=1 - _SMALLEST_SHARE)
 
     @cached_property
     def _most(self) -> int:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from dither.errors import InvalidParameter
-from dither.exact import NonNegative, Number, Of, OneOf, Real, Whole, round_up, sqrt_up
+from dither.exact import FAR, NonNegative, Number, Of, OneOf, Real, Whole, round_up, sqrt_up
 from dither.learn.cell_noise import deviation, noisy_cells, of_shape
 from dither.learn.centred import CONSTANT, LENGTH, REST, centred
 from dither.learn.declared import DeclaredBounds
@@ -32,7 +32,7 @@ from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, exact_products, labelled, records_of, target_box
 from dither.learn.survey import survey_entries, survey_stability
 from dither.mechanisms.core.mechanism import Composed, Numerics
-from dither.mechanisms.core.purse import CountNoise, OneEntry, Purse
+from dither.mechanisms.core.purse import CountNoise, OneEntry, Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -99,11 +99,11 @@ class FunctionalMechanism(DeclaredBounds, Composed[Any, LinearModel]):
     upper: BoundField = BoundField()
     objective: OneOf = OneOf(*OBJECTIVES)
     survey: OneEntry = OneEntry()
-    part: Of[CountNoise] = Of(Geometric, shape=())
+    part: Of[CountNoise] = Of(Geometric, **one_number(Geometric))
     classes: Whole = Whole(2, least=2, most=2**10)
     target_lower: Real = Real(0)
     target_upper: Real = Real(1)
-    penalty: NonNegative = NonNegative(0)
+    penalty: NonNegative = NonNegative(0, most=FAR)
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:

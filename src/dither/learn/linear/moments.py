@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import NonNegative, Number, Real, round_up, sqrt_up
+from dither.exact import FAR, NonNegative, Number, Real, round_up, sqrt_up
 from dither.learn.centred import LENGTH, REST, centred
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
@@ -163,7 +163,7 @@ class MomentRegression(FromMoments, DeclaredBounds, Composed[Any, LinearModel]):
     target_upper: Real = Real()
     survey: OneEntry = OneEntry()
     part: OneEntry = OneEntry()
-    penalty: NonNegative = NonNegative(0)
+    penalty: NonNegative = NonNegative(0, most=FAR)
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import NonNegative, Number, OneOf, Positive, Real, TupleOf
+from dither.exact import FAR, NonNegative, Number, OneOf, Positive, Real, TupleOf
 from dither.learn.declared import DeclaredBounds
 from dither.learn.models import LinearModel
 from dither.learn.rows import STEPS, BoundField, Box, Floats, blocks, labelled, records_of, target_box
@@ -123,7 +123,7 @@ class ParameterGrid(DeclaredBounds, Composed[Any, LinearModel]):
     scale: Positive = Positive()
     target_lower: Real = Real(0)
     target_upper: Real = Real(1)
-    penalty: NonNegative = NonNegative(0)
+    penalty: NonNegative = NonNegative(0, most=FAR)
     unit: RowUnit = RowUnit(ROW)
 
     def __post_init__(self) -> None:

@@ -7,8 +7,10 @@ on the number of rows. Linear models are therefore evaluated column by column, a
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,33 @@ from dither.privacy.losses import largest
 #: The error of a row whose prediction is off by half the target's range or more; smaller ones count by their square.
 STEPS_OF_ERROR: Final = 2**12
 MOST_CANDIDATES: Final = 2**10
+#: The methods of a model that tell of rows.
+_TELLING: Final = ("scores", "probabilities")
+
+
+def scores_rows(kind: Any) -> bool:
+    """Whether models of learners of this class score rows, by what their ``release`` says that it returns.
+
+    Known before anything is learned or charged; a class that does not say what it returns is not believed.
+    """
+    return _says_scores(kind)
+
+
+@lru_cache(maxsize=256)
+def _says_scores(kind: Hashable) -> bool:
+    try:
+        released = get_type_hints(kind.release).get("return")  # type: ignore[attr-defined]
+    except (AttributeError, NameError, TypeError):
+        return False
+    return isinstance(released, type) and any(hasattr(released, name) for name in _TELLING)
+
+
+def is_judged(learner: Any) -> bool:
+    """Whether a learner's models can be scored on rows that were held out.
+
+    A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
+    """
+    return learner.distance == ROW and scores_rows(type(learner))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +62,7 @@ class Judged:
     """The public facts of the choice among learners: the kind of error, and how rows are divided."""
 
     candidates: TupleOf = TupleOf(
-        # A replaced row leaves one part of the rows and enters another, and neither sees a replacement.
-        Of(Composed, where=lambda one: one.distance == ROW, rule="learners from rows added or removed"),
+        Of(Composed, where=is_judged, rule="learners from rows added or removed, of models that score rows"),
         least=2,
         most=MOST_CANDIDATES,
         rule=f"two to {MOST_CANDIDATES} learners",
@@ -127,9 +155,10 @@ def scores_of(model: Any, values: Floats) -> Floats:
         return _linear(model.inner, model.box.scaled(values)[:, places])
     if isinstance(model, LinearModel):
         return _linear(model, values)
-    tell = getattr(model, "scores", None) or getattr(model, "probabilities", None)
+    tell = next((getattr(model, name) for name in _TELLING if hasattr(model, name)), None)
     if tell is None:
-        raise InvalidParameter("candidates", type(model).__name__, "learners of models that score rows")
+        # Learners of such models were refused when they were named.
+        raise InvalidParameter("model", type(model).__name__, "a model that scores rows")
     if not len(values):
         return np.zeros((0, 2))
     # Always the same place in memory, an array of one row.

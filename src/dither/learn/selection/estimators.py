@@ -25,6 +25,7 @@ from dither.learn.models import Model
 from dither.learn.rows import Floats
 from dither.learn.selection.disjoint import DisjointTuning
 from dither.learn.selection.repeated import RepeatedTuning
+from dither.mechanisms.repeat_and_select import MOST_RUNS
 from dither.privacy import PureDP
 
 METHODS = ("parts", "repeats")
@@ -111,7 +112,7 @@ class PrivateSearch(PrivateEstimator):
             if self.n_iter is not None:
                 raise InvalidParameter("n_iter", self.n_iter, "left out: method 'parts' fits each candidate once")
             return DisjointTuning.calibrated(self._target(), **public)
-        stop = None if self.n_iter is None else 1 / positive("n_iter", self.n_iter)
+        stop = None if self.n_iter is None else 1 / positive("n_iter", self.n_iter, at_most=MOST_RUNS)
         return RepeatedTuning.calibrated(self._target(), stop=stop, **public)
 
     def adopt(self, model: Model, mechanism: AnyMechanism, receipt: str) -> Self:

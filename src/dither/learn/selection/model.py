@@ -29,8 +29,11 @@ class Around(Model):
             raise InvalidParameter("text", "no JSON", "a model as it was written") from None
 
     def scores(self, values: Floats) -> Floats:
-        """Return the scores of rows of columns."""
-        found: Floats = self.inner.scores(values)  # type: ignore[attr-defined]
+        """Return the scores of rows of columns, or what else the model inside tells of them: probabilities."""
+        tell = getattr(self.inner, "scores", None) or getattr(self.inner, "probabilities", None)
+        if tell is None:
+            raise InvalidParameter("text", type(self.inner).__name__, "a model that scores rows")
+        found: Floats = tell(values)
         return found
 
 

@@ -26,7 +26,7 @@ from dither.mechanisms.core.purse import Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
-from dither.mechanisms.repeat_and_select import RepeatAndSelect
+from dither.mechanisms.repeat_and_select import MOST_RUNS, RepeatAndSelect
 from dither.privacy import ROW, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.privacy.losses import largest
 
@@ -129,7 +129,7 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
     no_interval_because: ClassVar[str] = "a model that was chosen because it erred little has no unbiased error"
 
     scale: Positive = Positive()
-    stop: Positive = Positive()
+    stop: Positive = Positive(least=Fraction(1, MOST_RUNS))
     shape: Whole = Whole(1, most=1)
     learned_from: Whole = Whole(3, least=1, most=2**10)
 
@@ -153,12 +153,15 @@ class RepeatedTuning(Judged, Composed[Any, TunedModel]):
         """
         if not isinstance(within, PureDP):
             raise InvalidParameter("within", within, "a pure loss: repeated choices are priced for no other")
+        law = Whole(most=1).convert("shape", shape)
+        # What is not a list of learners is refused below, by its name.
+        many = len(candidates) if isinstance(candidates, tuple | list) else 0
         reach = 1 if public.get("classes") else STEPS_OF_ERROR
-        scale = (2 + shape) * reach / Purse.within(within).amount
-        often = Fraction(1, max(3, len(candidates))) if stop is None else stop
-        found = cls(candidates=candidates, scale=scale, stop=often, shape=shape, **public)
+        scale = (2 + law) * reach / Purse.within(within).amount
+        often = Fraction(1, max(3, many)) if stop is None else stop
+        found = cls(candidates=candidates, scale=scale, stop=often, shape=law, **public)
         if not found.loss(1) <= within:
-            rule = f"learners that lose no more than {within} divided by {2 + shape}"
+            rule = f"learners that lose no more than {within} divided by {2 + law}"
             raise InvalidParameter("candidates", f"a search of {found.loss(1)}", rule)
         return found
 

@@ -21,7 +21,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Of, Real, Text, Whole
 from dither.learn.linear.moments import MomentRegression
 from dither.learn.rows import Floats, target_box
-from dither.learn.selection.errors_of import scores_of, slots_of, told_wrong
+from dither.learn.selection.errors_of import is_judged, scores_of, slots_of, told_wrong
 from dither.learn.selection.model import ScoredModel
 from dither.learn.sparse.frank_wolfe import FrankWolfe
 from dither.mechanisms.core.mechanism import Composed, Numerics
@@ -112,10 +112,9 @@ class HeldOutScore(Composed[Any, ScoredModel]):
     no_interval_because: ClassVar[str] = "a model has none; that of its score is what ``score`` returns"
 
     learner: Of[Composed[Any, Any]] = Of(
-        # A replaced row may be learned from before and held out after, which neither part sees as a replacement.
         Composed,
-        where=lambda one: one.distance == ROW,
-        rule="a learner from rows added or removed",
+        where=is_judged,
+        rule="a learner from rows added or removed, of models that score rows",
     )
     part: OneCount = OneCount()
     classes: Whole = Whole(0, most=2**12)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import HandleMisuse, InvalidParameter
-from dither.exact import NonNegative, Number, Real, Whole, exact, round_up, sqrt_up, whole
+from dither.exact import FAR, NonNegative, Number, Real, Whole, exact, round_up, sqrt_up, whole
 from dither.learn.centred import CONSTANT, LENGTH, REST
 from dither.learn.linear.moments import MOST_COLUMNS, STABILITY, FromMoments, counted, moment_entries, solved, uncounted
 from dither.learn.models import LinearModel
@@ -28,9 +28,9 @@ from dither.learn.noise_parts import shaped
 from dither.learn.rows import STEPS, BoundField, Box, Floats, ball_radius, into_ball, records_of, target_box
 from dither.mechanisms.core.mechanism import Interactive
 from dither.mechanisms.core.public import PublicArray
-from dither.mechanisms.core.purse import OneEntry, Purse, VectorNoise
+from dither.mechanisms.core.purse import SMALLEST_SCALE, OneEntry, Purse, VectorNoise
 from dither.mechanisms.core.registry import Dialogue, Example, register
-from dither.mechanisms.core.runner import Runner, quiet
+from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
@@ -91,7 +91,7 @@ class IncrementalRegression(FromMoments, Interactive[None, "RunningRegression"])
     target_upper: Real = Real()
     batches: Whole = Whole(least=1, most=MOST_BATCHES)
     part: OneEntry = OneEntry()
-    penalty: NonNegative = NonNegative(0)
+    penalty: NonNegative = NonNegative(0, most=FAR)
 
     def __post_init__(self) -> None:
         if self.box.columns > MOST_COLUMNS:
@@ -238,6 +238,7 @@ class RunningRegression:
         """The number of batches fed so far."""
         return len(self._answers)
 
+    @quietly
     def feed(self, rows: Any, *, batch: int | None = None) -> LinearModel:
         """Return the regression of all rows up to this batch; with ``batch``, the stored answer if it was already fed.
 
@@ -263,9 +264,8 @@ class RunningRegression:
         for level in self._levels:
             level.open_sum = np.clip(level.open_sum + added, -LARGEST_VALUE, LARGEST_VALUE)
         self._close(done)
-        with quiet():
-            seen = np.add.reduce([level.in_use for level in self._levels])
-            self._answers.append(self.stream.model(seen, sum(level.variance for level in self._levels)))
+        seen = np.add.reduce([level.in_use for level in self._levels])
+        self._answers.append(self.stream.model(seen, sum(level.variance for level in self._levels)))
         self._is_torn = False
         return self._answers[-1]
 
@@ -288,4 +288,4 @@ def _louder(noise: VectorNoise, variance: float) -> VectorNoise:
     factor = round_up(sqrt_up(Fraction(max(variance, 2.0**-20))), bits=32)
     if isinstance(noise, GammaNorm):
         return replace(noise, scale=exact("scale", noise.scale) * factor)
-    return replace(noise, sigma=noise.sigma * factor)
+    return replace(noise, sigma=max(noise.sigma * factor, SMALLEST_SCALE))

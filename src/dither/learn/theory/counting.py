@@ -37,7 +37,9 @@ def adverse_reach(noise: CountNoise, draws: int, failure: float) -> float:
 def _adverse_mean(noise: CountNoise, tilt: float) -> float:
     """Return an upper bound on the mean of e^(tilt max(0, X))."""
     if isinstance(noise, Geometric):
-        ratio, raised = math.exp(-1 / float(noise.scale)), math.exp(tilt - 1 / float(noise.scale))
-        return (1 + (1 - ratio) * raised / (1 - raised)) / (1 + ratio)
+        # 1 - e^-x by expm1: for wide noise e^-x itself is 1 in floats.
+        rate = 1 / float(noise.scale)
+        share = math.expm1(-rate) / math.expm1(tilt - rate)
+        return (1 + share * math.exp(tilt - rate)) / (1 + math.exp(-rate))
     # e^(s |X|) is below e^(s X) + e^(-s X), of mean 2 e^(s^2 sigma^2 / 2) at most, and half of it is not adverse.
     return math.exp((tilt * float(noise.sigma)) ** 2 / 2) + 0.5

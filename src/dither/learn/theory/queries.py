@@ -26,7 +26,7 @@ from dither.mechanisms.core.mechanism import Bound, Interactive, Numerics
 from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.purse import CountNoise, OneCount, Purse
 from dither.mechanisms.core.registry import Dialogue, Example, register
-from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, ROW_REPLACED, InOrder, Loss, Plan, Repeat, Unit, Use
@@ -149,6 +149,7 @@ class Oracle:
         #: About how many rows there are.
         self.rows = max(rows, 1)
 
+    @quietly
     def ask(self, question: Property) -> float:
         """Return the approximate share of rows that have a property, between 0 and 1."""
         # Read once and checked again: a question of a subclass could hold other numbers than it was made of.

@@ -24,7 +24,7 @@ from dither.exact import Number, Positive, probability
 from dither.learn.theory.concepts import Concept, Concepts, ListedField
 from dither.learn.theory.labelled import UNLABELLED, counts_of, errors_of, known_of
 from dither.mechanisms.core.mechanism import Bound, Composed, Numerics
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Epsilon, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
@@ -74,7 +74,7 @@ class SemiSupervisedLearner(Composed[Any, Concept]):
     no_interval_because: ClassVar[str] = "the chosen concept says nothing about how good the best one was"
 
     concepts: ListedField = ListedField()
-    epsilon: Positive = Positive()
+    epsilon: Epsilon = Epsilon()
     radius: Positive = Positive()
 
     def __post_init__(self) -> None:

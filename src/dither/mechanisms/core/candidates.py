@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Flag, Maybe, NonNegative, Number, Positive, Whole, non_negative, positive, probability
+from dither.exact import FAR, Flag, Maybe, NonNegative, Number, Positive, Whole, non_negative, positive, probability
 from dither.mechanisms.core.accuracy import laplace_reach, share_of_failure
 from dither.mechanisms.core.grid import Steps
 from dither.mechanisms.core.mechanism import Bound, Primitive
@@ -45,8 +45,8 @@ class Choice(Primitive[Any, Any]):
 
     candidates: Whole = Whole(least=1, most=2**32)
     scale: Positive = Positive()
-    grid: Maybe = Maybe(Positive())
-    score_error: NonNegative = NonNegative(0)
+    grid: Maybe = Maybe(Positive(most=FAR))
+    score_error: NonNegative = NonNegative(0, most=FAR)
     one_way: Flag = Flag(False)
 
     def __post_init__(self) -> None:

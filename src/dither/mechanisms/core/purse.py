@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, Self, TypeAlias
 
 from dither.errors import InvalidParameter, NoGuarantee
-from dither.exact import Field, Number, Of, exact, positive, round_up, sqrt_up
+from dither.exact import Field, Number, Of, Positive, exact, positive, round_up, sqrt_up
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.gamma_norm import GammaNorm
 from dither.mechanisms.geometric import Geometric
@@ -29,18 +29,33 @@ VectorNoise: TypeAlias = GammaNorm | DiscreteGaussian
 #: Digits of a bought scale.
 _BITS = 64
 #: Noise on the integers has at least this scale.
-_SMALLEST_SCALE = Fraction(1, 2**40)
+SMALLEST_SCALE = Fraction(1, 2**40)
+#: Wider noise drowns every number that floats hold exactly; its variance, and the square of that, still fit a float.
+_WIDEST = 2**240
+#: An epsilon or a rho between these buys noise that can be drawn, in shares of 2^-40 as well.
+LEAST_AMOUNT, MOST_AMOUNT = Fraction(1, 2**150), 2**40
+
+
+def fits_floats(noise: Any) -> bool:
+    """Whether noise of one number can be reckoned with in floats: no deviation or variance overflows."""
+    return bool(getattr(noise, "sigma", 0) <= _WIDEST and getattr(noise, "scale", 0) <= _WIDEST)
+
+
+def one_number(*kinds: type[Any]) -> dict[str, Any]:
+    """Return what a field of noise for one number asks for, beside its kinds."""
+    names = " or ".join(kind.__name__ for kind in kinds)
+    return {"shape": (), "where": fits_floats, "rule": f"{names} noise of one number, at most 2^240 wide"}
 
 
 class OneCount(Of[CountNoise]):
     """Noise for one integer, from which noise for any number of counts is built."""
 
     def __init__(self) -> None:
-        super().__init__(Geometric, DiscreteGaussian, shape=())
+        super().__init__(Geometric, DiscreteGaussian, **one_number(Geometric, DiscreteGaussian))
 
     def offenders(self) -> Iterator[Any]:
         """Return noise for several numbers, and anything that is not noise."""
-        yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)))
+        yield from (Geometric(scale=1, shape=2), DiscreteGaussian(sigma=1, shape=(1,)), Geometric(scale=2**241))
         yield from super().offenders()
 
 
@@ -48,7 +63,24 @@ class OneEntry(Of[VectorNoise]):
     """Noise for one entry, from which noise for vectors of any length is built."""
 
     def __init__(self) -> None:
-        super().__init__(DiscreteGaussian, GammaNorm, shape=())
+        super().__init__(DiscreteGaussian, GammaNorm, **one_number(DiscreteGaussian, GammaNorm))
+
+
+class Epsilon(Positive):
+    """An epsilon that is spent on several parts."""
+
+    def __init__(self) -> None:
+        super().__init__(least=LEAST_AMOUNT, most=MOST_AMOUNT)
+
+
+#: The rule for a budget.
+_AMOUNTS = "of an epsilon or a rho between 2^-150 and 2^40: no other buys noise that can be drawn"
+
+
+def _buys(budget: Loss) -> bool:
+    """Whether noise can be bought with a budget: its epsilon where it is pure, else its rho."""
+    amount = budget.rho if budget.pure is None else budget.pure
+    return LEAST_AMOUNT <= amount <= MOST_AMOUNT
 
 
 class Spending(Field[Loss, Loss]):
@@ -58,10 +90,13 @@ class Spending(Field[Loss, Loss]):
         """Return the budget."""
         if not isinstance(value, PureDP | ZCDP) or isinstance(value, GaussianDP) or value.delta or value.is_zero:
             raise InvalidParameter(name, value, "PureDP or ZCDP above 0")
+        if not _buys(value):
+            raise InvalidParameter(name, value, _AMOUNTS)
         return value
 
     def offenders(self) -> Iterator[Any]:
         """Return losses of other kinds, and anything that is not a loss."""
+        yield from (PureDP(2**41), ZCDP(2**41), PureDP(LEAST_AMOUNT / 2), ZCDP(LEAST_AMOUNT / 2))
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
 
 
@@ -69,11 +104,11 @@ class PureSpending(Of[PureDP]):
     """A budget in epsilon that is spent step by step."""
 
     def __init__(self) -> None:
-        super().__init__(PureDP, where=lambda budget: not budget.is_zero, rule="PureDP above 0")
+        super().__init__(PureDP, where=_buys, rule=f"PureDP {_AMOUNTS}")
 
     def offenders(self) -> Iterator[Any]:
         """Return losses of other kinds, and anything that is not a loss."""
-        yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0))
+        yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0), PureDP(2**41), PureDP(LEAST_AMOUNT / 2))
         yield from super().offenders()
 
 
@@ -117,7 +152,7 @@ class Purse:
             raise NoGuarantee(f"no noise reaches {loss}")
         if not found.loss <= loss:
             raise NoGuarantee(f"nothing in epsilon or in rho alone is within {loss!r}: state it as ZCDP or PureDP")
-        return found
+        return found._checked()
 
     @classmethod
     def of(cls, budget: Loss) -> Self:
@@ -141,7 +176,14 @@ class Purse:
         found = cls(1 / laplace_scale(loss, 1), is_pure=True)
         if not found.loss <= loss:
             raise NoGuarantee(f"nothing in epsilon alone is within {loss!r}: state it as ZCDP or PureDP")
-        return found
+        return found._checked()
+
+    def _checked(self) -> Self:
+        """Return the purse, unless all of it buys only noise that is wider than what floats can reckon with."""
+        if self.amount < LEAST_AMOUNT:
+            rule = "an epsilon or a rho of at least 2^-150: wider noise is nothing but noise"
+            raise InvalidParameter("within", self.loss, rule)
+        return self
 
     @property
     def metric(self) -> Metric:
@@ -204,7 +246,7 @@ class Purse:
         if not self.is_pure:
             raise NoGuarantee("a rho, or a delta, buys no noise whose epsilon is fixed: state an epsilon alone")
         scale = self._scale(l1)
-        if scale < _SMALLEST_SCALE:
+        if scale < SMALLEST_SCALE:
             rule = "an epsilon of at most 2^40 times how far numbers move: noise of a smaller scale is none"
             raise InvalidParameter("within", f"epsilon = {self.amount}, where numbers move by {l1}", rule)
         return Geometric(scale=scale)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import threading
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -18,6 +17,7 @@ import numpy as np
 
 from dither.errors import HandleMisuse, IncompatibleDistance, InvalidParameter, MissingExtra
 from dither.exact import Number, positive
+from dither.mechanisms.core.guard import Guard
 from dither.mechanisms.core.mechanism import Composed, Interactive, InteractivePrimitive, Interval, Mechanism, Primitive
 from dither.mechanisms.core.public import PublicArray
 from dither.mechanisms.core.runner import Handle, Runner
@@ -65,7 +65,7 @@ class Budget:
     ) -> None:
         self.unit = unit_of(unit)
         self._filter = Filter(stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss), conversion=conversion)
-        self._lock = threading.Lock()
+        self._alone = Guard("a charge to this budget")
         self._process = os.getpid()
 
     @property
@@ -86,7 +86,7 @@ class Budget:
         """Take ``loss`` from the budget, or raise BudgetExceeded and take nothing."""
         if self._process != os.getpid():
             raise HandleMisuse("a budget belongs to the process that made it: a forked copy would spend it again")
-        with self._lock:
+        with self._alone:
             self._filter.spend(loss)
 
     def __str__(self) -> str:

@@ -6,12 +6,13 @@ of data, in the part's own distance; what the draw costs was priced from the pla
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from fractions import Fraction
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from dither.noise import Noise
 from dither.privacy import Filter, Plan, Repeats, Unit, Within
 from dither.privacy.plans import Adapt, Draw, Sample, SampleExactly, Select, Split, Step
 
+P = ParamSpec("P")
 V = TypeVar("V")
 O = TypeVar("O")  # noqa: E741
 Rows = TypeVar("Rows", bound="Sequence[Any] | np.ndarray[Any, Any]")
@@ -37,6 +39,20 @@ def quiet() -> AbstractContextManager[None]:
     A caller may have asked NumPy to raise instead: whether a release raised would then depend on data.
     """
     return np.errstate(all="ignore")
+
+
+def quietly(method: Callable[P, O]) -> Callable[P, O]:
+    """Return a method of a conversation that is ``quiet`` from its first line to its last.
+
+    A release is quiet because its runner is; a conversation goes on after its runner has opened it.
+    """
+
+    @functools.wraps(method)
+    def inner(*given: P.args, **named: P.kwargs) -> O:
+        with quiet():
+            return method(*given, **named)
+
+    return inner
 
 
 class _Bound:
@@ -270,7 +286,8 @@ class Handle(_Bound, Generic[V, O]):
         super().__init__()
         self._runner, self.part = runner, part
         self._answers: list[O] = []
-        self._state = runner._begin(part)
+        with quiet():
+            self._state = runner._begin(part)
         self._is_over = False
 
     @property
@@ -283,6 +300,7 @@ class Handle(_Bound, Generic[V, O]):
         """The number of values answered so far."""
         return len(self._answers)
 
+    @quietly
     def ask(self, value: V, *, call: int | None = None) -> O:
         """Return the answer to ``value``; with ``call``, the stored answer if that call has been answered."""
         self._check_home()

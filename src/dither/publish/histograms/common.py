@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 
 
 _SHARES = 2**16
+_SMALLEST_SHARE = Fraction(1, 2**40)
 # Below this scale the variance of discrete Laplace noise is given as the larger 2 scale^2.
 _NARROW = Fraction(1, 8)
 
@@ -53,18 +54,20 @@ def _is_of_one_kind(levels: tuple[CountNoise, ...]) -> bool:
 
 
 class Share(Positive):
-    """A share of a budget: a number strictly between 0 and 1."""
+    """A share of a budget: a number strictly between 0 and 1, and not so near to either that a part buys nothing."""
 
     def convert(self, name: str, value: Any) -> Fraction:
         """Return the exact rational."""
         share = super().convert(name, value)
         if not share < 1:
             raise InvalidParameter(name, str(share), "a number between 0 and 1")
+        if not _SMALLEST_SHARE <= share <= 1 - _SMALLEST_SHARE:
+            raise InvalidParameter(name, share, "at least 2^-40, and at most 1 - 2^-40")
         return share
 
     def offenders(self) -> Iterator[Any]:
-        """Return 1, larger numbers, and anything that is not a positive number."""
-        yield from (1, Fraction(3, 2))
+        """Return 1, numbers next to 0 and 1, larger numbers, and anything that is not a positive number."""
+        yield from (1, Fraction(3, 2), _SMALLEST_SHARE / 2, 1 - _SMALLEST_SHARE / 2)
         yield from super().offenders()
 
 

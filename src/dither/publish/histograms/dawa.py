@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.exact import Positive, Whole
+from dither.errors import InvalidParameter
+from dither.exact import Whole
 from dither.mechanisms.core.mechanism import Composed, Numerics
+from dither.mechanisms.core.purse import Epsilon
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.privacy import L1, InOrder, Loss, Metric, Plan, PureDP, Use, Within
@@ -62,8 +64,15 @@ class Dawa(Composed[Any, NDArray[np.float64]]):
     no_interval_because: ClassVar[str] = no_error_because
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
-    epsilon: Positive = Positive()
+    epsilon: Epsilon = Epsilon()
     share: Share = Share(Fraction(3, 20))
+
+    def __post_init__(self) -> None:
+        try:
+            _ = self.partition
+        except InvalidParameter as refusal:
+            rule = f"such that the partition can be drawn, whose {refusal.parameter} must be {refusal.rule}"
+            raise InvalidParameter("epsilon", self.epsilon, rule) from None
 
     @classmethod
     def calibrated(cls, within: Loss, *, cells: int, share: Any = Fraction(3, 20)) -> Self:

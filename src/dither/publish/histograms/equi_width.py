@@ -64,6 +64,8 @@ class EquiWidthHistogram(Composed[Any, NDArray[np.float64]]):
         check_cells(self.shape)
         if len(self.widths) != len(self.shape):
             raise InvalidParameter("widths", self.widths, f"one for each of {len(self.shape)} axes")
+        if any(width > length for width, length in zip(self.widths, self.shape, strict=True)):
+            raise InvalidParameter("widths", self.widths, f"at most the cells of each axis, {self.shape}")
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: int | tuple[int, ...], widths: int | tuple[int, ...]) -> Self:

@@ -21,6 +21,7 @@ from dither.estimate.trees import fit_groups
 from dither.exact import Number, Of, Shape, probability
 from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
@@ -59,7 +60,7 @@ class _Plane:
     no_error_because: ClassVar[str] = "counts inside a block are off by what nobody knows"
 
     shape: Shape = Shape()
-    total: Of[Geometric] = Of(Geometric, shape=())
+    total: Of[Geometric] = Of(Geometric, **one_number(Geometric))
 
     def __post_init__(self) -> None:
         check_cells(self.shape)
@@ -113,7 +114,7 @@ class UniformGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    node: Of[Geometric] = Of(Geometric, shape=())
+    node: Of[Geometric] = Of(Geometric, **one_number(Geometric))
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, int]) -> Self:
@@ -168,8 +169,8 @@ class AdaptiveGrid(_Plane, Composed[Any, NDArray[np.float64]]):
     version: ClassVar[int] = 1
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
-    coarse: Of[Geometric] = Of(Geometric, shape=())
-    fine: Of[Geometric] = Of(Geometric, shape=())
+    coarse: Of[Geometric] = Of(Geometric, **one_number(Geometric))
+    fine: Of[Geometric] = Of(Geometric, **one_number(Geometric))
 
     @classmethod
     def calibrated(cls, within: Loss, *, shape: tuple[int, int]) -> Self:

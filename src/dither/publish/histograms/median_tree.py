@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Positive, Shape, TupleOf, Whole, non_negative
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.purse import Epsilon
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import IntegerArray
@@ -164,7 +165,7 @@ class MedianTree(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a box are off by what nobody knows"
 
     shape: Shape = Shape()
-    epsilon: Positive = Positive()
+    epsilon: Epsilon = Epsilon()
     depth: Whole = Whole(least=1, most=_DEEPEST)
     share: Share = Share(Fraction(3, 10))
 

@@ -21,6 +21,7 @@ from dither.errors import InvalidParameter
 from dither.exact import NonNegative, Number, Whole, non_negative
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Numerics, Primitive
+from dither.mechanisms.core.purse import SMALLEST_SCALE
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
 from dither.privacy import L1, Loss, Metric, PureDP
@@ -86,6 +87,9 @@ class LeastCostPartition(Primitive[Any, Any]):
     def __post_init__(self) -> None:
         if not self.scale * self.unit <= _LARGEST_SCALE:
             raise InvalidParameter("scale", str(self.scale), f"at most 2^36 / {self.unit}")
+        if self.cells > 1 and self.scale_of(1) < SMALLEST_SCALE:
+            # The noise of the shortest intervals is the narrowest.
+            raise InvalidParameter("scale", str(self.scale), "at least 2^-39")
         if not self.price * self.unit * self.cells <= LARGEST_VALUE // 4:
             raise InvalidParameter("price", str(self.price), f"at most 2^58 / {self.unit * self.cells}")
         if not self.caution <= _MOST_CAUTION:

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.estimate.merging import merge_runs
-from dither.exact import Number, Positive, Whole
+from dither.exact import Number, Whole
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import Epsilon
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.geometric import Geometric
@@ -70,7 +71,7 @@ class BisectedHistogram(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a part are off by what nobody knows"
 
     cells: Whole = Whole(least=1, most=_MOST_CELLS)
-    epsilon: Positive = Positive()
+    epsilon: Epsilon = Epsilon()
     depth: Whole = Whole(least=1, most=_DEEPEST)
     share: Share = Share(Fraction(1, 2))
 

@@ -23,6 +23,7 @@ from dither.exact import Number, Of, Whole, exp_up, non_negative, round_up
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.core.additive import DiscreteScale
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics, Primitive
+from dither.mechanisms.core.purse import one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray, saturating_sum
@@ -164,7 +165,7 @@ class PrivTree(Composed[Any, NDArray[np.float64]]):
     no_error_because: ClassVar[str] = "counts inside a square are off by what nobody knows"
 
     tree: Of[QuarteringTree] = Of(QuarteringTree)
-    node: Of[Geometric] = Of(Geometric, shape=())
+    node: Of[Geometric] = Of(Geometric, **one_number(Geometric))
 
     @classmethod
     def calibrated(cls, within: Loss, *, side: int, share: Any = Fraction(1, 2)) -> Self:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.estimate.isotonic import isotonic
 from dither.estimate.trees import TreeVariances, block_sums, fit_tree, mean_range_variance, spread
-from dither.exact import NonNegative, Number, Whole, probability, whole
+from dither.exact import FAR, NonNegative, Number, Whole, probability, whole
 from dither.lift.axes import MOST_CELLS
 from dither.mechanisms.core.accuracy import share_of_failure
 from dither.mechanisms.core.mechanism import Bound, Composed, Interval, Numerics
@@ -103,7 +103,7 @@ class PrunedHistogram(Composed[Any, Floats]):
     branching: Whole = Whole(least=2, most=2**16)
     levels: LevelNoise = LevelNoise()
     total: OneCount = OneCount()
-    penalty: NonNegative = NonNegative(11)
+    penalty: NonNegative = NonNegative(11, most=FAR)
 
     def __post_init__(self) -> None:
         if len(self.levels) > 1 and self.branching ** (len(self.levels) - 1) >= self.cells:

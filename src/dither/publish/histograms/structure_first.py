@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dither.errors import InvalidParameter
 from dither.exact import Number, Of, Positive, Whole, whole
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
+from dither.mechanisms.core.purse import one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.exponential import Exponential
@@ -76,7 +77,7 @@ class StructureFirst(Composed[Any, NDArray[np.float64]]):
     buckets: Whole = Whole(least=1, most=_MOST_CELLS)
     bound: Whole = Whole(least=1, most=2**30)
     choice: Positive = Positive()
-    node: Of[Geometric] = Of(Geometric, shape=())
+    node: Of[Geometric] = Of(Geometric, **one_number(Geometric))
 
     def __post_init__(self) -> None:
         if self.buckets > self.cells:

@@ -23,7 +23,7 @@ from dither.errors import InvalidParameter
 from dither.exact import Number, Of, positive, sqrt_up
 from dither.lift.attributes import Attributes, Axes, checked_sets
 from dither.mechanisms.core.mechanism import Numerics
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.values import LARGEST_VALUE
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -80,7 +80,7 @@ class ResidualPlanner(DrawnMarginals):
     numerics: ClassVar[Numerics] = Numerics.EXACT
 
     weights: Weights = Weights()
-    node: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
+    node: Of[DiscreteGaussian] = Of(DiscreteGaussian, **one_number(DiscreteGaussian))
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -25,14 +25,14 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.errors import InvalidValue
+from dither.errors import InvalidParameter, InvalidValue
 from dither.exact import Of, Positive, Whole
 from dither.exact.search import least_where
 from dither.mechanisms.core.mechanism import Composed, Numerics
 from dither.mechanisms.core.purse import PureSpending, Purse
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
-from dither.mechanisms.filtered_counts import LARGEST_CHANCE, FilteredCounts, chance_of_passing
+from dither.mechanisms.filtered_counts import LARGEST_CHANCE, MOST_THRESHOLD, FilteredCounts, chance_of_passing
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import RECORDS, Loss, Metric, Plan, PureDP, Within
 from dither.publish.histograms.common import Share, with_largest_epsilon
@@ -44,6 +44,8 @@ Cut = tuple[int, ...]
 _MOST_CHILDREN: Final = 16
 _USUAL_WIDTH: Final = 2**20
 _EXTRA_STEPS: Final = 16
+#: With less for finding groups, thresholds would be beyond every count.
+_LEAST_GUIDE: Final = Fraction(1, 2**30)
 
 
 _ITEMS: Final = f"a Taxonomy whose leaves are the items, at most {_MOST_CHILDREN} children to a node"
@@ -100,7 +102,11 @@ class DiffPart(Composed[Any, ItemSets]):
     budget: PureSpending = PureSpending()
     share: Share = Share(Fraction(1, 2))
     width: Whole = Whole(_USUAL_WIDTH, least=1, most=2**20)
-    false_groups: Positive = Positive(1)
+    false_groups: Positive = Positive(1, least=Fraction(1, 2**40))
+
+    def __post_init__(self) -> None:
+        if self.share * self.budget.epsilon < _LEAST_GUIDE:
+            raise InvalidParameter("budget", self.budget, "an epsilon of which the share is at least 2^-30")
 
     @classmethod
     def calibrated(cls, within: Loss, *, taxonomy: Taxonomy, **parameters: Any) -> Self:
@@ -192,7 +198,7 @@ class DiffPart(Composed[Any, ItemSets]):
             chance = chance_of_passing(scale, threshold, sampled=False)[1]
             return chance <= LARGEST_CHANCE and cells * chance <= self.false_groups
 
-        return least_where(is_enough)
+        return min(least_where(is_enough), MOST_THRESHOLD)
 
     def release(self, data: Any, run: Runner) -> ItemSets:
         """Return the sets of items that were found, with noisy counts."""

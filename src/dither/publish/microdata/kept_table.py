@@ -22,7 +22,7 @@ from dither.lift.attributes import Attributes
 from dither.mechanisms.core.mechanism import Interactive, Numerics
 from dither.mechanisms.core.purse import PureSpending
 from dither.mechanisms.core.registry import Dialogue, Example, register
-from dither.mechanisms.core.runner import Runner
+from dither.mechanisms.core.runner import Runner, quietly
 from dither.mechanisms.geometric import Geometric
 from dither.privacy import ROW, Filter, Loss, Plan, PureDP, Unit, Within
 from dither.publish.microdata.merged import MergedAttributes, merged_of
@@ -135,6 +135,7 @@ class Conversation:
         """Return approximately how many records have one of these codes of an attribute."""
         return self.ask(Question.about(attribute, codes, epsilon))
 
+    @quietly
     def ask(self, question: Question) -> int:
         """Return the noisy count, or raise BudgetExceeded and take nothing."""
         if not isinstance(question, Question):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,10 +31,25 @@ from dither.publish.queries.result import QueryResult, to_plain
 _LONGEST_CELL: Final = 40
 #: What JSON makes of one character at most: two escapes of six.
 _ESCAPED: Final = 12
+#: What is noted where an answer was cut is shorter.
+_LONGEST_NOTE: Final = 128
 
 
-def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter: str = "query") -> None:
-    """Reject an answer that could not be shown, or could be too long to store, for any draw.
+class Rehearsed(NamedTuple):
+    """How long an answer may get.
+
+    Args:
+        length: bytes of JSON: of the longest answer, or where groups are discovered of one with a single row.
+        is_cut: whether groups are discovered, so that as many rows are shown as fit.
+
+    """
+
+    length: int
+    is_cut: bool
+
+
+def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter: str = "query") -> Rehearsed:
+    """Return how long an answer may get; reject one that could not be shown, or is too long to store, for any draw.
 
     Args:
         answer: the mechanism.
@@ -52,12 +67,13 @@ def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter
         reason = type(error).__name__
     if reason is not None:
         raise InvalidParameter(parameter, f"outputs that end in {reason}", "one whose outputs can be computed")
-    if answer.design.groups is not None:
-        _check_length(answer, shown, len(text), parameter)
+    if answer.design.groups is None:
+        return Rehearsed(len(text) + _LONGEST_NOTE, is_cut=True)
+    return Rehearsed(_check_length(answer, shown, len(text), parameter), is_cut=False)
 
 
-def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str) -> None:
-    """Reject answers whose rows could be too long, with every cell at its longest."""
+def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str) -> int:
+    """Return the greatest length of an answer, with every cell at its longest; reject one that is too long."""
     query, groups = answer.query, answer.design.groups or ()
     rows = len(groups) if query.limit is None else min(len(groups), query.limit)
     widths = _key_widths(query.keys, groups)
@@ -67,6 +83,7 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
         for column, (_, expression) in zip(shown.columns, query.outputs, strict=True)
     )
     check_length(parameter, rows, row, head)
+    return head + rows * row
 
 
 def _nothing(answer: Answer) -> Answered:

@@ -30,7 +30,7 @@ from dither.exact import Of, Whole, sqrt_up
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core.mechanism import Composed, Numerics
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE
@@ -110,8 +110,8 @@ class AllPairs(Composed[Any, PairModel]):
     no_interval_because: ClassVar[str] = "shrunk estimates are off by what nobody knows"
 
     attributes: Of[Attributes] = Of(Attributes)
-    single: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
-    pair: Of[DiscreteGaussian] = Of(DiscreteGaussian, shape=())
+    single: Of[DiscreteGaussian] = Of(DiscreteGaussian, **one_number(DiscreteGaussian))
+    pair: Of[DiscreteGaussian] = Of(DiscreteGaussian, **one_number(DiscreteGaussian))
     most_groups: Whole = Whole(32, least=2, most=256)
 
     def __post_init__(self) -> None:

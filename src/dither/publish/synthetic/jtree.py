@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Self
@@ -23,7 +24,7 @@ import numpy as np
 from dither.errors import InvalidParameter
 from dither.estimate.graphical_model import NoisyMarginal
 from dither.estimate.junction_tree import junction_tree
-from dither.exact import Of, Positive, Whole, whole
+from dither.exact import FAR, Of, Positive, Whole, whole
 from dither.lift.attributes import MOST_CELLS, Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.above_threshold import AboveThreshold
@@ -130,7 +131,7 @@ class JunctionTreeSynthesis(Composed[Any, GraphicalModel]):
     single: OneCount = OneCount()
     selector: _Selection = _Selection()
     clusters: Spending = Spending()
-    useful: Positive = Positive(2)
+    useful: Positive = Positive(2, least=Fraction(1, FAR), most=FAR)
     largest_model: Whole = Whole(USUAL_MODEL, least=1, most=LARGEST_MODEL)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Of, OneOf, Positive, Whole
+from dither.exact import FAR, Of, OneOf, Positive, Whole
 from dither.lift.attributes import Attributes, Axes
 from dither.lift.records import records_of
 from dither.mechanisms.core.mechanism import Composed, Numerics
@@ -107,7 +107,7 @@ class PrivBayes(Composed[Any, Model]):
     attributes: Of[Attributes] = Of(Attributes)
     budget: Spending = Spending()
     parents: Whole = Whole(4, least=1, most=_MOST_PARENTS)
-    usefulness: Positive = Positive(4)
+    usefulness: Positive = Positive(4, least=Fraction(1, FAR), most=FAR)
     encoding: OneOf = OneOf("general", "binary", default="general")
     largest_table: Whole = Whole(_LARGEST_TABLE, least=1, most=2**22)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, Positive, non_negative, whole
+from dither.exact import FAR, Number, Of, Positive, non_negative, whole
 from dither.mechanisms.core.additive import FallingScales
 from dither.mechanisms.core.mechanism import Numerics, Primitive
 from dither.mechanisms.core.purse import Purse
@@ -82,7 +82,7 @@ class IReduct(Primitive[Any, Any]):
     workload: Of[Workload] = Of(Workload, where=is_whole, rule=WHOLE_NUMBERS)
     scales: FallingScales = FallingScales(most=_MOST_LEVELS)
     epsilon: Positive = Positive()
-    floor: Positive = Positive()
+    floor: Positive = Positive(least=Fraction(1, FAR), most=FAR)
 
     def __post_init__(self) -> None:
         if self.workload.queries * self.workload.cells > 2**24:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither.errors import InvalidParameter
-from dither.exact import Number, Of, Positive, Whole, positive, probability
+from dither.exact import FAR, Number, Of, Positive, Whole, positive, probability
 from dither.mechanisms.core.accuracy import discrete_laplace_reach, share_of_failure
 from dither.mechanisms.core.mechanism import Composed, Interval, Numerics
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import Purse, one_number
 from dither.mechanisms.core.registry import Example, register
 from dither.mechanisms.core.runner import Runner
 from dither.mechanisms.core.values import LARGEST_VALUE, IntegerArray
@@ -81,10 +81,10 @@ class TwoPhase(Composed[Any, Any]):
     )
 
     workload: Of[Workload] = Of(Workload, where=is_whole, rule=WHOLE_NUMBERS)
-    rough: Of[Geometric] = Of(Geometric, shape=())
-    noise: Of[Geometric] = Of(Geometric, shape=())
+    rough: Of[Geometric] = Of(Geometric, **one_number(Geometric))
+    noise: Of[Geometric] = Of(Geometric, **one_number(Geometric))
     steps: Whole = Whole(least=2, most=2**10)
-    floor: Positive = Positive()
+    floor: Positive = Positive(least=Fraction(1, FAR), most=FAR)
 
     def __post_init__(self) -> None:
         if self.workload.queries * self.workload.cells > 2**24 or self.workload.matrix.row_bound > _LARGEST_ROW:
