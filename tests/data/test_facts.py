@@ -85,6 +85,36 @@ def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
     assert schema_from(answers.tree()).table("v").column("at").is_bounded is False
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "kind", "origin", "says"),
+    [
+        (
+            "education-level",
+            ("3", "12"),
+            Kind.INTEGER,
+            FROM_DATA,
+            "looks like that of a text, but every cell is an integer",
+        ),
+        ("region", ("1.5", "2"), Kind.REAL, FROM_DATA, "looks like that of a text, but every cell is a real"),
+        ("age", ("1.5", "2"), Kind.REAL, FROM_DATA, "looks like that of an integer, but every cell is a real"),
+        ("region", ("north", "2"), Kind.TEXT, FROM_NAME, ""),
+        ("region", ("", ""), Kind.TEXT, FROM_NAME, ""),
+        ("age", ("", ""), Kind.INTEGER, FROM_NAME, ""),
+        ("education-num", ("3", "12"), Kind.INTEGER, FROM_DATA, ""),
+    ],
+)
+def test_what_the_cells_are_counts_more_than_a_name(
+    tmp_path: Path, name: str, cells: tuple[str, ...], kind: Kind, origin: str, says: str
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join([f"{name},x", *(f"{cell},1" for cell in cells), ""]))
+    with Facts(file) as facts:
+        found = facts.columns[0]
+    assert (found.kind, found.origin) == (kind, origin)
+    assert says in found.note
+    assert bool(says) == bool(found.note)
+
+
 def test_every_proposal_can_be_declared(tmp_path: Path) -> None:
     file = tmp_path / "all.csv.gz"
     text = (

@@ -169,23 +169,26 @@ class Facts(Closing):
     def _chosen(self, filled: Mapping[str, int]) -> dict[str, tuple[Kind, str]]:
         """Return the kind to propose for each column, and where it comes from; of texts with these numbers of cells.
 
-        A kind that some of the first rows do not have is not tried on all: most columns are read once.
+        A kind that some of the first rows do not have is not tried on all: most columns are read once. Every cell is
+        a text, so a name that hints at one says nothing against cells that are all numbers, days or moments.
         """
-        tried = {name: [kind for kind in (hint(name).kind, *_TRIED) if kind is not None] for name in filled}
+        hinted = {name: hint(name).kind for name in filled}
+        tried = {name: [kind for kind in (hinted[name], *_TRIED) if kind not in (None, Kind.TEXT)] for name in filled}
         first = f"(SELECT * FROM {self._source[0]} LIMIT {_FIRST_ROWS})"
         for name, kinds in tried.items():
             held = self._counted([f"count({self._raw(name)})", *(self._count(name, kind) for kind in kinds)], first)
             fitting = [kind for kind, kept in zip(kinds, held[2:], strict=True) if kept == held[1]]
-            tried[name] = fitting if filled[name] else fitting[:1] if hint(name).kind else []
+            tried[name] = fitting if filled[name] else fitting[:1] if hinted[name] not in (None, Kind.TEXT) else []
         found: dict[str, tuple[Kind, str]] = {}
         while open_ones := [name for name in filled if name not in found]:
             now = [name for name in open_ones if tried[name]]
-            found |= dict.fromkeys((name for name in open_ones if not tried[name]), (Kind.TEXT, FROM_DATA))
+            for name in (name for name in open_ones if not tried[name]):
+                found[name] = Kind.TEXT, FROM_NAME if hinted[name] is Kind.TEXT else FROM_DATA
             kept = self._counted([self._count(name, tried[name][0]) for name in now])[1:] if now else []
             for name, many in zip(now, kept, strict=True):
                 kind = tried[name].pop(0)
                 if many == filled[name]:
-                    found[name] = kind, FROM_NAME if kind is hint(name).kind else FROM_DATA
+                    found[name] = kind, FROM_NAME if kind is hinted[name] else FROM_DATA
         return found
 
     def _count(self, name: str, kind: Kind) -> str:
@@ -210,11 +213,17 @@ class Facts(Closing):
         note = ""
         if one.kind is Kind.TEXT and expected not in (None, Kind.TEXT) and one.filled:
             note = self.kept_as(one.name, expected)[1]
+        elif expected is not None and expected is not one.kind and one.origin == FROM_DATA:
+            note = f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
         elif one.kind is Kind.TEXT and distinct:
             seen = asked(self._connection, f"SELECT min({cell}) FROM {self._source[0]} AS s", self._table)[0][0]
             why = why_lost(Kind.REAL, str(seen))
             note = why if "decimals are written" in why else ""
         return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
+
+
+def _a(kind: Kind) -> str:
+    return f"an {kind.value}" if kind is Kind.INTEGER else f"a {kind.value}"
 
 
 def _column(name: str, found: Found, kind: Kind) -> Column:

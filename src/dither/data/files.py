@@ -195,7 +195,9 @@ def _table(name: str, node: Node) -> Table:
     try:
         return Table(name, columns, source, person, is_public, key)
     except InvalidParameter as error:
-        place = error.parameter.split(" of ")[0]
+        place, _, whose = error.parameter.partition(" of ")
+        if place == "source" and whose in listed:
+            raise listed[whose].refuse(error.offender, error.rule, "from") from None
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
 
 

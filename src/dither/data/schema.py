@@ -168,7 +168,9 @@ class Table:
         for column in self.columns:
             if column.source in names and column.source != column.name:
                 # A request may call a column by either name: the declared one must be clear.
-                rule = "not what another column is called by its declaration"
+                rule = (
+                    "the name of no other declared column: call that one otherwise, because a query may use either name"
+                )
                 raise InvalidParameter(f"source of {column.name}", column.source, rule)
         if self.person is not None and (self.is_public or self.person not in names):
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
