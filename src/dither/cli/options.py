@@ -55,9 +55,21 @@ Delta = Annotated[
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
 Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
 Noise = Annotated[str, typer.Option(help="laplace, gaussian, or auto for whichever errs less.")]
+ThresholdShare = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold-share",
+        help="Where groups are discovered: the share of the loss, 0 to 1, that decides which are shown.",
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
-PrivateTable = Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the data set.")]
-Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="Its columns: one axis of the table each.")]
+Columns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[TABLE] COLUMN...",
+        help="A private table, which may be left out if it is the only one; and its columns, one axis each.",
+    ),
+]
 Bins = Annotated[
     list[str] | None,
     typer.Option(

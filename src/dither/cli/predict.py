@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say
-from dither.cli.options import Force, Json
-from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
+from dither.cli.options import Force, Home, Json
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, write_whole
 from dither.data.evaluation import cell as evaluated
 from dither.data.expressions import Kind
 from dither.data.hints import plain_names
@@ -28,6 +28,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
     column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
     force: Force = False,
+    home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is public.
@@ -38,6 +39,7 @@ def predict(
 
     outputs = [Output("out", out, (".csv",))]
     check_outputs(outputs)
+    keep_known(outputs, home)
     keep_files(outputs, force=force)
     try:
         fitted: Any = load_estimator(model)

@@ -34,6 +34,7 @@ from dither.cli.options import (
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import bins_of
+from dither.cli.which import only_table
 from dither.curator.session import Session, check_owner
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
@@ -149,7 +150,7 @@ def _one_table(
     """Learn a model of a table, draw rows from it and write them."""
     with ask.charged_session(wanted.charged, dataset, wanted.files()) as session:
         _check_owner(session, wanted)
-        name = table or only_table(session)
+        name = table or only_table(session.dataset)
         known = tuple(session.dataset.table(name).kinds)
         edges = bins_of(session, name, bins, known)
         names = words_of(columns)
@@ -377,14 +378,6 @@ def usable_columns(session: Session, table: str, bins: Mapping[str, Any]) -> tup
         else:
             usable.append(name)
     return (tuple(usable), tuple(left_out)) if usable else (tuple(left_out), ())
-
-
-def only_table(session: Session) -> str:
-    """Return the private table of a data set that has one alone."""
-    private = [table.name for table in session.dataset.tables if not table.is_public]
-    if len(private) != 1:
-        raise InvalidParameter("table", None, f"one of {', '.join(private)}")
-    return private[0]
 
 
 def pair_of(text: str) -> tuple[str, str]:
