@@ -1,13 +1,12 @@
-"""Refusals in the words of the command: the option's name as it is typed, and the value as it was typed.
+"""Refusals in the words of the command: the option's name and the value as they are typed.
 
-The rooms below name parameters and show values as Python has them. What a person has typed is known here alone.
+The rooms below name parameters and show values as Python has them. How a person types them is known here alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,24 +14,24 @@ from dither.errors import InvalidParameter
 
 _LONGEST: Final = 80
 _NOTHING: Final = "nothing"
-#: What the parser says of a verb's parameters, on a failure that passes through it.
+#: Where a failure remembers how its parameter is typed.
 _TYPED: Final = "typed"
 
 
-def remember_typed(failure: InvalidParameter, parameters: Sequence[Any], values: Mapping[str, Any]) -> None:
-    """Note on a failure how what it is about is typed.
+def remember_typed(failure: InvalidParameter, parameters: Sequence[Any]) -> None:
+    """Note on a failure how the parameter that it is about is typed.
 
     Args:
         failure: that a verb raised.
         parameters: of the verb, as the parser has them.
-        values: that were typed, or are the defaults.
 
     """
     what, _, _ = failure.parameter.partition(" of ")
     for one in parameters:
-        spelled = [word.lstrip("-").replace("-", "_") for word in one.opts]
-        if what.replace(" ", "_") in (one.name, *spelled):
-            setattr(failure, _TYPED, (name_of(one), values.get(one.name)))
+        spelled = {one.name, *(word.lstrip("-").replace("-", "_") for word in one.opts)}
+        # Several of an option are a list of them further down.
+        if what.replace(" ", "_") in spelled | {f"{word}s" for word in spelled}:
+            setattr(failure, _TYPED, name_of(one))
             return
 
 
@@ -52,20 +51,11 @@ def refusal_words(failure: InvalidParameter) -> str:
     plain = str(failure)
     if not plain.startswith(f"{failure.parameter} must be {failure.rule}, got "):
         return plain
-    name, value = getattr(failure, _TYPED, (failure.parameter, failure.offender))
-    whole = failure.parameter
-    if name != whole:
-        _, of, rest = whole.partition(" of ")
-        whole = f"{name}{of}{rest}"
-    is_flag = isinstance(value, bool)
-    offender = failure.offender if is_plain(failure.offender) or value is None else value
-    said = "" if is_flag and isinstance(offender, bool) else f", got {said_value(offender)}"
-    return f"{whole} must be {failure.rule}{said}"
-
-
-def is_plain(value: object) -> bool:
-    """Return whether a value looks the same to whoever typed it."""
-    return isinstance(value, str | int | float | Fraction | Path) and not isinstance(value, bool)
+    what, of, whose = failure.parameter.partition(" of ")
+    name = f"{getattr(failure, _TYPED, what)}{of}{whose}"
+    # A flag was typed or was not: its rule says which it should have been.
+    got = "" if isinstance(failure.offender, bool) else f", got {said_value(failure.offender)}"
+    return f"{name} must be {failure.rule}{got}"
 
 
 def said_value(value: object) -> str:

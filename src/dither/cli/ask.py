@@ -28,6 +28,7 @@ from dither.cli.options import (
     Quoted,
     Rho,
     ThresholdShare,
+    check_figures,
 )
 from dither.cli.outputs import (
     Output,
@@ -192,6 +193,7 @@ def quote(
     as_json: Json = False,
 ) -> None:
     """Say what a query would cost and how far it would err; the data stays closed."""
+    check_figures(epsilon=epsilon, rho=rho)
     how: dict[str, Any] = {"noise": noise, "threshold_share": threshold_share}
     with session(home, dataset, "curator", key="") as asked:
         if target is not None:

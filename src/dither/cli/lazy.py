@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from dither.cli.as_typed import remember_typed
 from dither.errors import InvalidParameter
 
 #: Both words for help, everywhere.
@@ -79,7 +78,9 @@ class _Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except InvalidParameter as failure:
-            remember_typed(failure, self.params, ctx.params)
+            from dither.cli.as_typed import remember_typed
+
+            remember_typed(failure, self.params)
             raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

@@ -43,7 +43,9 @@ def predict(
     keep_files(outputs, force=force)
     try:
         fitted: Any = load_estimator(model)
-    except OSError:
+    except (OSError, InvalidParameter) as problem:
+        if isinstance(problem, InvalidParameter) and problem.parameter != "text":
+            raise  # what of it is wrong
         raise InvalidParameter("model", str(model), "a model that 'dither fit' wrote") from None
     if not hasattr(fitted, "predict") or not hasattr(fitted, "encoding"):
         raise InvalidParameter("model", type(fitted).__name__, "an estimator that predicts")

@@ -67,7 +67,7 @@ class Asked:
         if self.plot and self.out is None:
             raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
         found = []
-        for path in () if self.out is None else [_beside(self.out, name) for name in names]:
+        for path in () if self.out is None else [beside(self.out, name) for name in names]:
             found.append(table_output("out", path, _SUFFIXES))
             if self.plot:
                 found.append(table_output("plot", path.with_suffix(".html"), (".html",)))
@@ -238,7 +238,7 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
     with delivering(asked.charged.name):
         for name, result in results.items():
             if asked.out is not None:
-                path = _beside(asked.out, name)
+                path = beside(asked.out, name)
                 ask.save(result, path)
                 if asked.plot:
                     ask.save(result, path.with_suffix(".html"))
@@ -252,9 +252,10 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
             console.print(str(result), markup=False, highlight=False, soft_wrap=True)
 
 
-def _beside(path: Path, name: str) -> Path:
+def beside(path: Path, name: str) -> Path:
     """Return the path of one of several files."""
-    return path if not name else path.with_name(f"{path.stem}-{name}{path.suffix}")
+    # A path without a name is refused as a folder later on.
+    return path if not name or not path.name else path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def bins_of(session: Session, name_of_table: str, texts: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
