@@ -218,6 +218,31 @@ def test_who_does_not_register_may_keep_the_answers_and_go_on_later(home: Path) 
 
 
 @pytest.mark.usefixtures("screen")
+@pytest.mark.parametrize("is_comma", [True, False])
+def test_a_decimal_comma_is_asked_declared_read_and_checked(home: Path, is_comma: bool) -> None:
+    (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
+    # Enter is not enough for the comma.
+    answers = ("", "y", "row", "y", "0, 10", "y", "0, 10") if is_comma else ("n", "row", "y", "n", "y", "0, 10")
+    shown = run("add", "few.csv", "--budget", "1", text=typed(*answers, "y"))
+    assert "numbers are read with ',' before their decimals" in shown
+    schema = load_schema(home / "few.yaml")
+    assert schema.tables[0].decimal == ("," if is_comma else None)
+    assert schema.tables[0].column("size").kind is (Kind.REAL if is_comma else Kind.TEXT)
+    if not is_comma:
+        return
+    assert record("check", "few")[0]["is_right"]
+    (home / "few.csv").write_text("size;price\n1.5;2\n2,25;3\n")
+    (found,) = record("check", "few", code=1)
+    assert found["columns"][0]["reason"] == (
+        "'1.5' is not a real: with decimal ',' no number has a point, not even between thousands"
+    )
+    # Another reading of the same bytes is another edition.
+    (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
+    (home / "few.yaml").write_text((home / "few.yaml").read_text().replace('    decimal: ","\n', ""))
+    assert record("add", "few.yaml", "--budget", "1")["edition"] == 2
+
+
+@pytest.mark.usefixtures("screen")
 def test_who_leaves_at_the_budget_may_not_be_asked_and_nothing_is_written(home: Path) -> None:
     (home / "few.csv").write_text("age\n30\n31\n")
     assert "nothing was written" in run("add", "few.csv", code=wizard.OPEN, text=typed("row", "", ""))

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from dither.cli.console import console, print_json, say, tell_owner
-from dither.cli.questions import HELP, NO, YES, Answers, Question, questions_of
+from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Question, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
@@ -96,6 +96,8 @@ def show_facts(facts: Facts) -> None:
             escape(_values(one)),
         )
     console.print(grid)
+    if facts.decimal is not None:
+        say(f"numbers are read with {facts.decimal!r} before their decimals, because cells look so")
     for one in facts.columns:
         if one.note:
             say(f"{one.name}: {one.note}")
@@ -196,6 +198,11 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
         typed = _asked(question, answers)
         if typed is None:
             return None
+        if question.place == DECIMAL and facts.decimal is None:
+            # What was shown and asked followed from the comma.
+            questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
+            show_facts(facts)
+            show_questions(questions)
         if question.place.endswith(".kind"):
             questions[:0] = _after_kind(facts, question, typed)
     return schema_from(answers.tree())

@@ -22,6 +22,7 @@ from dither.data.hints import hint, plain_names
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.duckdb_tables import Source
 from dither.data.importing.fit import asked, opened, why_lost
+from dither.data.importing.sources import is_csv
 from dither.data.schema import Column, Table
 from dither.data.suggest import Found, described, unfit
 
@@ -102,10 +103,28 @@ class Facts(Closing):
             plain = tuple(_column(name, one, one[1] or Kind.TEXT) for name, one in usable)
             self._table = Table("t", plain, source=self.path)
             self._source: Source = opened(self._connection, self._table, self.path, folder.path / "texts.parquet")
-            self.columns = self._columns([one for _, one in usable])
+            self._found = [one for _, one in usable]
+            self.columns = self._columns(self._found)
+            if is_csv(self.path) and self._has_decimal_commas():
+                self.read_with(",")
         except BaseException:
             self.close()
             raise
+
+    @property
+    def decimal(self) -> str | None:
+        """What stands before the decimals of numbers, as the cells are read here; None for a point."""
+        return self._table.decimal
+
+    def read_with(self, decimal: str | None) -> None:
+        """Look at all columns again, with another sign before the decimals of numbers.
+
+        Args:
+            decimal: "," or None, for a point.
+
+        """
+        self._table = replace(self._table, decimal=decimal)
+        self.columns = self._columns(self._found)
 
     def close(self) -> None:
         """Forget everything."""
@@ -144,7 +163,25 @@ class Facts(Closing):
         other = f"min(CAST({raw} AS VARCHAR)) FILTER ({raw} IS NOT NULL AND {cell} IS NULL)"
         statement = f"SELECT count({cell}), {other} FROM {self._source[0]} AS s"
         kept, example = asked(self._connection, statement, self._table)[0]
-        return int(kept), why_lost(kind, example) if example is not None else ""
+        return int(kept), why_lost(kind, example, self.decimal) if example is not None else ""
+
+    def _has_decimal_commas(self) -> bool:
+        """Return whether texts of some column are all numbers with a comma, and no column has numbers with a point."""
+        plain, self._table = self._table, replace(self._table, decimal=",")
+        try:
+            texts = [one for one in self.columns if one.kind is Kind.TEXT and one.filled]
+            told = [f"count({self._cell(one.name, Kind.REAL)})" for one in texts]
+            told += [f"count(*) FILTER (contains({self._raw(one.name)}, ','))" for one in texts]
+            reals = [one for one in self.columns if one.kind is Kind.REAL]
+            points = [f"count(*) FILTER (contains({self._raw(one.name)}, '.'))" for one in reals]
+            _, *counts = self._counted([*told, *points])
+        finally:
+            self._table = plain
+        kept, commas, others = counts[: len(texts)], counts[len(texts) : len(told)], counts[len(told) :]
+        found = any(
+            many == one.filled and with_comma for one, many, with_comma in zip(texts, kept, commas, strict=True)
+        )
+        return found and not any(others)
 
     def _raw(self, name: str) -> str:
         return DuckDBEmitter({}, _no_list).quote(self._source[1][name][0])
@@ -217,7 +254,7 @@ class Facts(Closing):
             note = f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
         elif one.kind is Kind.TEXT and distinct:
             seen = asked(self._connection, f"SELECT min({cell}) FROM {self._source[0]} AS s", self._table)[0][0]
-            why = why_lost(Kind.REAL, str(seen))
+            why = why_lost(Kind.REAL, str(seen), self.decimal)
             note = why if "decimals are written" in why else ""
         return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
 
