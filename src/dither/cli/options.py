@@ -71,6 +71,12 @@ ThresholdShare = Annotated[
         help="Where groups are discovered: the share of the loss, 0 to 1, that decides which are shown.",
     ),
 ]
+AutoShare = Annotated[
+    str,
+    typer.Option(
+        "--auto-share", help="Where a query says CLAMP(x, AUTO): the share of the loss that finds the ranges."
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
 Columns = Annotated[
     list[str],
