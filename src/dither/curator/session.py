@@ -331,7 +331,7 @@ class Session(Closing):
             shares: of a query: how the loss is divided among the aggregates.
             threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
             auto_share: of a query with ``CLAMP(x, AUTO)``: the share of the loss that finds the ranges. Its price is
-                that of all its releases together; how far it errs nobody knows before the ranges are found.
+                that of all its releases together; its error follows once the ranges are found.
 
         """
         self._check_declared()

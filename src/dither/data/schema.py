@@ -147,7 +147,7 @@ class Table:
         person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
         key: for a public table, the columns whose values are different in every row.
-        decimal: "," where the numbers of a CSV file are written as 3,14. A number with a point is then none: nobody
+        decimal: "," where the numbers of a CSV file are written as 3,14. A number with a point is then NULL: nobody
             could say whether it parts decimals or thousands. Left out for a point.
 
     """
