@@ -123,8 +123,9 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
         return plain(mechanism, engine)
 
     monkeypatch.setattr(session_module, "perform", perform)
-    with pytest.raises(EngineFailure):
+    with pytest.raises(EngineFailure) as caught:
         session.sql(SUM, epsilon=2, key="monday")
+    assert any("ask again with key='monday'" in note for note in caught.value.__notes__)
     assert spent(session) == 2
     assert isinstance(session.sql(SUM, epsilon=2, key="monday"), QueryResult)
     assert spent(session) == 2

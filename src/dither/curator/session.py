@@ -238,6 +238,12 @@ class Session(Closing):
             offer, present = turns.after([self._read(one) for one in turns.finding])
             self._check_offer(offer)
             is_found = True
+        except DitherError as problem:
+            if not isinstance(problem, ReleaseFailed | RequestSealed):
+                # What it says of a key is about that of a range, which nobody has chosen.
+                stays = f"{turns.asking} stays debited for the answer"
+                problem.__notes__ = [f"{stays}: to go on without a further charge, ask again with key={turns.key!r}"]
+            raise
         finally:
             if not is_found:
                 ledger.abandon(held)  # it stays debited, and the same key goes on
