@@ -45,7 +45,7 @@ def test_both_are_priced_together_and_charged_once_each(session: Session) -> Non
         ("reserve", "monda"), ("reserve", "auto-"), ("draw", "auto-"), ("answer", "auto-"),
         ("draw", "monda"), ("answer", "monda"),
     ]  # fmt: skip
-    again = session.sql(SUM, epsilon=2, key="monday")
+    again = session.sql(SUM, epsilon=2, key="monday", auto_share="0.10")
     assert again.to_json() == first.to_json()
     assert again.receipt == first.receipt
     assert spent(session) == 2

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from dither.curator.offers import answers, found_facts
 from dither.data.schema import DataSet
-from dither.exact import Number
+from dither.exact import Number, probability
 from dither.lift.offer import Offer
 from dither.privacy import Loss, compose, stated_loss
 from dither.publish.queries import QueryResult
@@ -86,7 +86,8 @@ class InTurn:
         )
         # With clamps that are public: what is wrong with the query is found before anything costs something.
         trial = make(clamps.filled(clamps.usual))
-        asked = {**trial.asked, "auto": [list(place) for place in clamps.places], "auto_share": str(auto_share)}
+        asked = {**trial.asked, "auto": [list(place) for place in clamps.places]}
+        asked["auto_share"] = str(probability("auto_share", auto_share))
         return cls(clamps, finding, make, asking, stated, asked, name)
 
     @property
