@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -19,7 +20,10 @@ import dither.cli.app as command
 from dither import errors
 from dither.cli import console, exits, main, tables
 from dither.cli.app import GROUPS, PANELS, VERBS, app
+from dither.cli.as_typed import refusal_words, said_value
 from dither.cli.examples import EXAMPLES
+from dither.data.expressions import Kind
+from dither.privacy import PureDP
 
 from .test_publish import SCHEMA, record, run
 
@@ -223,6 +227,91 @@ def test_a_forgotten_loss_says_what_to_add_and_what_is_left(
 
 
 PRICED = [words for words in LOSING if words[0] != "quote"]
+QUERY = "SELECT COUNT(*) AS n FROM sales"
+TYPED = [
+    ("sql shop QUERY --epsilon abc", "--epsilon must be a finite number above 0 and at most 1000000, got 'abc'"),
+    ("sql shop QUERY --epsilon 1e400", "--epsilon must be a finite number above 0 and at most 1000000, got '1e400'"),
+    ("quote shop QUERY --rho 1e400", "--rho must be a finite number above 0 and at most 1000000, got '1e400'"),
+    ("sql shop QUERY --epsilon 1 --noise pink", "--noise must be laplace, gaussian or auto, got 'pink'"),
+    (
+        "sql shop --threshold-share 0.5",
+        "QUERY must be given with --threshold-share: that is about one query, got nothing",
+    ),
+    ("sql shop --quote", "QUERY must be given with --quote: that is about one query, got nothing"),
+    ("sql shop QUERY --epsilon 1 --threshold-share 2", "--threshold-share must be a number between 0 and 1"),
+    ("publish histogram shop city --epsilon 1 --plot", "--plot must be given with --out: the plot is written beside"),
+    ("publish histogram shop city --epsilon 1 --questions all", "--questions must be left out, or one of"),
+    ("publish histogram shop price --bins x --epsilon 1", "--bins of price must be a number of bins, or edges"),
+    ("synthesize shop --compare-with-real --epsilon 1", "--compare-with-real must be given with --report, in which"),
+    ("anonymize shop --group nobody --epsilon 1 --quote", "--group must be groups of known attributes"),
+    ("datasets raise-budget shop --rho 1 --reason x", "--epsilon must be of the same kind as epsilon = 2"),
+    (
+        "datasets set-quota shop ana --epsilon 7",
+        "quota must be of the same kind as the budget, epsilon = 2, and within",
+    ),
+    ("predict SHOP sales.csv -o told.csv", "MODEL must be a model that 'dither fit' wrote"),
+    ("fit shop --epsilon 1", "target must be a column to predict, unless --model names"),
+    ("fit shop selas city --epsilon 1", "table must be one of sales, or left out before one of its columns: customer"),
+    ("bounds shop --epsilon 1", "Missing argument"),
+    ("bounds shop sales --epsilon 1", "column must be a column of sales, got nothing"),
+    ("bounds shop sales price items --epsilon 1", "column must be one column of sales, got 'price items'"),
+    ("shell shop --epsilon 1", "--yes must be given where nobody can be asked: add --yes to pay for queries of a pipe"),
+]
+PYTHON = re.compile(r"\b(None|True|False|Fraction|Path|PureDP|ZCDP|ApproxDP|PosixPath)\b|\(\)|\[\]|<\w+")
+
+
+@pytest.mark.parametrize(("line", "said"), TYPED, ids=[line for line, _ in TYPED])
+def test_a_refusal_names_the_option_and_the_value_as_they_are_typed(
+    line: str,
+    said: str,
+    shop: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DITHER_HOME", str(shop / "home"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(QUERY + ";\n"))
+    words = [{"QUERY": QUERY, "SHOP": str(shop / "shop.yaml")}.get(word, word) for word in line.split()]
+    assert typed(monkeypatch, *words) == exits.WRONG_REQUEST
+    shown = capsys.readouterr().err
+    assert said in " ".join(shown.split())
+    assert PYTHON.search(shown) is None
+    assert record("ledger", "show", "shop")[0]["releases"] == 0
+
+
+def test_no_wrong_value_of_any_option_is_answered_in_the_words_of_python(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every verb that charges, every option that takes a text, two values that mean nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DITHER_HOME", str(shop / "home"))
+    for words in PRICED:
+        verb = words[:2] if words[0] in GROUPS else words[:1]
+        group: Any = typer.main.get_command(app)
+        for word in verb:
+            _, group, _ = group.resolve_command(group.make_context("dither", [word], resilient_parsing=True), [word])
+        options = [max(one.opts, key=len) for one in group.params if one.param_type_name == "option"]
+        flags = {max(one.opts, key=len) for one in group.params if getattr(one, "is_flag", False)}
+        for option in set(options) - flags - {"--home", "--key"}:
+            for value in ("no such", ""):
+                loss = () if option in ("--epsilon", "--rho") else ("--epsilon", "0.5")
+                quote = () if "--quote" in words else ("--quote",)
+                typed(monkeypatch, *words, *loss, *quote, option, value)
+                shown = capsys.readouterr().err
+                assert PYTHON.search(shown) is None, (words, option, value, shown)
+    assert record("ledger", "show", "shop")[0]["releases"] == 0
+
+
+def test_values_are_said_as_people_write_them() -> None:
+    cases: list[tuple[object, str]] = [
+        (None, "nothing"), ("", "nothing"), ((), "nothing"), ([], "nothing"), (True, "true"), (0, "0"),
+        (("a", 1), "'a', 1"), ({"a": None}, "a: nothing"), (Path("x.csv"), "'x.csv'"), (PureDP("1/2"), "epsilon = 0.5"),
+        (Kind.TEXT, "'text'"), ("x" * 99, f"'{'x' * 78}…"),
+    ]  # fmt: skip
+    for value, said in cases:
+        assert said_value(value) == said
+        assert refusal_words(errors.InvalidParameter("rows of t", value, "few")).startswith("rows of t must be few")
 
 
 @pytest.mark.parametrize("words", PRICED, ids=" ".join)

@@ -197,3 +197,18 @@ def test_a_mistake_is_one_line_and_an_exit_code(
     assert left.value.code == code, seen
     assert named in seen.err
     assert "Traceback" not in seen.err
+
+
+def test_a_clamp_that_is_found_is_priced_and_paid_for_with_its_query(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    query = QUERY.replace("SUM(price)", "SUM(CLAMP(price, AUTO))")
+    for words in (("quote", "shop", query), ("sql", "shop", query, "--quote")):
+        assert record(*words, "--epsilon", "1")["loss"]["epsilon"] == "1"
+        assert "the range of price, for epsilon = 0.1 each" in run(*words, "--epsilon", "1")
+        assert "for epsilon = 0.5 each" in run(*words, "--epsilon", "1", "--auto-share", "1/2")
+    first = record("sql", "shop", query, "--epsilon", "1", "--key", "once", "-o", "answer.csv")
+    assert "price was clamped" in first["notes"][-1] or "no range of price" in first["notes"][-1]
+    assert record("sql", "shop", query, "--epsilon", "1", "--key", "once") == first
+    assert record("ledger", "show", "shop")[0]["spent"]["epsilon"] == "1"
+    with pytest.raises(InvalidParameter, match="auto_share must be"):
+        run("sql", "shop", query, "--epsilon", "1", "--auto-share", "1")

@@ -184,7 +184,7 @@ def test_what_cannot_be_fitted_or_predicted_gets_one_clear_error(place: Path) ->
     (place / "bad.csv").write_bytes(b"\xff\xfe\x00")
     for words, said in (
         (("nowhere.json", "visits.csv", "-o", "a.csv"), "model must be a model"),
-        (("visits.csv", "visits.csv", "-o", "a.csv"), "text must be an estimator"),
+        (("visits.csv", "visits.csv", "-o", "a.csv"), "model must be a model"),
         (("model.json", "lacking.csv", "-o", "a.csv"), "file must be with each column of the model once: ward"),
         (("model.json", "twice.csv", "-o", "a.csv"), "file must be with each column of the model once: ward"),
         (("model.json", "nowhere.csv", "-o", "a.csv"), "file must be a file"),
@@ -196,3 +196,40 @@ def test_what_cannot_be_fitted_or_predicted_gets_one_clear_error(place: Path) ->
         with pytest.raises(InvalidParameter, match=said):
             run("predict", *words)
     assert not (place / "a.csv").exists()
+
+
+def test_the_usual_model_follows_from_how_the_target_is_declared(place: Path) -> None:
+    kinds = {"age": "LinearRegression", "ill": "LogisticRegression", "smokes": "LogisticRegression"}
+    for target, model in kinds.items():
+        for words in (("fit", "clinic", "visits", target), ("fit", "clinic", target)):
+            assert record(*words, "--epsilon", "1", "--quote")["release"].startswith(f"{model} of {target}")
+            assert f"{model}, because of how {target} is declared" in run(*words, "--epsilon", "1", "--quote")
+    assert record("fit", "clinic", "age", "--epsilon", "1", "-o", "age.json")["model"] == "LinearRegression"
+    told = record("fit", "clinic", "age", "--model", "LogisticRegression", "--epsilon", "1", "--quote")
+    assert told["release"].startswith("LogisticRegression of age")
+    assert "because" not in run(*FIT, "--model", "LogisticRegression", "--epsilon", "1", "--quote")
+
+
+def test_predictions_never_take_the_place_of_what_a_curator_keeps(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(*FIT, "--epsilon", "5", "-o", "kept.json", "--force")
+    rows, schema = (place / "visits.csv").read_bytes(), (place / "home" / "datasets" / "clinic.yaml").read_bytes()
+    (place / "link.csv").symlink_to("visits.csv")
+    model, mine = str(place / "kept.json"), str(place / "visits.csv")
+
+    def refused() -> None:
+        for goal in ("visits.csv", "link.csv", "home/data/x.csv", "home/datasets/clinic.csv"):
+            with pytest.raises(InvalidParameter, match="out must be another file than those that hold data sets"):
+                run("predict", model, mine, "-o", str(place / goal), "--force")
+
+    refused()
+    # Nor where no variable names the folder, if the files themselves are below it.
+    monkeypatch.delenv("DITHER_HOME")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidParameter, match="another file"):
+        run("predict", model, mine, "-o", str(place / "home" / "data" / "x.csv"))
+    with pytest.raises(InvalidParameter, match="another file"):
+        run("predict", model, mine, "-o", mine, "--force", "--home", str(place / "home"))
+    assert (place / "visits.csv").read_bytes() == rows
+    assert (place / "home" / "datasets" / "clinic.yaml").read_bytes() == schema

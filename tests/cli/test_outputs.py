@@ -104,6 +104,29 @@ def test_files_that_cannot_be_written_cost_nothing(place: Path, wrong: str) -> N
     assert sorted(path.name for path in place.iterdir()) == files
 
 
+UNCHARGED = [
+    "attack differencing -o sales.csv --force",
+    "audit geometric --report home/data/a.json",
+    "bench workloads -o home/data",
+    "bench learn -o home/datasets",
+    "demo --out home/data/a.html",
+    "add --suggest sales.csv -o home/datasets/draft.yaml",
+    "add sales.csv -o home/datasets/draft.yaml",
+    "ledger export shop -o sales.csv --force",
+    "card shop -o sales.csv --force",
+]
+
+
+@pytest.mark.parametrize("words", UNCHARGED)
+def test_no_verb_writes_over_what_a_curator_keeps(place: Path, words: str) -> None:
+    source = (place / "sales.csv").read_bytes()
+    kept = sorted(str(path) for path in (place / "home").rglob("*"))
+    with pytest.raises(InvalidParameter, match=r"(out|report) must be another file than those that hold data sets"):
+        run(*words.split())
+    assert (place / "sales.csv").read_bytes() == source
+    assert sorted(str(path) for path in (place / "home").rglob("*")) == kept
+
+
 BESIDE = [
     ("publish marginals shop sales city items -o m.csv", "out"),
     ("publish marginals shop sales city items,city -o m.csv", "out"),

@@ -203,6 +203,93 @@ def test_a_wizard_that_is_left_registers_nothing(home: Path, lines: tuple[str, .
 
 
 @pytest.mark.usefixtures("screen")
+def test_who_does_not_register_may_keep_the_answers_and_go_on_later(home: Path) -> None:
+    (home / "few.csv").write_text("age,education-num\n30,1\n31,2\n")
+    answers = ("row", "", "", "y", "0, 20", "1/2", "n")
+    shown = run("add", "few.csv", code=wizard.OPEN, text=typed(*answers, "n"))
+    assert "nothing was written" in shown
+    assert not (home / "few.yaml").exists()
+    shown = run("add", "few.csv", "--delta", "1e-6", code=wizard.OPEN, text=typed(*answers, "y"))
+    assert "'dither add few.yaml --budget 1/2 --delta 1/1000000'" in shown
+    assert record("datasets") == []
+    assert load_schema(home / "few.yaml").table("few").column("education_num").upper == 20
+    added = record("add", "few.yaml", "--budget", "1/2", "--delta", "1/1000000")
+    assert added["budget"] == {"kind": "approx", "epsilon": "1/2", "delta": "1/1000000"}
+
+
+@pytest.mark.usefixtures("screen")
+@pytest.mark.parametrize("is_comma", [True, False])
+def test_a_decimal_comma_is_asked_declared_read_and_checked(home: Path, is_comma: bool) -> None:
+    (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
+    # Enter is not enough for the comma.
+    answers = ("", "y", "row", "y", "0, 10", "y", "0, 10") if is_comma else ("n", "row", "y", "n", "y", "0, 10")
+    shown = run("add", "few.csv", "--budget", "1", text=typed(*answers, "y"))
+    assert "numbers are read with ',' before their decimals" in shown
+    schema = load_schema(home / "few.yaml")
+    assert schema.tables[0].decimal == ("," if is_comma else None)
+    assert schema.tables[0].column("size").kind is (Kind.REAL if is_comma else Kind.TEXT)
+    if not is_comma:
+        return
+    assert record("check", "few")[0]["is_right"]
+    (home / "few.csv").write_text("size;price\n1.5;2\n2,25;3\n")
+    (found,) = record("check", "few", code=1)
+    assert found["columns"][0]["reason"] == (
+        "'1.5' is not a real: with decimal ',' no number has a point, not even between thousands"
+    )
+    # Another reading of the same bytes is another edition.
+    (home / "few.csv").write_text("size;price\n1,5;2\n2,25;3\n")
+    (home / "few.yaml").write_text((home / "few.yaml").read_text().replace('    decimal: ","\n', ""))
+    assert record("add", "few.yaml", "--budget", "1")["edition"] == 2
+
+
+@pytest.mark.usefixtures("screen")
+def test_who_leaves_at_the_budget_may_not_be_asked_and_nothing_is_written(home: Path) -> None:
+    (home / "few.csv").write_text("age\n30\n31\n")
+    assert "nothing was written" in run("add", "few.csv", code=wizard.OPEN, text=typed("row", "", ""))
+    assert not (home / "few.yaml").exists()
+
+
+def test_a_program_gets_the_draft_as_json(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "clinic.csv").write_text(AWKWARD)
+    for is_screen in (False, True):
+        monkeypatch.setattr(curate, "is_screen", lambda seen=is_screen: seen)
+        told = record("add", "clinic.csv", "--budget", "2", code=wizard.OPEN)
+        assert told == record("add", "--suggest", "clinic.csv")
+        assert told["open"][:3] == ["unit", "contribution", "tables.clinic.privacy id"]
+        assert (told["written"], told["registered"]) == (None, False)
+        assert told["draft"].startswith("# A draft")
+    told = record("add", "clinic.csv", "-o", "draft.yaml", code=wizard.OPEN)
+    assert (told["written"], told["draft"]) == ("draft.yaml", (home / "draft.yaml").read_text())
+    assert record("datasets") == []
+
+
+def test_rows_of_a_renamed_data_set_are_claimed_by_its_present_name(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    run("datasets", "rename", "shop", "store")
+    (home / "other.yaml").write_text((home / "shop.yaml").read_text().replace("dataset: shop", "dataset: other"))
+    with pytest.raises(InvalidParameter, match=r"it belongs to the data set store, .* add it as store"):
+        run("add", "other.yaml", "--budget", "2")
+    with pytest.raises(NotFound, match=r"the data set shop is called store now; .* 'dataset: store'"):
+        run("add", "shop.yaml", "--budget", "2")
+    monkeypatch.setattr(curate, "is_screen", lambda: True)
+    with pytest.raises(NotFound, match="is called store now"):
+        run("add", "sales.csv", "--name", "shop", "--budget", "2")  # before any question
+    (home / "again.yaml").write_text((home / "shop.yaml").read_text().replace("dataset: shop", "dataset: store"))
+    assert record("add", "again.yaml", "--budget", "2")["dataset"] == "store"
+
+
+def test_a_history_is_whole_where_a_program_reads(home: Path) -> None:
+    run("add", "shop.yaml", "--budget", "2")
+    long = QUERY.replace("GROUP", "WHERE price > 1 AND price < 49 AND price > 2 AND price < 48 GROUP")
+    run("sql", "shop", long, "--epsilon", "0.5")
+    lines = run("datasets", "history", "shop").splitlines()
+    assert any(long in line and "answered" in line for line in lines)
+    assert record("datasets", "history", "shop")[1]["what"] == long
+
+
+@pytest.mark.usefixtures("screen")
 def test_nothing_from_the_data_is_taken_by_enter(home: Path) -> None:
     """Enter at every question, for ever: whatever comes from the data stays open."""
     (home / "plain.csv").write_text("a,b\n1,x\n2,y\n")

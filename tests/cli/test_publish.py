@@ -129,3 +129,33 @@ def test_the_comparison_ends_in_a_page(tmp_path: Path, monkeypatch: pytest.Monke
     for bad in (("--scales", "1e3"), ("--methods", "magic"), ("--shapes", "round")):
         with pytest.raises(DitherError):
             run(*words, *bad)
+
+
+def test_auto_is_told_what_will_be_asked_and_the_only_table_may_be_left_out(home: Path) -> None:
+    words = ("publish", "histogram", "shop", "items", "--epsilon", "1")
+    assert "ranges" in str(record(*words, "--questions", "ranges")["notes"])
+    assert record(*words, "--questions", "cells")["notes"] != record(*words, "--questions", "ranges")["notes"]
+    with pytest.raises(DitherError, match="questions must be left out, or one of"):
+        run(*words, "--questions", "all")
+    for verb, columns in (("histogram", ["city", "items"]), ("workload", ["items"]), ("marginals", ["city,items"])):
+        priced = [
+            record("publish", verb, "shop", *table, *columns, "--epsilon", "1", "--quote")
+            for table in ([], ["sales"], ["SALES"])
+        ]
+        assert priced[0] == priced[1] == priced[2]
+
+
+def test_the_share_that_decides_which_groups_are_shown_is_an_option(home: Path) -> None:
+    schema = SCHEMA.replace("dataset: shop", "dataset: wide").replace("sales.csv", "wide.csv")
+    (home / "open.yaml").write_text(schema.replace(", categories: [Basel, Bern]", ""))
+    (home / "wide.csv").write_text("customer,city,price,items\n7,Ulm,1,2\n")
+    text = "SELECT city, COUNT(*) AS n FROM sales GROUP BY city"
+    run("add", "open.yaml", "--budget", "10", "--delta", "0.1")
+    loss = ("--epsilon", "1", "--delta", "1e-3")
+    by_sql = record("quote", "wide", f"{text} OPTION (THRESHOLD_SHARE = 0.3)", *loss)
+    assert record("quote", "wide", text, "--threshold-share", "0.3", *loss) == by_sql
+    assert record("sql", "wide", text, "--threshold-share", "0.3", *loss, "--quote") == by_sql
+    assert record("quote", "wide", text, "--threshold-share", "0.7", *loss) != by_sql
+    record("sql", "wide", text, "--threshold-share", "3/10", *loss)
+    with pytest.raises(DitherError, match="said once"):
+        run("sql", "wide", f"{text} OPTION (THRESHOLD_SHARE = 0.3)", "--threshold-share", "0.3", *loss)

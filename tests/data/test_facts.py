@@ -85,6 +85,89 @@ def test_facts_of_parquet_come_from_its_types(tmp_path: Path) -> None:
     assert schema_from(answers.tree()).table("v").column("at").is_bounded is False
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "kind", "origin", "says"),
+    [
+        (
+            "education-level",
+            ("3", "12"),
+            Kind.INTEGER,
+            FROM_DATA,
+            "looks like that of a text, but every cell is an integer",
+        ),
+        ("region", ("1.5", "2"), Kind.REAL, FROM_DATA, "looks like that of a text, but every cell is a real"),
+        ("age", ("1.5", "2"), Kind.REAL, FROM_DATA, "looks like that of an integer, but every cell is a real"),
+        ("region", ("north", "2"), Kind.TEXT, FROM_NAME, ""),
+        ("region", ("", ""), Kind.TEXT, FROM_NAME, ""),
+        ("age", ("", ""), Kind.INTEGER, FROM_NAME, ""),
+        ("education-num", ("3", "12"), Kind.INTEGER, FROM_DATA, ""),
+    ],
+)
+def test_what_the_cells_are_counts_more_than_a_name(
+    tmp_path: Path, name: str, cells: tuple[str, ...], kind: Kind, origin: str, says: str
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join([f"{name},x", *(f"{cell},1" for cell in cells), ""]))
+    with Facts(file) as facts:
+        found = facts.columns[0]
+    assert (found.kind, found.origin) == (kind, origin)
+    assert says in found.note
+    assert bool(says) == bool(found.note)
+
+
+COMMAS = ["3,14", "-0,5", "12", "+7,0", ",5", "5,", "1e3", "1,5e2", " 2,5 ", "1.234,5", "3.14", "1.234", ",", "1,2,3",
+          "", "x,y", "nan", "-"]  # fmt: skip
+
+
+def test_a_decimal_comma_is_read_as_declared_and_a_point_is_never_guessed(tmp_path: Path) -> None:
+    """With a comma declared each cell is what a point in its place makes of it, and NULL if it has a point."""
+    names = [f"c{place}" for place in range(len(COMMAS))]
+    found = {}
+    for decimal, cells in ((",", COMMAS), (None, [cell.replace(",", ".") for cell in COMMAS])):
+        file, copy = tmp_path / f"in{decimal}.csv", tmp_path / f"out{decimal}.parquet"
+        file.write_text("\n".join([";".join(names), ";".join(cells), ""]))
+        for kind in (Kind.REAL, Kind.INTEGER, Kind.TEXT):
+            table = Table("t", tuple(Column(name, kind) for name in names), source=str(file), decimal=decimal)
+            copy.unlink(missing_ok=True)
+            convert(table, [str(file)], copy)
+            with duckdb.connect() as connection:
+                found[decimal, kind] = connection.execute(f"SELECT * FROM read_parquet('{copy}')").fetchall()[0]
+            fit = fit_of(table, [str(file)])
+            assert [one.kept for one in fit.columns] == [cell is not None for cell in found[decimal, kind]]
+    for kind in (Kind.REAL, Kind.INTEGER):
+        for cell, comma, point in zip(COMMAS, found[",", kind], found[None, kind], strict=True):
+            assert comma == (None if "." in cell else point), cell
+    assert [cell or "" for cell in found[",", Kind.TEXT]] == COMMAS
+    assert found[",", Kind.REAL][:4] == (3.14, -0.5, 12.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "kinds"),
+    [
+        ("a;b\n3,14;1\n2;2\n", ",", (Kind.REAL, Kind.INTEGER)),
+        ('a,b\n"3,14",1\n"2",2\n', ",", (Kind.REAL, Kind.INTEGER)),
+        ("a;b\n3,14;1.5\n2;2\n", None, (Kind.TEXT, Kind.REAL)),  # both: neither is guessed
+        ("a;b\n3,14;x,y\n2;2\n", ",", (Kind.REAL, Kind.TEXT)),
+        ("a;b\n1.234,5;1\n2,5;2\n", None, (Kind.TEXT, Kind.INTEGER)),
+        ("a;b\n1,2,3;1\n2;2\n", None, (Kind.TEXT, Kind.INTEGER)),
+        ("a;b\n;1\n;2\n", None, (Kind.TEXT, Kind.INTEGER)),
+    ],
+)
+def test_a_decimal_comma_is_proposed_where_cells_look_so(
+    tmp_path: Path, text: str, decimal: str | None, kinds: tuple[Kind, ...]
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with Facts(tmp_path / "a.csv") as facts:
+        assert facts.decimal == decimal
+        assert tuple(one.kind for one in facts.columns) == kinds
+        places = [question.place for question in questions_of(facts, "a")]
+        assert ("decimal" in places) is (decimal is not None)
+        answers = Answers(facts, "a")
+        assert schema_from(answers.tree()).tables[0].decimal == decimal
+        facts.read_with(None)
+        assert facts.columns[0].kind is Kind.TEXT
+
+
 def test_every_proposal_can_be_declared(tmp_path: Path) -> None:
     file = tmp_path / "all.csv.gz"
     text = (

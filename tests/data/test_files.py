@@ -319,3 +319,15 @@ def test_a_unit_that_no_file_can_say():
         dump_schema(dataset)
     assert issubclass(InvalidSchema, InvalidParameter)
     assert issubclass(InvalidSchema, DitherError)
+
+
+def test_a_decimal_comma_is_declared_for_csv_alone_and_written_back() -> None:
+    text = "dataset: few\nunit: row\ntables:\n  few:\n    source: {}\n    decimal: '{}'\n    columns: {{a: real}}\n"
+    declared = loads(text.format("few.csv", ","))
+    assert declared.tables[0].decimal == ","
+    assert loads(dump_schema(declared)) == declared
+    assert loads(text.format("few.parquet", ".")).tables[0].decimal is None
+    assert "decimal" not in dump_schema(loads(text.format("few.csv", ".")))
+    for source, decimal in (("few.parquet", ","), ("frames", ","), ("few.csv", ";")):
+        with pytest.raises(InvalidSchema, match=r"tables\.few\.decimal \(line 6\) must be ','.*left out otherwise"):
+            loads(text.format(source, decimal))

@@ -35,7 +35,8 @@ from dither.cli.options import (
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.progress import progress
 from dither.cli.publish import bins_of
-from dither.cli.synthesize import files_of, only_table, pair_of
+from dither.cli.synthesize import files_of, pair_of
+from dither.cli.which import only_table
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.errors import InvalidParameter
@@ -144,7 +145,7 @@ def anonymize(
         report=report,
     )
     with ask.charged_session(asked.charged, asked.dataset, asked.files()) as session:
-        name = session.dataset.table(asked.table or only_table(session)).name
+        name = session.dataset.table(asked.table or only_table(session.dataset)).name
         if asked.method == KEPT:
             conditions = dict(_condition(session, name, asked, text) for text in asked.questions)
             if asked.charged.is_quoted:

@@ -16,6 +16,7 @@ from dither.cli.console import console, note, print_json, say
 from dither.cli.interrupted import tell, what_became
 from dither.cli.options import (
     Analyst,
+    AutoShare,
     Charged,
     DataSetName,
     Delta,
@@ -27,6 +28,8 @@ from dither.cli.options import (
     Noise,
     Quoted,
     Rho,
+    ThresholdShare,
+    check_figures,
 )
 from dither.cli.outputs import (
     Output,
@@ -129,6 +132,8 @@ def sql(
     analyst: Analyst = "curator",
     key: Key = None,
     noise: Noise = "auto",
+    threshold_share: ThresholdShare = None,
+    auto_share: AutoShare = "0.1",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write CSV, Parquet, JSON or HTML (a plot).")
     ] = None,
@@ -144,18 +149,21 @@ def sql(
     if query is None:
         from dither.cli.shell import shell
 
-        if out is not None or key is not None:
-            raise InvalidParameter("query", None, "given with --out and --key, which are about one query")
+        given = {"--out": out, "--key": key, "--threshold-share": threshold_share, "--quote": is_quoted or None}
+        if about_one := [option for option, value in given.items() if value is not None]:
+            raise InvalidParameter("query", None, f"given with {', '.join(about_one)}: that is about one query")
         shell(dataset, epsilon, delta, rho, analyst, noise, yes, home)
         return
     outputs = () if out is None else (table_output("out", out, _SUFFIXES),)
     charged = Charged(epsilon, delta, rho, None, analyst, key, home, as_json, is_quoted, force)
+    how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "noise": noise}
+    how |= {"threshold_share": threshold_share, "auto_share": auto_share}
     with charged_session(charged, dataset, outputs) as asked:
         if is_quoted:
-            show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
+            show(asked.quote(query, **how), as_json=as_json)
             return
         with progress("asking"):
-            result: Any = asked.sql(query, epsilon=epsilon, delta=delta, rho=rho, key=charged.name, noise=noise)
+            result: Any = asked.sql(query, **how, key=charged.name)
         if not isinstance(result, QueryResult):
             if out is not None:
                 raise InvalidParameter("out", str(out), "left out: EXPLAIN PRIVACY gives a quote, which is not written")
@@ -182,19 +190,23 @@ def quote(
         int | None, typer.Option(help="With --target on a mean: for groups of how many rows.", min=1)
     ] = None,
     noise: Noise = "auto",
+    threshold_share: ThresholdShare = None,
+    auto_share: AutoShare = "0.1",
     home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Say what a query would cost and how far it would err; the data stays closed."""
+    check_figures(epsilon=epsilon, rho=rho)
+    how: dict[str, Any] = {"noise": noise, "threshold_share": threshold_share, "auto_share": auto_share}
     with session(home, dataset, "curator", key="") as asked:
         if target is not None:
             column, _, error = target.partition("=")
             if epsilon is not None or rho is not None or not error:
                 raise InvalidParameter("target", target, "COLUMN=ERROR, instead of --epsilon and --rho")
             found = asked.loss_for_error(query, column.strip(), error.strip(), rows=rows, delta=delta)
-            show(asked.quote(query, loss=found, noise=noise), as_json=as_json)
+            show(asked.quote(query, loss=found, **how), as_json=as_json)
             return
-        show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, noise=noise), as_json=as_json)
+        show(asked.quote(query, epsilon=epsilon, delta=delta, rho=rho, **how), as_json=as_json)
 
 
 def save(result: QueryResult, out: Path) -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from dither.attack import Attack, Outcome, attacks, find_attack, write_page
 from dither.cli.console import console, print_json
 from dither.cli.options import Force, Json
-from dither.cli.outputs import Output, check_outputs, keep_files
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_known
 from dither.cli.tables import print_table
 
 
@@ -31,6 +31,7 @@ def run(
         return
     files = [] if out is None else [Output("out", out)]
     check_outputs(files)
+    keep_known(files)
     keep_files(files, force=force)
     chosen = list(attacks().values()) if name == "all" else [find_attack(name)]
     outcomes = [one.run(targets=_within(one, targets, of_all=name == "all"), epsilon=epsilon) for one in chosen]

@@ -22,6 +22,7 @@ from dither.audit.subjects import Subject
 from dither.audit.telling import audit_and_tell
 from dither.cli.console import console, print_json, say
 from dither.cli.options import Json, loss_asked
+from dither.cli.outputs import Output, check_outputs, keep_known
 from dither.cli.progress import share
 from dither.cli.tables import print_table
 from dither.errors import InvalidParameter
@@ -61,6 +62,9 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Try to refute a mechanism's promise from its outputs; exit 1 if that succeeds."""
+    written = [] if report is None else [Output("report", report, (".html", ".json"))]
+    check_outputs(written)
+    keep_known(written)
     status = run(
         name,
         samples=samples,

@@ -17,6 +17,7 @@ from rich.table import Table
 from dither.bench.comparison import Comparison, Grid, Outcome, Standing, compare, standings
 from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
+from dither.cli.outputs import Output, keep_known
 from dither.cli.progress import share
 from dither.errors import InvalidParameter
 from dither.exact import positive, whole
@@ -181,8 +182,9 @@ def _show(comparison: Comparison, asked: Asked) -> None:
     wanted = comparison.trials(asked.grid())
     if not wanted:
         raise InvalidParameter("methods", asked.methods or "all", "such that one fits what is asked")
-    asked.out.mkdir(parents=True, exist_ok=True)
     record = asked.out / "results.jsonl"
+    keep_known([Output("out", record), Output("out", asked.out / "index.html")])
+    asked.out.mkdir(parents=True, exist_ok=True)
     options: dict[str, Any] = {"run": comparison.run, "processes": asked.processes}
     if sys.stderr.isatty() and not asked.as_json:
         with share() as shown:

@@ -17,6 +17,7 @@ from dither.bench.learn import MODELS, LearningFigures, contests, measure_learni
 from dither.bench.learning_data import public_facts
 from dither.cli.console import console, print_json, words_of
 from dither.cli.options import Epsilons, Json
+from dither.cli.outputs import Output, keep_known
 from dither.cli.progress import share
 from dither.errors import InvalidParameter
 from dither.exact import positive
@@ -68,6 +69,7 @@ def run(
         raise InvalidParameter("epsilons", epsilons, "numbers separated by commas")
     rival = None if rivals is None else tool("rivals.learning").diffprivlib(rivals)
     given = contests(models=chosen)
+    keep_known([Output("out", out / name) for name in ("results.json", "index.html")])
     out.mkdir(parents=True, exist_ok=True)
     measured = measure_learning(rival, given=given, epsilons=losses, splits=splits)
     if sys.stderr.isatty() and not as_json:

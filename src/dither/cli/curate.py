@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.markup import escape
@@ -12,7 +12,7 @@ from rich.markup import escape
 from dither.cli.check import kept_words, problems
 from dither.cli.console import console, is_screen, print_json, say, tell_owner
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Out, Rho
-from dither.cli.outputs import Output, check_outputs, keep_files, keep_sources, write_whole
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, keep_sources, write_whole
 from dither.cli.progress import reading
 from dither.cli.questions import questions_of
 from dither.cli.tables import new_table, print_table
@@ -21,8 +21,10 @@ from dither.cli.wizard import (
     ask_all,
     ask_budget,
     checked_out,
+    draft_record,
     is_agreed,
     named,
+    options_of,
     print_open,
     show_facts,
     show_questions,
@@ -59,10 +61,15 @@ def init(
         )
 
 
-def _draft(source: Path, out: Path | None, name: str | None = None) -> None:
+def _draft(source: Path, out: Path | None, name: str | None = None, *, as_json: bool = False) -> None:
     """Draft a schema from names and declared types, never from values; on a terminal, show what the values say."""
-    text = suggest(source, name=name).text
-    _write_draft(text, out)
+    draft = suggest(source, name=name)
+    if as_json:
+        if out is not None:
+            _write_draft(draft.text, out)
+        print_json(draft_record(draft, out))
+        return
+    _write_draft(draft.text, out)
     if out is not None:
         say(f"wrote {out}: replace every ??? and read the comments")
     if is_screen() and (is_csv(source) or is_parquet(source)):
@@ -77,7 +84,9 @@ def _write_draft(text: str, out: Path | None) -> None:
         return
     if out.exists():
         raise InvalidParameter("out", str(out), "a new file")
-    check_outputs([Output("out", out)])
+    outputs = [Output("out", out)]
+    check_outputs(outputs)
+    keep_known(outputs)
     out.write_text(text, encoding="utf-8")
 
 
@@ -113,11 +122,11 @@ def add(
     draft and the open questions, and exits with 3. Nothing is registered until everything is right.
     """
     if is_draft:
-        _draft(schema, out, name)
+        _draft(schema, out, name, as_json=as_json)
         return
     if is_csv(schema) or is_parquet(schema):
-        if not is_screen():
-            print_open(schema, name, out, lambda text: _write_draft(text, out))
+        if as_json or not is_screen():
+            print_open(schema, name, out, lambda text: _write_draft(text, out), as_json=as_json)
         _add_asking(schema, (budget, delta, rho), name=name, out=out, home=home, in_place=in_place)
         return
     loss = stated_loss(epsilon=budget, delta=delta, rho=rho, called="budget")
@@ -147,27 +156,48 @@ def _add_asking(
     checked = stated_loss(epsilon=budget if is_stated else 1, delta=delta, rho=rho, called="budget")
     loss = checked if is_stated else None
     with Curator.open(home) as curator:
+        # A name that a data set had before is refused before the questions as well.
+        curator.registered(called)
         goal = checked_out(out, called)
         outputs = [Output("out", goal)]
         check_outputs(outputs)
         keep_sources(outputs, curator)
         with Facts(path) as facts:
             dataset = ask_all(facts, called)
-        if dataset is not None and loss is None:
-            loss = ask_budget(delta)
-        if dataset is None or loss is None:
+        if dataset is None:
             tell_owner("nothing was registered, and nothing was written")
             raise typer.Exit(OPEN)
         text = dump_schema(dataset)
+        if loss is None:
+            loss = ask_budget(delta)
+        if loss is None:
+            _offer_draft(goal, text, "--budget EPS")
         say(text)
         fits = _fits(curator, dataset, may_be_empty=False)
         _say_kept(fits)
         if not is_agreed(f"register {called} with {loss}, for ever, and write {goal}?"):
-            tell_owner("nothing was registered, and nothing was written")
-            raise typer.Exit(OPEN)
+            _offer_draft(goal, text, options_of(loss))
         _register(curator, dataset, loss, in_place=in_place, as_json=False)
         goal.write_text(text, encoding="utf-8")
         say(f"wrote {goal}: change it and add it again to declare more")
+
+
+def _offer_draft(goal: Path, text: str, options: str) -> NoReturn:
+    """Offer to keep the answers of an owner who does not register now, say how to go on, and leave.
+
+    Args:
+        goal: where the schema would be written.
+        text: the schema, of answers that the owner gave as public.
+        options: what states the budget on the command line.
+
+    """
+    tell_owner("nothing was registered")
+    if is_agreed(f"keep your answers in {goal}, to register them later?"):
+        write_whole(goal, lambda draft: draft.write_text(text, encoding="utf-8"))
+        say(f"wrote {goal}: change it as you like, then 'dither add {goal} {options}' registers it and asks nothing")
+    else:
+        tell_owner("nothing was written")
+    raise typer.Exit(OPEN)
 
 
 def _fits(curator: Curator, dataset: DataSet, *, may_be_empty: bool) -> tuple[TableFit, ...]:

@@ -52,6 +52,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             f"dither sql clinic {_QUERY} --epsilon 0.1",
             f"dither sql clinic {_QUERY} --epsilon 0.1 --quote",
             'dither sql clinic "SELECT MEDIAN(waited) AS typical FROM visits" --epsilon 0.1 -o typical.csv',
+            'dither sql clinic "SELECT SUM(CLAMP(waited, AUTO)) AS minutes FROM visits" --epsilon 0.5 --quote',
             'dither sql clinic "SELECT complaint, COUNT(*) AS visits FROM visits GROUP BY complaint" '
             "--epsilon 0.2 --delta 1e-6",
         ),
@@ -69,7 +70,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         "limits": (
             "dither limits clinic visits --epsilon 0.1",
-            "dither limits clinic visits --share 0.9 --epsilon 0.1",
+            "dither limits clinic visits --share 0.9 --most 16 --epsilon 0.1",
         ),
         "synthesize": (
             "dither synthesize clinic visits --columns age,region,ward --epsilon 1 --delta 1e-6 -o made.csv",
@@ -80,7 +81,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "dither anonymize clinic visits --method kept-table --ask ward=oncology --epsilon 0.1",
         ),
         "fit": (
-            "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 -o waited.json",
+            "dither fit clinic visits waited --features age --epsilon 1 -o waited.json",
             "dither fit clinic visits waited --model LinearRegression --features age --epsilon 1 --quote",
         ),
         "predict": ("dither predict model.json mine.csv -o told.csv",),

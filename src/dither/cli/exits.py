@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from dither.cli.as_typed import refusal_words
 from dither.errors import (
     BudgetExceeded,
     DitherError,
@@ -13,6 +14,7 @@ from dither.errors import (
     EngineUnavailable,
     EntropyFailure,
     HandleMisuse,
+    InvalidParameter,
     LedgerCorrupted,
     LedgerUnavailable,
     LossNotStated,
@@ -75,7 +77,7 @@ def code_of(failure: DitherError) -> int:
 
 def words_of_failure(failure: DitherError | Warning) -> str:
     """Return what an error says to somebody who typed a command, with the notes on how to go on."""
-    said = str(failure)
+    said = refusal_words(failure) if isinstance(failure, InvalidParameter) else str(failure)
     if isinstance(failure, LossNotStated):
         left = "" if failure.left is None else f"; {failure.left} is left"
         said = f"nothing says what this may lose, and there is no default: add --{failure.parameter} 0.1{left}"

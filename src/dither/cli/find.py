@@ -16,21 +16,27 @@ from dither.cli.options import (
     Home,
     Json,
     Key,
-    PrivateTable,
+    OnlyTable,
     Quoted,
     Rho,
     Where,
 )
 from dither.cli.outputs import delivering
 from dither.cli.progress import progress
+from dither.cli.which import only_table, table_and_column
 from dither.curator.session import Session
 from dither.lift.offer import Offer
 
 
 def bounds(
     dataset: DataSetName,
-    table: PrivateTable,
-    column: Annotated[str, typer.Argument(help="A column of numbers.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TABLE] COLUMN",
+            help="A private table, which may be left out if it is the only one; and a column of numbers.",
+        ),
+    ],
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -43,16 +49,17 @@ def bounds(
 ) -> None:
     """Find a range that holds nearly all values of a column, to declare or to clamp to, and charge the ledger."""
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted)
+    table, column = table_and_column(home, dataset, words, "column")
     with ask.charged_session(charged, dataset) as session:
         offer = session.offer.bounds(
-            table, column, epsilon=epsilon, delta=delta, rho=rho, where=where, key=charged.name
+            table, column or "", epsilon=epsilon, delta=delta, rho=rho, where=where, key=charged.name
         )
         _find(session, offer, charged)
 
 
 def limits(
     dataset: DataSetName,
-    table: PrivateTable,
+    table: OnlyTable = None,
     share: Annotated[str, typer.Option(help="Of the people, how many shall have all their rows counted.")] = "0.95",
     most: Annotated[int, typer.Option(help="The largest limit that is considered.", min=1)] = 1024,
     epsilon: Epsilon = None,
@@ -69,7 +76,14 @@ def limits(
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted)
     with ask.charged_session(charged, dataset) as session:
         offer = session.offer.limits(
-            table, share=share, most=most, epsilon=epsilon, delta=delta, rho=rho, where=where, key=charged.name
+            table or only_table(session.dataset),
+            share=share,
+            most=most,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            where=where,
+            key=charged.name,
         )
         _find(session, offer, charged)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli import ask
-from dither.cli.console import print_json, say, words_of
+from dither.cli.console import print_json, say, tell_owner, words_of
 from dither.cli.options import (
     Analyst,
     Charged,
@@ -20,13 +20,14 @@ from dither.cli.options import (
     Home,
     Json,
     Key,
-    PrivateTable,
     Quoted,
     Rho,
     Where,
 )
 from dither.cli.outputs import Output, delivering, write_whole
 from dither.cli.progress import progress
+from dither.cli.which import table_and_column
+from dither.data.schema import Table
 from dither.errors import InvalidParameter
 
 #: What is stated by options of their own, comes from the schema, or is the ledger's.
@@ -37,11 +38,18 @@ _OTHERWISE: Final = ("IncrementalLinearRegression", "PrivateSearch")
 
 def fit(
     dataset: DataSetName,
-    table: PrivateTable,
-    target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="The column to predict; left out for KMeans and the like.")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[TABLE] [TARGET]",
+            help="A private table, which may be left out if it is the only one; and the column to predict, left out "
+            "for KMeans and the like.",
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(help="An estimator of dither.learn.")] = "LogisticRegression",
+    model: Annotated[
+        str | None,
+        typer.Option(help="An estimator of dither.learn; else LinearRegression for numbers, LogisticRegression else."),
+    ] = None,
     features: Annotated[
         str | None,
         typer.Option(help="Columns, separated by commas; else all that have bounds or categories in the schema."),
@@ -67,8 +75,14 @@ def fit(
 ) -> None:
     """Learn a private model of a table: linear, logistic, naive Bayes, and what else dither.learn has."""
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
-    estimator = _estimator(model, option or [], {"epsilon": epsilon, "delta": delta, "rho": rho})
+    table, target = table_and_column(home, dataset, words or (), "target", is_optional=True)
+    stated = {"epsilon": epsilon, "delta": delta, "rho": rho}
+    checked = None if model is None else _estimator(model, option or [], stated)
     with ask.charged_session(charged, dataset, [Output("out", out, (".json",))]) as session:
+        chosen = model or _usual_model(session.dataset.table(table), target)
+        estimator = checked or _estimator(chosen, option or [], stated)
+        if model is None and not as_json:
+            tell_owner(f"{chosen}, because of how {target} is declared; --model names another")
         asked: dict[str, Any] = {"target": target, "features": words_of(features), "per": per, "score": score}
         asked |= {"where": charged.where, "key": charged.key}
         offer = session.offer.fit(estimator, table, **asked)
@@ -81,7 +95,7 @@ def fit(
             write_whole(out, fitted.save)
             privacy, scored = fitted.privacy_, fitted.held_out_score_
             if charged.json:
-                said = {"model": model, "target": target, "loss": str(privacy.loss), "unit": privacy.unit}
+                said = {"model": chosen, "target": target, "loss": str(privacy.loss), "unit": privacy.unit}
                 said |= {"release": fitted.released_as_, "receipt": privacy.receipt, "key": charged.name}
                 print_json({**said, "written": str(out), "score": None if scored is None else vars(scored)})
                 return
@@ -90,6 +104,19 @@ def fit(
             if scored is not None:
                 say(str(scored))
             say(f"cost {privacy.loss}, for {privacy.unit}; the same again costs nothing: --key {charged.name}")
+
+
+def _usual_model(table: Table, target: str | None) -> str:
+    """Return the estimator for a column by its declaration: a number is estimated, one of a few values is told.
+
+    An integer of two values, such as 0 and 1, is told as a class.
+    """
+    if target is None:
+        rule = "a column to predict, unless --model names an estimator that predicts none, such as KMeans"
+        raise InvalidParameter("target", None, rule)
+    column = table.column(target)
+    is_class = column.categories is not None or len(column.public_values or (0, 1, 2)) <= 2
+    return "LinearRegression" if column.kind.is_number and not is_class else "LogisticRegression"
 
 
 def _estimator(model: str, options: Sequence[str], stated: Mapping[str, Any]) -> Any:

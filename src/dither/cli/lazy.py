@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from dither.errors import InvalidParameter
+
 #: Both words for help, everywhere.
 HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -60,7 +62,26 @@ def function_of(place: str) -> Any:
 
 
 class _Command(TyperCommand):
-    """A verb whose help ends with examples."""
+    """A verb whose help ends with examples, and whose refusals name what was typed."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the usage; an argument that says itself what is optional or repeated is as it says."""
+        pieces = super().collect_usage_pieces(ctx)[:1]
+        for one in self.get_params(ctx):
+            said = str(getattr(one, "metavar", None) or "")
+            is_told = one.param_type_name == "argument" and (" " in said or said.endswith("..."))
+            pieces += [said] if is_told else one.get_usage_pieces(ctx)
+        return pieces
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; a failure that it raises remembers how its parameter is typed."""
+        try:
+            return super().invoke(ctx)
+        except InvalidParameter as failure:
+            from dither.cli.as_typed import remember_typed
+
+            remember_typed(failure, self.params)
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and examples below it."""

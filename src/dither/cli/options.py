@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from dither.cli.outputs import new_key
-from dither.errors import DitherError
+from dither.curator.ledger.amounts import LARGEST
+from dither.errors import DitherError, InvalidParameter
+from dither.exact import positive
 from dither.privacy import Loss, stated_loss
 
 
@@ -30,6 +32,13 @@ def dataset_names(ctx: typer.Context, incomplete: str) -> list[str]:
     except DitherError:
         return []
     return sorted(path.stem for path in (folder / "datasets").glob("*.yaml") if path.stem.startswith(incomplete))
+
+
+def known_noise(value: str) -> str:
+    """Return the noise that was typed, if there is such."""
+    if value not in ("laplace", "gaussian", "auto"):
+        raise InvalidParameter("--noise", value, "laplace, gaussian or auto")
+    return value
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -54,10 +63,28 @@ Delta = Annotated[
 ]
 Rho = Annotated[str | None, typer.Option(help="A zero-concentrated loss instead of epsilon and delta.")]
 Analyst = Annotated[str, typer.Option(help="On whose quota the release is made.")]
-Noise = Annotated[str, typer.Option(help="laplace, gaussian, or auto for whichever errs less.")]
+Noise = Annotated[str, typer.Option(callback=known_noise, help="laplace, gaussian, or auto for whichever errs less.")]
+ThresholdShare = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold-share",
+        help="Where groups are discovered: the share of the loss, 0 to 1, that decides which are shown.",
+    ),
+]
+AutoShare = Annotated[
+    str,
+    typer.Option(
+        "--auto-share", help="Where a query says CLAMP(x, AUTO): the share of the loss that finds the ranges."
+    ),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Write to this file.")]
-PrivateTable = Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the data set.")]
-Columns = Annotated[list[str], typer.Argument(metavar="COLUMN...", help="Its columns: one axis of the table each.")]
+Columns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[TABLE] COLUMN...",
+        help="A private table, which may be left out if it is the only one; and its columns, one axis each.",
+    ),
+]
 Bins = Annotated[
     list[str] | None,
     typer.Option(
@@ -112,6 +139,7 @@ class Charged:
     force: bool = False
 
     def __post_init__(self) -> None:
+        check_figures(epsilon=self.epsilon, rho=self.rho)
         # A request that nobody has named gets a name, so that its answer can be asked for again.
         if self.key is None:
             object.__setattr__(self, "key", new_key())
@@ -126,6 +154,19 @@ class Charged:
         """The loss, which rows and the key, as a session takes them."""
         loss = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
         return {**loss, "where": self.where, "key": self.key}
+
+
+def check_figures(*, epsilon: str | None, rho: str | None) -> None:
+    """Refuse what no ledger takes, before anything is planned for it: so much is no protection.
+
+    Args:
+        epsilon: as it was typed, if it was.
+        rho: as it was typed, if it was.
+
+    """
+    for name, text in (("epsilon", epsilon), ("rho", rho)):
+        if text is not None:
+            positive(name, text, at_most=LARGEST)
 
 
 def loss_asked(*, epsilon: str | None, delta: str | None, rho: str | None) -> Loss | None:

@@ -12,12 +12,12 @@ import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from dither.curator.kept import identity, is_kept, kept_by
-from dither.errors import InvalidParameter, MissingExtra, NotDelivered
+from dither.errors import InvalidParameter, MissingExtra, NotDelivered, NotFound
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -115,6 +115,26 @@ def keep_sources(outputs: Sequence[Output], curator: Curator) -> None:
         if is_kept(path, kept):
             rule = "another file than those that hold data sets or that the curator's folder keeps"
             raise InvalidParameter(option, str(path), rule)
+
+
+def keep_known(outputs: Sequence[Output], home: Path | None = None) -> None:
+    """Refuse the same where a verb opens no curator's folder: of the one that it would find, and of those around files.
+
+    Args:
+        outputs: what is to be written.
+        home: the curator's folder, if it was said.
+
+    """
+    from dither.curator.folder import SETTINGS, Curator, find_folder
+
+    homes = set()
+    with suppress(NotFound):
+        homes.add(find_folder(home))
+    for output in outputs:
+        homes |= {folder for folder in Path(os.path.realpath(output.path)).parents if (folder / SETTINGS).is_file()}
+    for folder in sorted(homes):
+        with Curator.open(folder) as curator:
+            keep_sources(outputs, curator)
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> Path:

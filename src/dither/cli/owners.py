@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from dither.cli.console import complain, console, print_json, say
+from dither.cli.console import complain, print_json, say
 from dither.cli.options import DataSetName, Delta, Force, Home, Json, Rho
 from dither.cli.outputs import check_outputs, keep_files, keep_sources, table_output
+from dither.cli.tables import new_table, print_table
 from dither.curator.folder import Curator
 from dither.curator.ledger import Balance
 from dither.errors import InvalidParameter
@@ -23,7 +23,6 @@ Reason = Annotated[str, typer.Option(help="Why; the books keep it.")]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="What it is to be called.")]
 Who = Annotated[str, typer.Argument(metavar="ANALYST", help="Whose quota.")]
 _SUFFIXES = (".csv", ".parquet", ".json", ".html")
-_LONGEST = 60
 
 
 def raise_budget(
@@ -94,16 +93,14 @@ def history(dataset: DataSetName, home: Home = None, as_json: Json = False) -> N
     if as_json:
         print_json([act.to_dict() for act in acts])
         return
-    table = Table("entry", "when (UTC)", "who", "what", "price", "outcome", "edition")
+    table = new_table("entry", "when (UTC)", "who", "what", "price", "outcome", "edition")
     for act in acts:
-        what = " ".join(act.what.split())
-        shown = what if len(what) <= _LONGEST else what[: _LONGEST - 1] + "…"
         price = "" if act.price is None else str(act.price)
         table.add_row(
-            str(act.number), act.time[:19].replace("T", " "), escape(act.who), escape(shown), price, act.outcome,
-            str(act.edition),
+            str(act.number), act.time[:19].replace("T", " "), escape(act.who), escape(" ".join(act.what.split())),
+            price, act.outcome, str(act.edition),
         )  # fmt: skip
-    console.print(table)
+    print_table(table, or_list=True)
 
 
 def answer(

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from dither.cli.console import print_json, say
-from dither.cli.options import Force, Json
-from dither.cli.outputs import Output, check_outputs, keep_files, write_whole
+from dither.cli.options import Force, Home, Json
+from dither.cli.outputs import Output, check_outputs, keep_files, keep_known, write_whole
 from dither.data.evaluation import cell as evaluated
 from dither.data.expressions import Kind
 from dither.data.hints import plain_names
@@ -27,7 +27,9 @@ def predict(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the rows go, with a prediction each, as .csv.")],
     column: Annotated[str, typer.Option(help="What the column of predictions is called.")] = "predicted",
+    decimal: Annotated[str, typer.Option(help="What stands before decimals in a CSV file: . or ,")] = ".",
     force: Force = False,
+    home: Home = None,
     as_json: Json = False,
 ) -> None:
     """Predict with a released model, for the rows of a file of your own. Nothing is charged: the model is public.
@@ -38,17 +40,22 @@ def predict(
 
     outputs = [Output("out", out, (".csv",))]
     check_outputs(outputs)
+    keep_known(outputs, home)
     keep_files(outputs, force=force)
     try:
         fitted: Any = load_estimator(model)
-    except OSError:
+    except (OSError, InvalidParameter) as problem:
+        if isinstance(problem, InvalidParameter) and problem.parameter != "text":
+            raise  # what of it is wrong
         raise InvalidParameter("model", str(model), "a model that 'dither fit' wrote") from None
     if not hasattr(fitted, "predict") or not hasattr(fitted, "encoding"):
         raise InvalidParameter("model", type(fitted).__name__, "an estimator that predicts")
+    if decimal not in (".", ","):
+        raise InvalidParameter("decimal", decimal, "'.' or ','")
     names, rows = read_rows(file)
     if column in names:
         raise InvalidParameter("column", column, "a name that no column of the file has")
-    taken = _of_model(fitted, names, rows)
+    taken = _of_model(fitted, names, rows, decimal)
     if fitted.encoding() is None and hasattr(fitted, "feature_names_in_"):
         del fitted.feature_names_in_  # they were compared here
     told = fitted.predict(taken) if rows else []
@@ -89,17 +96,24 @@ def read_rows(path: Path) -> tuple[list[str], list[list[Any]]]:
     raise InvalidParameter("file", str(path), rule)
 
 
-def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]], decimal: str = ".") -> list[list[Any]]:
     """Return the columns that a model was learned from, in its order.
 
     A column is found by its name in the schema, or as its header becomes one.
+
+    Args:
+        fitted: the model.
+        names: of the columns of the file.
+        rows: of the file.
+        decimal: what stands before the decimals of texts that are numbers.
+
     """
     wanted = getattr(fitted, "feature_names_in_", None)
     if wanted is None:
         if len(names) != fitted.n_features_in_:
             rule = f"{fitted.n_features_in_} columns wide: the model has no names of columns, and takes them in order"
             raise InvalidParameter("file", f"{len(names)} columns", rule)
-        return [list(row) for row in rows]
+        return [[_pointed(cell, decimal) for cell in row] for row in rows]
     plain = plain_names(names)
     places = []
     for name in map(str, wanted):
@@ -115,7 +129,17 @@ def _of_model(fitted: Any, names: Sequence[str], rows: Sequence[Sequence[Any]]) 
     texts = {} if declared is None else declared.categories
     has_texts = [any(isinstance(label, str) for label in texts.get(str(name), ())) for name in wanted]
     picked = [[row[place] for place in places] for row in rows]
-    return [[cell if is_text else _truth(cell) for cell, is_text in zip(row, has_texts, strict=True)] for row in picked]
+    return [
+        [cell if is_text else _truth(_pointed(cell, decimal)) for cell, is_text in zip(row, has_texts, strict=True)]
+        for row in picked
+    ]
+
+
+def _pointed(cell: Any, decimal: str) -> Any:
+    """Return a cell with a point before its decimals; one that has a point where none belongs is missing."""
+    if decimal == "." or not isinstance(cell, str):
+        return cell
+    return None if "." in cell else cell.replace(decimal, ".")
 
 
 def _truth(cell: Any) -> Any:

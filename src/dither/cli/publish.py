@@ -26,7 +26,6 @@ from dither.cli.options import (
     Key,
     Outside,
     Plot,
-    PrivateTable,
     Quoted,
     Rho,
     TableOut,
@@ -34,6 +33,7 @@ from dither.cli.options import (
 )
 from dither.cli.outputs import Output, delivering, table_output
 from dither.cli.progress import progress
+from dither.cli.which import table_and_words
 from dither.curator.session import Session
 from dither.data import Kind
 from dither.data.schema import Table
@@ -67,7 +67,7 @@ class Asked:
         if self.plot and self.out is None:
             raise InvalidParameter("plot", True, "given with --out: the plot is written beside the file, as HTML")
         found = []
-        for path in () if self.out is None else [_beside(self.out, name) for name in names]:
+        for path in () if self.out is None else [beside(self.out, name) for name in names]:
             found.append(table_output("out", path, _SUFFIXES))
             if self.plot:
                 found.append(table_output("plot", path.with_suffix(".html"), (".html",)))
@@ -81,8 +81,7 @@ class Asked:
 
 def histogram(
     dataset: DataSetName,
-    table: PrivateTable,
-    columns: Columns,
+    words: Columns,
     bins: Bins = None,
     method: Annotated[str, typer.Option(help="How; 'auto' takes the least predicted error.")] = "auto",
     data_dependent: Annotated[
@@ -90,6 +89,10 @@ def histogram(
     ] = False,
     rows: Annotated[
         int | None, typer.Option(help="With --data-dependent: about how many rows there are.", min=1)
+    ] = None,
+    questions: Annotated[
+        str | None,
+        typer.Option(help="What 'auto' chooses for: cells, as a GROUP BY asks, or ranges of them; else by column."),
     ] = None,
     outside: Outside = None,
     out: TableOut = None,
@@ -107,13 +110,15 @@ def histogram(
 ) -> None:
     """Publish how many rows fall into each cell of one column or more, each count with its interval."""
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
+    table, columns = _named(home, dataset, words)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     with ask.charged_session(charged, dataset, asked.files()) as session:
         offer = session.offer.histogram(
             asked.table,
-            tuple(columns),
+            columns,
             bins_of(session, asked.table, asked.bins, columns),
             method=method,
+            questions=questions,
             data_dependent=data_dependent,
             rows=rows,
             **asked.release,
@@ -123,8 +128,7 @@ def histogram(
 
 def workload(
     dataset: DataSetName,
-    table: PrivateTable,
-    columns: Columns,
+    words: Columns,
     queries: Annotated[str, typer.Option(help="ranges (all of them), prefixes or cells.")] = "ranges",
     ranges: Annotated[
         list[str] | None, typer.Option("--range", help="FIRST:LAST, numbers of cells: these ranges instead of all.")
@@ -150,10 +154,11 @@ def workload(
     from dither.publish.workloads import Workload
 
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
+    table, columns = _named(home, dataset, words)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     with ask.charged_session(charged, dataset, asked.files()) as session:
         edges = bins_of(session, asked.table, asked.bins, columns)
-        shape = cells_of(session.dataset, asked.table, tuple(columns), edges, outside=asked.outside).shape
+        shape = cells_of(session.dataset, asked.table, columns, edges, outside=asked.outside).shape
         if ranges:
             if len(shape) != 1:
                 raise InvalidParameter("range", ranges, "given for one column alone")
@@ -164,14 +169,20 @@ def workload(
             makers = {"ranges": Workload.all_ranges, "prefixes": Workload.prefixes, "cells": Workload.cells_of}
             parts = [makers[queries](size) for size in shape]
             wanted = parts[0] if len(parts) == 1 else Workload.kron(*parts)
-        offer = session.offer.workload(asked.table, tuple(columns), wanted, edges, method=method, **asked.release)
+        offer = session.offer.workload(asked.table, columns, wanted, edges, method=method, **asked.release)
         _release(session, asked, offer, lambda result: {"": result})
 
 
 def marginals(
     dataset: DataSetName,
-    table: PrivateTable,
-    sets: Annotated[list[str], typer.Argument(metavar="SET...", help="Columns of a marginal, such as sex,age.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[TABLE] SET...",
+            help="A private table, which may be left out if it is the only one; and columns of a marginal each, such "
+            "as sex,age.",
+        ),
+    ],
     bins: Bins = None,
     outside: Outside = None,
     out: TableOut = None,
@@ -189,6 +200,7 @@ def marginals(
 ) -> None:
     """Publish several marginals of one table, which agree with each other."""
     charged = Charged(epsilon, delta, rho, where, analyst, key, home, as_json, is_quoted, force)
+    table, sets = _named(home, dataset, words)
     asked = Asked(charged, dataset, table, bins or (), outside, out, plot)
     wanted = [tuple(name.strip() for name in text.split(",") if name.strip()) for text in sets]
     columns = tuple(dict.fromkeys(name for names in wanted for name in names))
@@ -199,6 +211,14 @@ def marginals(
         edges = bins_of(session, asked.table, asked.bins, columns)
         offer = session.offer.marginals(asked.table, wanted, edges, **asked.release)
         _release(session, asked, offer, lambda found: {"-".join(names): result for names, result in found.items()})
+
+
+def _named(home: Path | None, dataset: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the table and its columns, of which there must be one."""
+    table, columns = table_and_words(home, dataset, words)
+    if not columns:
+        raise InvalidParameter("column", None, f"at least one of {table}")
+    return table, columns
 
 
 def _release(
@@ -218,7 +238,7 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
     with delivering(asked.charged.name):
         for name, result in results.items():
             if asked.out is not None:
-                path = _beside(asked.out, name)
+                path = beside(asked.out, name)
                 ask.save(result, path)
                 if asked.plot:
                     ask.save(result, path.with_suffix(".html"))
@@ -232,9 +252,10 @@ def _deliver(asked: Asked, results: dict[str, QueryResult]) -> None:
             console.print(str(result), markup=False, highlight=False, soft_wrap=True)
 
 
-def _beside(path: Path, name: str) -> Path:
+def beside(path: Path, name: str) -> Path:
     """Return the path of one of several files."""
-    return path if not name else path.with_name(f"{path.stem}-{name}{path.suffix}")
+    # A path without a name is refused as a folder later on.
+    return path if not name or not path.name else path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def bins_of(session: Session, name_of_table: str, texts: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ YES, NO, HELP = ("y", "yes"), ("n", "no"), ("?", "help")
 #: Where nothing is proposed.
 NOWHERE: Final = "nothing"
 ROW: Final = "row"
+DECIMAL: Final = "decimal"
 KINDS: Final = ", ".join(kind.value for kind in Kind)
 
 
@@ -57,6 +58,8 @@ class Question:
             return f"another kind: {KINDS}"
         if self.place.endswith(".categories"):
             return "values that anybody could know"
+        if self.place == DECIMAL:
+            return "'n' if the comma is something else"
         if self.place.endswith(".nullable"):
             return "'n' to leave rows without a value out of every group"
         return "round numbers that anybody could know"
@@ -81,7 +84,18 @@ def questions_of(facts: Facts, dataset: str) -> list[Question]:
     """
     names = [one.name for one in facts.columns]
     likely = id_candidates(names)
-    found = [
+    found = []
+    if facts.decimal is not None:
+        found.append(
+            Question(
+                DECIMAL,
+                "numbers are written with a comma before their decimals, as in 3,14",
+                "yes",
+                FROM_DATA,
+                "'y' if your numbers look so; 'n' if the comma is something else: such columns are texts then",
+            )
+        )
+    found += [
         Question(
             "privacy id",
             f"whose is a row? the name of a column, or '{ROW}' where no person has several rows",
@@ -182,6 +196,9 @@ class Answers:
 
     def leave_out(self, question: Question) -> str:
         """Decide that something is not declared; return why that cannot be, if it cannot."""
+        if question.place == DECIMAL:
+            self._facts.read_with(None)
+            return ""
         if not question.column:
             return "this one must be decided"
         if question.place.endswith(".kind"):
@@ -192,6 +209,8 @@ class Answers:
 
     def decide(self, question: Question, typed: str) -> str:
         """Take what was typed; return what is wrong with it, if anything is."""
+        if question.place == DECIMAL:
+            return "" if typed.lower() in YES else "not 'y' or 'n'"
         if question.place == "privacy id":
             column = self._meant(typed)
             if typed != ROW and column is None:
@@ -238,6 +257,8 @@ class Answers:
 
     def _tree(self, names: list[str]) -> dict[str, Any]:
         table: dict[str, Any] = {"source": self._facts.path}
+        if self._facts.decimal is not None:
+            table["decimal"] = self._facts.decimal
         tree: dict[str, Any] = {"dataset": self._dataset, "unit": "row"}
         if self._person is not None:
             table["privacy id"] = self._person

@@ -179,7 +179,7 @@ class Prompt:
         """Return whether the price is right."""
         if not self.is_terminal:
             raise InvalidParameter(
-                "yes", False, "given where nobody can be asked: add --yes to pay for queries of a pipe"
+                "--yes", False, "given where nobody can be asked: add --yes to pay for queries of a pipe"
             )
         try:
             said = input("ask it? [y/N] ")

@@ -33,7 +33,8 @@ from dither.cli.options import (
 )
 from dither.cli.outputs import Output, delivering, rows_output, write_whole
 from dither.cli.progress import progress
-from dither.cli.publish import bins_of
+from dither.cli.publish import beside, bins_of
+from dither.cli.which import only_table
 from dither.curator.session import Session, check_owner
 from dither.data.schema import Table
 from dither.errors import InvalidParameter
@@ -69,7 +70,7 @@ def files_of(out: Path, model: Path | None, report: Path | None, names: Sequence
     """Return the files of drawn rows, of a model and of a report; rows and reports for each of several tables."""
 
     def several(path: Path) -> list[Path]:
-        return [_beside(path, name) for name in names] or [path]
+        return [beside(path, name) for name in names] or [path]
 
     found = [rows_output("out", path) for path in several(out)]
     if model is not None:
@@ -149,7 +150,7 @@ def _one_table(
     """Learn a model of a table, draw rows from it and write them."""
     with ask.charged_session(wanted.charged, dataset, wanted.files()) as session:
         _check_owner(session, wanted)
-        name = table or only_table(session)
+        name = table or only_table(session.dataset)
         known = tuple(session.dataset.table(name).kinds)
         edges = bins_of(session, name, bins, known)
         names = words_of(columns)
@@ -229,11 +230,11 @@ def _deliver_families(session: Session, found: SyntheticFamilies, wanted: Wanted
     if wanted.report is not None:
         qualities = list(session.compare_families(found)) if wanted.compare else [quality_of(view) for view in views]
     drawn = found.sample(wanted.rows)
-    written = {name: str(write_whole(_beside(wanted.out, name), rows.write)) for name, rows in drawn.items()}
+    written = {name: str(write_whole(beside(wanted.out, name), rows.write)) for name, rows in drawn.items()}
     if wanted.model is not None:
         written["model"] = str(write_whole(wanted.model, found.save))
     for view, quality in zip(views, qualities, strict=False):
-        path = _beside(wanted.report or Path(), view.table)
+        path = beside(wanted.report or Path(), view.table)
         written[f"report on {view.table}"] = str(write_whole(path, _reporting(view, quality)))
     _say_families(found, {name: len(rows) for name, rows in drawn.items()}, written, wanted)
 
@@ -265,11 +266,6 @@ def _say_families(found: SyntheticFamilies, rows: dict[str, int], written: dict[
 def _say_cost(found: SyntheticTable | SyntheticFamilies, wanted: Wanted) -> None:
     """Say what it cost, and that more rows cost nothing."""
     say(f"cost {found.loss}, for {found.unit}; further rows of it cost nothing: --rows N --key {wanted.charged.name}")
-
-
-def _beside(path: Path, name: str) -> Path:
-    """Return the path of one of several files: a name is put before the suffix."""
-    return path.with_name(f"{path.stem}-{name}{path.suffix}")
 
 
 def _bins_of_one(session: Session, tables: tuple[str, str], text: str) -> tuple[str, Any]:
@@ -377,14 +373,6 @@ def usable_columns(session: Session, table: str, bins: Mapping[str, Any]) -> tup
         else:
             usable.append(name)
     return (tuple(usable), tuple(left_out)) if usable else (tuple(left_out), ())
-
-
-def only_table(session: Session) -> str:
-    """Return the private table of a data set that has one alone."""
-    private = [table.name for table in session.dataset.tables if not table.is_public]
-    if len(private) != 1:
-        raise InvalidParameter("table", None, f"one of {', '.join(private)}")
-    return private[0]
 
 
 def pair_of(text: str) -> tuple[str, str]:

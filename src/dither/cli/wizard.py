@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import typer
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from dither.cli.console import console, say, tell_owner
-from dither.cli.questions import HELP, NO, YES, Answers, Question, questions_of
+from dither.cli.console import console, print_json, say, tell_owner
+from dither.cli.questions import DECIMAL, HELP, NO, YES, Answers, Question, questions_of
 from dither.data.expressions import Kind
 from dither.data.facts import ColumnFacts, Facts
 from dither.data.files import schema_from
 from dither.data.schema import DataSet
-from dither.data.suggest import suggest, table_name
+from dither.data.suggest import Draft, suggest, table_name
 from dither.errors import DitherError, InvalidParameter
 from dither.privacy import Loss, PureDP, stated_loss
 
@@ -96,6 +96,8 @@ def show_facts(facts: Facts) -> None:
             escape(_values(one)),
         )
     console.print(grid)
+    if facts.decimal is not None:
+        say(f"numbers are read with {facts.decimal!r} before their decimals, because cells look so")
     for one in facts.columns:
         if one.note:
             say(f"{one.name}: {one.note}")
@@ -130,7 +132,21 @@ def show_limits(counts: Mapping[int, int]) -> None:
     console.print(grid)
 
 
-def print_open(path: Path, name: str | None, out: Path | None, write: Callable[[str], None]) -> None:
+def draft_record(draft: Draft, out: Path | None) -> dict[str, Any]:
+    """Return a draft as plain data: its text, what is open, and what no schema can name.
+
+    Args:
+        draft: from names and declared types.
+        out: where it was written, if anywhere.
+
+    """
+    said = {"draft": draft.text, "open": list(draft.decisions), "left_out": list(draft.left_out)}
+    return said | {"written": None if out is None else str(out), "registered": False}
+
+
+def print_open(
+    path: Path, name: str | None, out: Path | None, write: Callable[[str], None], *, as_json: bool = False
+) -> None:
     """Give the draft and the open questions where nobody can be asked, and leave with the code for that.
 
     Nothing of it is read off the rows.
@@ -140,9 +156,15 @@ def print_open(path: Path, name: str | None, out: Path | None, write: Callable[[
         name: what the data set is to be called.
         out: where the draft goes; None for the output.
         write: writes the draft.
+        as_json: whether a program reads.
 
     """
     draft = suggest(path, name=name)
+    if as_json:
+        if out is not None:
+            write(draft.text)
+        print_json(draft_record(draft, out))
+        raise typer.Exit(OPEN)
     write(draft.text)
     tell_owner(f"{path}: {len(draft.decisions)} questions are open, and nothing was registered:")
     for place in draft.decisions:
@@ -176,6 +198,11 @@ def ask_all(facts: Facts, dataset: str) -> DataSet | None:
         typed = _asked(question, answers)
         if typed is None:
             return None
+        if question.place == DECIMAL and facts.decimal is None:
+            # What was shown and asked followed from the comma.
+            questions, answers = questions_of(facts, dataset), Answers(facts, dataset)
+            show_facts(facts)
+            show_questions(questions)
         if question.place.endswith(".kind"):
             questions[:0] = _after_kind(facts, question, typed)
     return schema_from(answers.tree())
@@ -240,6 +267,17 @@ def ask_budget(delta: str | None) -> Loss | None:
             return stated_loss(epsilon=line.strip(), delta=delta, called="budget")
         except DitherError as problem:
             say(str(problem))
+
+
+def options_of(loss: Loss) -> str:
+    """Return how a budget is stated on the command line.
+
+    >>> options_of(stated_loss(epsilon="0.5", delta="1e-6")), options_of(stated_loss(rho="0.1"))
+    ('--budget 1/2 --delta 1/1000000', '--rho 1/10')
+    """
+    figures = {"budget": "epsilon", "rho": "rho", "delta": "delta"}
+    stated = {option: loss.to_dict().get(name) for option, name in figures.items()}
+    return " ".join(f"--{option} {figure}" for option, figure in stated.items() if figure not in (None, "0"))
 
 
 def is_agreed(text: str) -> bool:

@@ -105,7 +105,9 @@ class Edition:
 def fingerprint(dataset: DataSet) -> str:
     """Return a digest of what an import depends on; bounds, categories and limits may change without a new one."""
     tables = [
+        # As with names of columns: what came later is not in the digest where it is not said.
         (table.name, table.source, table.is_public, [_imported_as(column) for column in table.columns])
+        + (() if table.decimal is None else (table.decimal,))
         for table in dataset.tables
     ]
     record = [dataset.name, dataset.engine.split(":", 1)[0], tables]

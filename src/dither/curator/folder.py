@@ -321,7 +321,10 @@ class Curator(OwnersVerbs, Closing):
             for table in dataset.tables:
                 # By what was read and what it became: other line ends, or a blank line at the end, make no other rows.
                 if name != dataset.name and not table.is_public and edition.tables[table.name].marks & marks:
-                    owner = f"it belongs to the data set {name}, whose budget covers the same people; add it as {name}"
+                    called = self.called(name)
+                    owner = (
+                        f"it belongs to the data set {called}, whose budget covers the same people; add it as {called}"
+                    )
                     raise InvalidParameter("source", table.source, f"registered once: {owner}")
 
 

@@ -41,7 +41,10 @@ class OwnersVerbs:
                 return registered
         for registered, standing in standings.items():
             if name in (registered, *standing.called):
-                raise NotFound(f"the data set {name} is called {standing.name(registered)} now")
+                now = standing.name(registered)
+                raise NotFound(
+                    f"the data set {name} is called {now} now; a schema that adds to it says 'dataset: {now}'"
+                )
         return name
 
     def called(self, registered: str) -> str:

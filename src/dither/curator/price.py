@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -39,6 +40,10 @@ class Price:
         """Return plain values."""
         said = {"release": self.release, "unit": self.unit, "left": self.left, "fits": self.fits}
         return {**said, "loss": self.loss.to_dict(), "loss_decimals": decimals(self.loss)}
+
+    def to_json(self) -> str:
+        """Return plain values as JSON."""
+        return json.dumps(self.to_dict(), sort_keys=True)
 
     def __repr__(self) -> str:
         return f"<Price: {self.loss} for {self.release}>"

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from dither.curator.card import Card, release_card
 from dither.curator.drawing import Drawing
+from dither.curator.in_turn import InTurn
 from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
+from dither.curator.ledger.interface import Reservation
 from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
@@ -31,6 +33,7 @@ from dither.data.closing import Closing
 from dither.data.engines import Engine, connect
 from dither.data.schema import DataSet
 from dither.errors import (
+    BudgetExceeded,
     DitherError,
     EarlierEdition,
     InvalidParameter,
@@ -48,6 +51,7 @@ from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
+from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import parse_statement
 
@@ -173,6 +177,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        auto_share: Number = USUAL_SHARE,
         confidence: Number = "0.95",
     ) -> QueryResult:
         """Release the private answer to a query.
@@ -192,17 +197,65 @@ class Session(Closing):
                 are equal shares of the declared ranges.
             threshold_share: where groups are discovered, the share of the loss that decides which are shown; in SQL
                 ``OPTION (THRESHOLD_SHARE = 0.4)`` at the end.
+            auto_share: where the text says ``CLAMP(x, AUTO)``, the share of the loss that finds the ranges first.
             confidence: the level of the intervals.
 
         """
         how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss, "noise": noise}
         how |= {"shares": shares, "threshold_share": threshold_share}
-        if parse_statement(text).is_explained:
-            priced: Any = self.quote(text, **how)
+        statement = parse_statement(text)
+        if statement.is_explained:
+            priced: Any = self.quote(text, **how, auto_share=auto_share)
             return priced  # type: ignore[no-any-return]
+        clamps = found_clamps(statement.sql, self.dataset)
         with saying_what_is_left(self.balance):
-            offer = self.offer.sql(text, **how, key=key, confidence=confidence)
-        return self.release(offer)
+            if clamps is None:
+                return self.release(self.offer.sql(text, **how, key=key, confidence=confidence))
+            how["threshold_share"] = answers.one_share(statement, threshold_share)
+            turns = InTurn.of(self.dataset, clamps, how, auto_share=auto_share, key=key, confidence=confidence)
+        return self._released_in_turn(turns)
+
+    def _released_in_turn(self, turns: InTurn) -> QueryResult:
+        """Release the ranges, then the query with them, of which the loss is debited before a range is found."""
+        self._check_declared()
+        planned: list[Offer[Any]] = [*turns.finding, turns.trial]
+        for one in planned:
+            self._check_offer(one)
+        ledger = self.curator.ledger
+        if not ledger.would_admit(self.account, turns.loss) and not self._is_known(turns.key):
+            balance = self.balance()
+            raise BudgetExceeded(turns.loss, balance.spent, balance.budget)
+        request = self._request(turns.trial)
+        whole = replace(request, asked=turns.asked, loss=turns.stated)
+        held, engine = self._reserved(whole, turns.asking, turns.key)
+        if isinstance(held, Stored):
+            return turns.trial.read(held.receipt.answer, self._place(held.receipt))
+        is_found = False
+        try:
+            offer, present = turns.after([self._read(one) for one in turns.finding])
+            self._check_offer(offer)
+            is_found = True
+        except DitherError as problem:
+            if not isinstance(problem, ReleaseFailed | RequestSealed):
+                # What it says of a key is about that of a range, which nobody has chosen.
+                stays = f"{turns.asking} stays debited for the answer"
+                problem.__notes__ = [f"{stays}: to go on without a further charge, ask again with key={turns.key!r}"]
+            raise
+        finally:
+            if not is_found:
+                ledger.abandon(held)  # it stays debited, and the same key goes on
+        receipt = self._carried_out(held, engine, lambda opened: present(perform(offer.mechanism, opened)))
+        return offer.read(receipt.answer, self._place(receipt))
+
+    def _place(self, receipt: Receipt) -> str:
+        """Return where a charge is written down, if that is durable."""
+        return place_of(receipt) if self.curator.ledger.is_durable else UNLEDGERED
+
+    def _is_known(self, key: str) -> bool:
+        """Return whether something was debited to this analyst for a key."""
+        mine = (self.account.analyst, None)
+        entries = self.curator.ledger.entries(self.dataset.name)
+        return any(entry.key == key and entry.analyst in mine for entry in entries)
 
     @overload
     def release(self, what: Offer[T], /) -> T: ...
@@ -226,8 +279,7 @@ class Session(Closing):
 
     def _read(self, offer: Offer[T]) -> T:
         receipt = self._charged(offer)
-        is_durable = self.curator.ledger.is_durable
-        return offer.read(receipt.answer, place_of(receipt) if is_durable else UNLEDGERED)
+        return offer.read(receipt.answer, self._place(receipt))
 
     @overload
     def quote(self, what: Offer[Any], /) -> Price: ...
@@ -244,6 +296,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        auto_share: Number = USUAL_SHARE,
     ) -> Quote: ...
     def quote(
         self,
@@ -257,6 +310,7 @@ class Session(Closing):
         noise: str = "auto",
         shares: Mapping[str, Number] | None = None,
         threshold_share: Number | None = None,
+        auto_share: Number = USUAL_SHARE,
     ) -> Quote | Price:
         """Return what a query would cost and how far it would err, or what any offer would cost.
 
@@ -271,6 +325,8 @@ class Session(Closing):
             noise: of a query: "laplace", "gaussian", or "auto".
             shares: of a query: how the loss is divided among the aggregates.
             threshold_share: of a query whose groups are discovered: the share of the loss that decides which are shown.
+            auto_share: of a query with ``CLAMP(x, AUTO)``: the share of the loss that finds the ranges. Its price is
+                that of all its releases together; its error follows once the ranges are found.
 
         """
         self._check_declared()
@@ -279,8 +335,16 @@ class Session(Closing):
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         with saying_what_is_left(self.balance):
             stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        clamps = None
         if isinstance(what, str):
-            threshold_share = answers.one_share(parse_statement(what), threshold_share)
+            statement = parse_statement(what)
+            clamps = found_clamps(statement.sql, self.dataset)
+            threshold_share = answers.one_share(statement, threshold_share)
+        if clamps is not None:
+            how: dict[str, Any] = {"loss": stated, "noise": noise, "shares": shares, "threshold_share": threshold_share}
+            turns = InTurn.of(self.dataset, clamps, how, auto_share=auto_share)
+            fits, left = self.curator.ledger.would_admit(self.account, turns.loss), str(self.balance().left)
+            return Price(turns.words, turns.loss, str(self.dataset.unit), left, fits)
         query = answers.read_query(self.dataset, what)
         quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
         return replace(
@@ -354,20 +418,24 @@ class Session(Closing):
     def _charged(self, offer: Offer[Any]) -> Receipt:
         """Return the stored answer of an offer, having refused what can be refused before it costs anything."""
         self._check_declared()
+        self._check_offer(offer)
+
+        def run(engine: Engine) -> bytes:
+            return offer.present(perform(offer.mechanism, engine))
+
+        held, opened = self._reserved(self._request(offer), offer.loss, offer.key)
+        return held.receipt if isinstance(held, Stored) else self._carried_out(held, opened, run)
+
+    def _check_offer(self, offer: Offer[Any]) -> None:
+        """Refuse what can be refused before it costs anything."""
         checked_mechanism(offer.mechanism)
         if offer.mechanism.distance != self.dataset.unit:
             raise InvalidParameter("offer", str(offer.mechanism.distance), f"about {self.dataset.unit}")
         if offer.is_idealised and not self.curator.settings.allow_idealised:
             raise NoGuarantee("the proof is over the reals only; the curator may allow that in dither.yaml")
-        request = self._request(offer)
         with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
-
-        def run(engine: Engine) -> bytes:
-            return offer.present(perform(offer.mechanism, engine))
-
-        return self._release(request, offer.loss, run, offer.key)
 
     def _warn_of_edition(self, receipt: Receipt) -> None:
         """Say so where a stored answer is about rows that others have taken the place of."""
@@ -387,18 +455,21 @@ class Session(Closing):
         if self.dataset != self._declared:
             raise InvalidParameter("dataset", self.dataset.name, "the data set as the session was opened with it")
 
-    def _release(self, request: Request, loss: Loss, run: Callable[[Engine], bytes], key: str | None) -> Receipt:
-        """Debit, run, store: the only way from private rows to an answer."""
+    def _reserved(self, request: Request, loss: Loss, key: str | None) -> tuple[Reservation | Stored, Engine]:
+        """Debit a loss, or find the answer that it was debited for; return with it the opened tables."""
         with self._alone:
             engine = self._open()
             # Files that are no longer those that were opened are refused here, before the charge.
             engine.check()
         name = uuid.uuid4().hex if key is None else key
-        ledger = self.curator.ledger
-        held = ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
+        held = self.curator.ledger.reserve(self.account, name, request.digest, loss, description=request.summary)
         if isinstance(held, Stored):
             self._warn_of_edition(held.receipt)
-            return held.receipt
+        return held, engine
+
+    def _carried_out(self, held: Reservation, engine: Engine, run: Callable[[Engine], bytes]) -> Receipt:
+        """Run what was debited, and store its answer: the only way from private rows to one."""
+        ledger, name = self.curator.ledger, held.key
         drawing = Drawing(ledger, held)
         try:
             answer: bytes | None = None

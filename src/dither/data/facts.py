@@ -22,6 +22,7 @@ from dither.data.hints import hint, plain_names
 from dither.data.importing.conversion import importing_connection, printed_cells
 from dither.data.importing.duckdb_tables import Source
 from dither.data.importing.fit import asked, opened, why_lost
+from dither.data.importing.sources import is_csv
 from dither.data.schema import Column, Table
 from dither.data.suggest import Found, described, unfit
 
@@ -102,10 +103,28 @@ class Facts(Closing):
             plain = tuple(_column(name, one, one[1] or Kind.TEXT) for name, one in usable)
             self._table = Table("t", plain, source=self.path)
             self._source: Source = opened(self._connection, self._table, self.path, folder.path / "texts.parquet")
-            self.columns = self._columns([one for _, one in usable])
+            self._found = [one for _, one in usable]
+            self.columns = self._columns(self._found)
+            if is_csv(self.path) and self._has_decimal_commas():
+                self.read_with(",")
         except BaseException:
             self.close()
             raise
+
+    @property
+    def decimal(self) -> str | None:
+        """What stands before the decimals of numbers, as the cells are read here; None for a point."""
+        return self._table.decimal
+
+    def read_with(self, decimal: str | None) -> None:
+        """Look at all columns again, with another sign before the decimals of numbers.
+
+        Args:
+            decimal: "," or None, for a point.
+
+        """
+        self._table = replace(self._table, decimal=decimal)
+        self.columns = self._columns(self._found)
 
     def close(self) -> None:
         """Forget everything."""
@@ -144,7 +163,25 @@ class Facts(Closing):
         other = f"min(CAST({raw} AS VARCHAR)) FILTER ({raw} IS NOT NULL AND {cell} IS NULL)"
         statement = f"SELECT count({cell}), {other} FROM {self._source[0]} AS s"
         kept, example = asked(self._connection, statement, self._table)[0]
-        return int(kept), why_lost(kind, example) if example is not None else ""
+        return int(kept), why_lost(kind, example, self.decimal) if example is not None else ""
+
+    def _has_decimal_commas(self) -> bool:
+        """Return whether texts of some column are all numbers with a comma, and no column has numbers with a point."""
+        plain, self._table = self._table, replace(self._table, decimal=",")
+        try:
+            texts = [one for one in self.columns if one.kind is Kind.TEXT and one.filled]
+            told = [f"count({self._cell(one.name, Kind.REAL)})" for one in texts]
+            told += [f"count(*) FILTER (contains({self._raw(one.name)}, ','))" for one in texts]
+            reals = [one for one in self.columns if one.kind is Kind.REAL]
+            points = [f"count(*) FILTER (contains({self._raw(one.name)}, '.'))" for one in reals]
+            _, *counts = self._counted([*told, *points])
+        finally:
+            self._table = plain
+        kept, commas, others = counts[: len(texts)], counts[len(texts) : len(told)], counts[len(told) :]
+        found = any(
+            many == one.filled and with_comma for one, many, with_comma in zip(texts, kept, commas, strict=True)
+        )
+        return found and not any(others)
 
     def _raw(self, name: str) -> str:
         return DuckDBEmitter({}, _no_list).quote(self._source[1][name][0])
@@ -169,23 +206,26 @@ class Facts(Closing):
     def _chosen(self, filled: Mapping[str, int]) -> dict[str, tuple[Kind, str]]:
         """Return the kind to propose for each column, and where it comes from; of texts with these numbers of cells.
 
-        A kind that some of the first rows do not have is not tried on all: most columns are read once.
+        A kind that some of the first rows do not have is not tried on all: most columns are read once. Every cell is
+        a text, so a name that hints at one says nothing against cells that are all numbers, days or moments.
         """
-        tried = {name: [kind for kind in (hint(name).kind, *_TRIED) if kind is not None] for name in filled}
+        hinted = {name: hint(name).kind for name in filled}
+        tried = {name: [kind for kind in (hinted[name], *_TRIED) if kind not in (None, Kind.TEXT)] for name in filled}
         first = f"(SELECT * FROM {self._source[0]} LIMIT {_FIRST_ROWS})"
         for name, kinds in tried.items():
             held = self._counted([f"count({self._raw(name)})", *(self._count(name, kind) for kind in kinds)], first)
             fitting = [kind for kind, kept in zip(kinds, held[2:], strict=True) if kept == held[1]]
-            tried[name] = fitting if filled[name] else fitting[:1] if hint(name).kind else []
+            tried[name] = fitting if filled[name] else fitting[:1] if hinted[name] not in (None, Kind.TEXT) else []
         found: dict[str, tuple[Kind, str]] = {}
         while open_ones := [name for name in filled if name not in found]:
             now = [name for name in open_ones if tried[name]]
-            found |= dict.fromkeys((name for name in open_ones if not tried[name]), (Kind.TEXT, FROM_DATA))
+            for name in (name for name in open_ones if not tried[name]):
+                found[name] = Kind.TEXT, FROM_NAME if hinted[name] is Kind.TEXT else FROM_DATA
             kept = self._counted([self._count(name, tried[name][0]) for name in now])[1:] if now else []
             for name, many in zip(now, kept, strict=True):
                 kind = tried[name].pop(0)
                 if many == filled[name]:
-                    found[name] = kind, FROM_NAME if kind is hint(name).kind else FROM_DATA
+                    found[name] = kind, FROM_NAME if kind is hinted[name] else FROM_DATA
         return found
 
     def _count(self, name: str, kind: Kind) -> str:
@@ -210,11 +250,17 @@ class Facts(Closing):
         note = ""
         if one.kind is Kind.TEXT and expected not in (None, Kind.TEXT) and one.filled:
             note = self.kept_as(one.name, expected)[1]
+        elif expected is not None and expected is not one.kind and one.origin == FROM_DATA:
+            note = f"its name looks like that of {_a(expected)}, but every cell is {_a(one.kind)}: the data counts"
         elif one.kind is Kind.TEXT and distinct:
             seen = asked(self._connection, f"SELECT min({cell}) FROM {self._source[0]} AS s", self._table)[0][0]
-            why = why_lost(Kind.REAL, str(seen))
+            why = why_lost(Kind.REAL, str(seen), self.decimal)
             note = why if "decimals are written" in why else ""
         return replace(one, kept=kept, distinct=distinct, least=least, largest=largest, values=values, note=note)
+
+
+def _a(kind: Kind) -> str:
+    return f"an {kind.value}" if kind is Kind.INTEGER else f"a {kind.value}"
 
 
 def _column(name: str, found: Found, kind: Kind) -> Column:

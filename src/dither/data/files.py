@@ -182,7 +182,7 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    parts = node.mapping("a table", ("source", "privacy id", "public", "key", "columns"))
+    parts = node.mapping("a table", ("source", "decimal", "privacy id", "public", "key", "columns"))
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
     columns = tuple(_column(key, part) for key, part in listed.items())
@@ -191,11 +191,15 @@ def _table(name: str, node: Node) -> Table:
     if "key" in parts:
         names = parts["key"].items("columns") if isinstance(parts["key"].value, list) else [parts["key"]]
         key = tuple(part.text("a column") for part in names)
+    said = parts["decimal"].text("',' or '.'") if "decimal" in parts else "."
+    decimal = None if said == "." else said
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key)
+        return Table(name, columns, source, person, is_public, key, decimal)
     except InvalidParameter as error:
-        place = error.parameter.split(" of ")[0]
+        place, _, whose = error.parameter.partition(" of ")
+        if place == "source" and whose in listed:
+            raise listed[whose].refuse(error.offender, error.rule, "from") from None
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
 
 
@@ -311,6 +315,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
         if table.key:
             yield f"    key: [{', '.join(map(scalar, table.key))}]"
         yield f"    source: {scalar(table.source)}"
+        if table.decimal is not None:
+            yield f"    decimal: {scalar(table.decimal)}"
         if table.person is not None:
             yield f"    privacy id: {scalar(table.person)}"
         yield "    columns:"

@@ -140,6 +140,8 @@ _PEOPLE: Final = frozenset(
     ]
 )
 _IDS: Final = frozenset(["id", "ids", "uid", "uuid", "guid", "key", "identifier", "pseudonym"])
+#: What numbers something: "education_num" is a number and not an education, and how large it may be nobody can guess.
+_NUMBERS: Final = frozenset(["num", "number", "nr"])
 _PLAIN: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,62}")
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -161,7 +163,7 @@ def hint(name: str) -> Hint:
     """
     parts = words(name)
     for word in reversed(parts):
-        if word in _IDS:
+        if word in _IDS or word in _NUMBERS:
             return Hint()
         if word in _WHOLE:
             return Hint(Kind.INTEGER, _WHOLE[word])

@@ -29,6 +29,8 @@ _MOST_ROWS_PER_JOIN: Final = 4096
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
+#: How the names of CSV files end.
+CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 _LONGEST_SOURCE: Final = 1024
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
@@ -145,6 +147,8 @@ class Table:
         person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
         key: for a public table, the columns whose values are different in every row.
+        decimal: "," where the numbers of a CSV file are written as 3,14. A number with a point is then NULL: nobody
+            could say whether it parts decimals or thousands. Left out for a point.
 
     """
 
@@ -154,6 +158,7 @@ class Table:
     person: str | None = None
     is_public: bool = False
     key: tuple[str, ...] = ()
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -168,12 +173,17 @@ class Table:
         for column in self.columns:
             if column.source in names and column.source != column.name:
                 # A request may call a column by either name: the declared one must be clear.
-                rule = "not what another column is called by its declaration"
+                rule = (
+                    "the name of no other declared column: call that one otherwise, because a query may use either name"
+                )
                 raise InvalidParameter(f"source of {column.name}", column.source, rule)
         if self.person is not None and (self.is_public or self.person not in names):
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
+        if self.decimal is not None and (self.decimal != "," or not self.source.lower().endswith(CSV_ENDINGS)):
+            rule = "',' for a CSV file whose numbers are written as 3,14, and left out otherwise"
+            raise InvalidParameter(f"decimal of {self.name}", self.decimal, rule)
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""
@@ -185,9 +195,10 @@ class Table:
     @property
     def as_copied(self) -> Table:
         """The same table for rows under the declared names: a copy that was made here, or a prepared frame."""
-        if all(column.source is None for column in self.columns):
+        if self.decimal is None and all(column.source is None for column in self.columns):
             return self
-        return replace(self, columns=tuple(replace(column, source=None) for column in self.columns))
+        columns = tuple(replace(column, source=None) for column in self.columns)
+        return replace(self, columns=columns, decimal=None)
 
     @property
     def kinds(self) -> Mapping[str, Kind]:

@@ -144,6 +144,8 @@ def _lines(table: str, location: str, engine: str, candidates: Sequence[str]) ->
     yield "tables:"
     yield f"  {table}:"
     yield f"    source: {scalar(location)}"
+    if is_csv(location):
+        yield "    # decide: a line 'decimal: \",\"' here, if numbers are written as 3,14."
     yield f"    privacy id: {UNDECIDED}"
     yield f"      # decide: the column that says whose a row is{likely}. For rows: remove this line."
     yield "    # decide: remove columns that nobody should ask about."

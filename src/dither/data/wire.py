@@ -49,6 +49,7 @@ _LATER: Final[Mapping[str, tuple[str, ...]]] = types.MappingProxyType(
         "Column": ("length", "source"),
         "DataSet": ("rows_per_join", "time_limit"),
         "Rows": ("categories", "as_codes"),
+        "Table": ("decimal",),
     }
 )
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

@@ -209,7 +209,11 @@ def test_sql_takes_either_name_and_refuses_what_is_not_clear():
     assert query("SELECT Name, COUNT(*) AS n FROM people GROUP BY Name") != query(
         "SELECT name_2, COUNT(*) AS n FROM people GROUP BY name_2"
     )
-    for word in ("name", '"name"', "NAME"):
+    # In quotes a header means itself, as it is spelled.
+    assert query('SELECT "name", COUNT(*) AS n FROM people GROUP BY "name"') == query(
+        "SELECT name_2, COUNT(*) AS n FROM people GROUP BY name_2"
+    )
+    for word in ("name", "NAME", '"NAME"'):
         with pytest.raises(InvalidParameter, match="clear: one of Name, name_2, got"):
             query(f"SELECT COUNT({word}) AS n FROM people")
     with pytest.raises(InvalidParameter, match='"education-num", or one of'):
@@ -226,7 +230,11 @@ def test_what_no_source_can_be_asked_for_is_refused_with_its_place():
         ("a: {kind: text, from: [x]}", r"columns\.a\.from", "the name that the column has in its source"),
         ("a: {kind: text, from: x}\n      b: {kind: text, from: x}", r"tables\.odd\.columns", "one column only"),
         ("a: {kind: text, from: b}\n      b: text", r"tables\.odd", "one column only"),
-        ("a: {kind: text, from: b}\n      b: {kind: text, from: c}", r"tables\.odd", "not what another column"),
+        (
+            "a: {kind: text, from: b}\n      b: {kind: text, from: c}",
+            r"columns\.a\.from",
+            "of no other declared column",
+        ),
     ):
         with pytest.raises(InvalidSchema, match=place) as refused:
             loads(f"{text}      {line}\n")

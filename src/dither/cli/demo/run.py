@@ -16,6 +16,7 @@ from dither.cli.console import console, print_json
 from dither.cli.demo.report import write
 from dither.cli.demo.tour import BUDGET, Tour, take
 from dither.cli.options import Json
+from dither.cli.outputs import Output, check_outputs, keep_known
 
 
 def run(
@@ -23,6 +24,11 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Publish private answers from a generated table, and write a report with a picture."""
+    # A report of before is written over; what a curator's folder keeps is not.
+    outputs = [Output("out", out, (".html",))]
+    keep_known(outputs)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    check_outputs(outputs)
     tour = take(out.parent / "dither-demo")
     write(out, tour)
     if as_json:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
 from dither.curator.offers.answers import ask
 from dither.curator.offers.rows import rows_of
 from dither.data import Relation, Scan, wire
@@ -12,6 +15,9 @@ from dither.privacy import Loss, stated_loss
 from dither.publish.queries import QueryResult, plan_query
 from dither.publish.queries.builder import Rows
 from dither.publish.queries.finding import FoundBounds, bounds_query, found_bounds, limits_query
+
+#: An interval over more than one in this many of the limits that were considered is wide.
+_FEW: Final = 4
 
 
 def bounds(
@@ -84,7 +90,28 @@ def limits(
     """
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     query = limits_query(dataset, _rows(dataset, table, where), share, most)
-    return ask(dataset, query, stated, key=key, description=f"rows a person of {table}, for a share of {share}")
+    offer = ask(dataset, query, stated, key=key, description=f"rows a person of {table}, for a share of {share}")
+
+    def read(stored: bytes, receipt: str) -> QueryResult:
+        return _advised(offer.read(stored, receipt), most)
+
+    return replace(offer, read=read)
+
+
+def _advised(found: QueryResult, most: int) -> QueryResult:
+    """Return a limit with a note on how to narrow its interval, where that spans much of what was considered.
+
+    It is made of the released interval and public parameters.
+    """
+    ((low, high),) = found.interval("rows")
+    if low is None or high is None or most < _FEW or high - low <= most / _FEW:
+        return found
+    advice = (
+        f"the interval is wide: limits up to {most} were considered, and this loss tells few of them apart. To narrow "
+        "it, consider no more than anybody could need (most=16, --most 16), ask for a smaller share (--share 0.8), or "
+        "spend more"
+    )
+    return replace(found, notes=(*found.notes, advice))
 
 
 def _rows(dataset: DataSet, table: str, where: str | None) -> Rows:

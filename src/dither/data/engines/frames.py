@@ -66,7 +66,7 @@ def _prepared(table: Table, frame: Any) -> Any:
         return _pandas(table, frame)
     if kind == "polars.DataFrame":
         if importlib.util.find_spec("pyarrow") is None:
-            raise EngineUnavailable(f"table {table.name}: a Polars frame needs pyarrow; install dither[frames]")
+            raise EngineUnavailable(f"table {table.name}: a Polars frame needs pyarrow: pip install 'dither[frames]'")
         return _polars(table, frame)
     if kind in ("pyarrow.Table", "pyarrow.RecordBatch"):
         import pyarrow

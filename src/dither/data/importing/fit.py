@@ -42,6 +42,7 @@ class ColumnFit:
         example: one of the others; empty where there is none.
         outside: how many kept cells lie outside bounds or categories.
         outside_example: one of those.
+        decimal: what stands before the decimals of numbers, where it is not a point.
 
     """
 
@@ -51,6 +52,7 @@ class ColumnFit:
     example: str = ""
     outside: int = 0
     outside_example: str = ""
+    decimal: str | None = None
 
     @property
     def lost(self) -> int:
@@ -60,7 +62,7 @@ class ColumnFit:
     @property
     def reason(self) -> str:
         """Why the example becomes NULL, and what would help; shows the example."""
-        return why_lost(self.column.kind, self.example) if self.lost else ""
+        return why_lost(self.column.kind, self.example, self.decimal) if self.lost else ""
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,25 @@ class TableFit:
         return self.kept_rows > 0 and not self.without_id and not any(one.lost or one.outside for one in self.columns)
 
 
-def why_lost(kind: Kind, example: str) -> str:
+def why_lost(kind: Kind, example: str, decimal: str | None = None) -> str:
     """Return why a cell is not of a kind, and what would help.
+
+    Args:
+        kind: that is declared.
+        example: the cell.
+        decimal: "," where that is declared to stand before decimals.
 
     >>> why_lost(Kind.REAL, "1.234,5")
     "'1.234,5' is not a real: decimals are written with a point, and without marks between thousands"
+    >>> print(why_lost(Kind.REAL, "2,5"))
+    '2,5' is not a real: decimals are written with a point, unless 'decimal: ","' stands beside the source
+
     """
     said = f"{example[:_LONGEST]!r} is not {'an' if kind is Kind.INTEGER else 'a'} {kind.value}"
+    if kind.is_number and decimal is not None and "." in example:
+        return f"{said}: with decimal '{decimal}' no number has a point, not even between thousands"
+    if kind.is_number and "." not in example and _EUROPEAN.fullmatch(example.strip()):
+        return f"{said}: decimals are written with a point, unless 'decimal: \",\"' stands beside the source"
     if kind.is_number and _EUROPEAN.fullmatch(example.strip()):
         return f"{said}: decimals are written with a point, and without marks between thousands"
     if kind is Kind.BOOLEAN and example.strip().lower() in _WORDS:
@@ -174,7 +188,7 @@ def _fit(connection: DuckDBPyConnection, table: Table, source: Source) -> TableF
     fits = []
     for place, column in enumerate(table.columns):
         filled, kept, example, count, other = figures[5 * place : 5 * place + 5]
-        fits.append(ColumnFit(column, filled, kept, example or "", count, other or ""))
+        fits.append(ColumnFit(column, filled, kept, example or "", count, other or "", table.decimal))
     return TableFit(table, rows, rows - with_id, tuple(fits))
 
 
@@ -201,6 +215,7 @@ def _together(table: Table, parts: Sequence[TableFit]) -> TableFit:
                 next((one.example for one in ones if one.lost), ""),
                 sum(one.outside for one in ones),
                 next((one.outside_example for one in ones if one.outside), ""),
+                table.decimal,
             )
         )
     rows, without = (sum(getattr(part, name) for part in parts) for name in ("rows", "without_id"))

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from dither.data.closing import Closing
+from dither.data.schema import CSV_ENDINGS as CSV_ENDINGS
 from dither.data.schema import Column, Table
 from dither.errors import EngineUnavailable, InvalidParameter
 
-CSV_ENDINGS: Final = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
 PARQUET_ENDINGS: Final = (".parquet", ".pq", ".parq")
 #: The source of a table whose rows are given as frames with every session.
 FRAMES: Final = "frames"

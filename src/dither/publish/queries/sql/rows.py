@@ -32,7 +32,7 @@ from dither.publish.queries.assemble import (
 )
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
-from dither.publish.queries.sql.scope import Scope, Source, check_different, plain_alias
+from dither.publish.queries.sql.scope import Scope, Source, check_different, is_quoted, plain_alias
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -426,7 +426,7 @@ def shown_names(scope: Scope, node: exp.Expression, name: str) -> str:
     """Return the declared spelling of a column's name."""
     if node.key == "column":
         for source in scope.sources:
-            for shown, _ in source.named(name):
+            for shown, _ in source.named(name, is_quoted=is_quoted(node)):
                 return shown
     return name
 

@@ -32,15 +32,17 @@ class Source:
         stored = tuple((column.source, column.name) for column in table.columns if column.source is not None)
         return cls(alias, columns, stored)
 
-    def named(self, word: str) -> list[tuple[str, str]]:
+    def named(self, word: str, *, is_quoted: bool = False) -> list[tuple[str, str]]:
         """Return the columns that a word may mean: shown name, name in the relation.
 
         Case does not matter, and the declared name counts as much as that of the source. The declared name as it is
-        spelled means nothing else.
+        spelled means nothing else, and in quotes neither does the name that the source has.
         """
         if not self.stored or any(shown == word for shown, _ in self.columns):
             return [(shown, inner) for shown, inner in self.columns if shown.lower() == word.lower()]
         other = {shown for name, shown in self.stored if name == word}
+        if other and is_quoted:
+            return [pair for pair in self.columns if pair[0] in other]
         other = other or {shown for name, shown in self.stored if name.lower() == word.lower()}
         return [pair for pair in self.columns if pair[0].lower() == word.lower() or pair[0] in other]
 
@@ -69,7 +71,9 @@ class Scope:
             if not sources:
                 known = [source.alias for source in self.sources]
                 raise InvalidParameter(f"table at {self.parsed.place(column)}", table, f"one of {', '.join(known)}")
-        found = [(source.alias, *pair) for source in sources for pair in source.named(name)]
+        found = [
+            (source.alias, *pair) for source in sources for pair in source.named(name, is_quoted=is_quoted(column))
+        ]
         if not found:
             known = [shown for source in sources for shown, _ in source.columns]
             self._unknown(column, known, [stored for source in sources for stored, _ in source.stored])
@@ -108,6 +112,11 @@ class Scope:
         raise InvalidParameter(
             f"column at {self.parsed.place(column)}", column.name, f"{rule}one of {', '.join(known) or 'none'}"
         )
+
+
+def is_quoted(column: exp.Expression) -> bool:
+    """Return whether a column's name stands in quotes."""
+    return bool(column.this.args.get("quoted"))
 
 
 def plain_alias(parsed: Parsed, node: exp.Expression, alias: str) -> str:

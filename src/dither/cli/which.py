@@ -1,0 +1,64 @@
+"""Which table is meant: one rule for every verb that reads one.
+
+A word that a table is called by is the table. It may be left out where the data set has one private table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dither.curator.folder import Curator
+from dither.data.schema import DataSet
+from dither.errors import InvalidParameter
+
+
+def only_table(dataset: DataSet) -> str:
+    """Return the private table of a data set that has one alone."""
+    private = [table.name for table in dataset.tables if not table.is_public]
+    if len(private) != 1:
+        raise InvalidParameter("table", None, f"one of {', '.join(private)}")
+    return private[0]
+
+
+def table_and_words(home: Path | None, dataset: str, words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the table that is meant, and the words that are about its columns.
+
+    Args:
+        home: the curator's folder.
+        dataset: whose table it is.
+        words: what was typed behind the data set.
+
+    """
+    with Curator.open(home) as curator:
+        declared = curator.dataset(dataset)
+    names = {table.name.lower(): table.name for table in declared.tables}
+    if words and words[0].lower() in names:
+        return names[words[0].lower()], tuple(words[1:])
+    private = [table for table in declared.tables if not table.is_public]
+    if words and (len(private) != 1 or words[0].split(",")[0].strip() not in private[0].kinds):
+        alone = len(private) == 1
+        left_out = f", or left out before one of its columns: {', '.join(private[0].kinds)}" if alone else ""
+        raise InvalidParameter("table", words[0], f"one of {', '.join(table.name for table in private)}{left_out}")
+    return only_table(declared), tuple(words)
+
+
+def table_and_column(
+    home: Path | None, dataset: str, words: Sequence[str], called: str, *, is_optional: bool = False
+) -> tuple[str, str | None]:
+    """Return the table that is meant, and the one column of it.
+
+    Args:
+        home: the curator's folder.
+        dataset: whose table it is.
+        words: what was typed behind the data set.
+        called: what the column is called in messages.
+        is_optional: whether the column may be left out.
+
+    """
+    table, rest = table_and_words(home, dataset, words)
+    if len(rest) > 1:
+        raise InvalidParameter(called, " ".join(rest), f"one column of {table}")
+    if not rest and not is_optional:
+        raise InvalidParameter(called, None, f"a column of {table}")
+    return table, rest[0] if rest else None
