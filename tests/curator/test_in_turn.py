@@ -68,11 +68,12 @@ def test_groups_are_discovered_with_the_rest_of_the_loss() -> None:
 
 def test_another_request_under_the_key_is_refused(session: Session) -> None:
     session.sql(SUM, epsilon=2, key="monday")
-    for text, how in (
+    cases: tuple[tuple[str, dict[str, Any]], ...] = (
         (SUM, {"auto_share": "0.5"}),
         (SUM.replace("AUTO", "0, 50"), {}),
         (SUM.replace("SUM", "AVG"), {}),
-    ):
+    )
+    for text, how in cases:
         with pytest.raises(KeyReused):
             session.sql(text, epsilon=2, key="monday", **how)
     assert spent(session) == 2
@@ -114,7 +115,7 @@ def test_a_failure_midway_keeps_the_debits_and_the_same_key_goes_on(
 ) -> None:
     """The first run of the range, or that of the query, fails before noise is drawn."""
     calls = []
-    plain = session_module.perform
+    plain: Any = vars(session_module)["perform"]
 
     def perform(mechanism: Any, engine: Any) -> Any:
         calls.append(mechanism)
