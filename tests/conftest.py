@@ -48,6 +48,7 @@ def tool_of(name: str) -> ModuleType:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect without looking for garbage: what is collected is kept to the end."""
     gc.disable()
+    tool_of("rewritten").share(session.config)
     try:
         yield
     finally:
