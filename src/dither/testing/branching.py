@@ -25,7 +25,7 @@ from dither.testing.entropy import ScriptExhausted
 from dither.testing.enumeration import Enumeration, Outcome, hashable
 
 _CHANCE_BITS = 64
-# One part in so many that is left undecided no longer matters.
+# Below one part in a billion what is left undecided no longer matters.
 _ENOUGH = 10**9
 # A run goes on with its likeliest branch while that is not much less likely than the likeliest one elsewhere; otherwise
 # it would have to be run once for every coin. A sampler that starts over again and again is left there all the same.
