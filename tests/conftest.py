@@ -22,7 +22,14 @@ settings.load_profile("shared-machine")
 #: The suite may fail by chance once in so many runs, all its statistical tests together.
 MOST_FALSE_ALARM = 1e-5
 
+#: How many new objects are awaited before cycles are looked for; Python's own 700 suit long-lived processes.
+YOUNG_OBJECTS = (20_000, 20, 10)
+
 _DECLARED = "false_alarm"
+
+# As in the Makefile, for those who call pytest: hundreds of interpreters are started that compile everything otherwise.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def tool_of(name: str) -> ModuleType:
@@ -41,9 +48,13 @@ def tool_of(name: str) -> ModuleType:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect without looking for garbage: what is collected is kept to the end."""
     gc.disable()
+    tool_of("rewritten").share(session.config)
     try:
         yield
     finally:
+        # Nor later: tests leave few cycles behind, and what was collected would be walked through to find them.
+        gc.freeze()
+        gc.set_threshold(*YOUNG_OBJECTS)
         gc.enable()
 
 

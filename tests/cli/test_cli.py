@@ -17,9 +17,9 @@ from dither.mechanisms import registered
 from dither.mechanisms.core.tasks import TASKS
 
 
-def dither(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def dither(*words: str) -> subprocess.CompletedProcess[str]:
     script = "from dither.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False, cwd=cwd)
+    return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
 
 
 LEMMAS = Path(__file__).parents[2] / "docs" / "lemmas"
@@ -155,8 +155,9 @@ def test_help_and_version(here: Here) -> None:
         assert CliRunner().invoke(app, [verb, "--help"]).exit_code == 0
 
 
-def test_demo_writes_a_report_that_stands_alone(tmp_path: Path) -> None:
-    done = dither("demo", "--out", "report.html", "--json", cwd=tmp_path)
+def test_demo_writes_a_report_that_stands_alone(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = here("demo", "--out", "report.html", "--json")
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert record["spent"]["epsilon"] == "19/10"

@@ -99,6 +99,27 @@ def _functions(
     return keys, [_value_of(part, below) for part in aggregation.measures]
 
 
+class _Same:
+    """An object as a key: equal to nothing but itself, whatever its class says."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: Any) -> None:
+        self.it = it
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.it is other.it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+
+@lru_cache(maxsize=_MOST_PREPARED)
+def _admit(dataset: _Same, aggregation: _Same) -> None:
+    """Refuse what every engine refuses; what is admitted is looked at once, because it does not depend on rows."""
+    Engine.check_tables(ReferenceEngine(dataset.it, {}), aggregation.it)
+
+
 class _Reading:
     """Tables, and the rows of relations already read: several requests often read one relation."""
 
@@ -144,6 +165,10 @@ class ReferenceEngine(Engine):
             for name in table.kinds if table.is_public else ():
                 if any(name not in row for row in self.frames[table.name]):
                     raise EngineUnavailable(f"column {name} of table {table.name} is declared, but rows lack it")
+
+    def check_tables(self, aggregation: Aggregation) -> None:
+        """Refuse a request that reads a table outside this data set, or whose rows are too wide."""
+        _admit(_Same(self.dataset), _Same(aggregation))
 
     def aggregate(self, aggregation: Aggregation) -> Aggregated:
         """Return the exact measures."""

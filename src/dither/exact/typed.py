@@ -24,7 +24,7 @@ Record = TypeVar("Record", bound=type)
 _Check = Callable[[Any], bool]
 
 #: What counts as a number of a kind, wider than the class of that name; truth values count as numbers nowhere.
-_NUMBERS: dict[Any, tuple[type, ...]] = {int: (Integral,), float: (Real,), Fraction: (Rational,)}
+_NUMBERS: dict[Any, type] = {int: Integral, float: Real, Fraction: Rational}
 
 
 def typed(record: Record) -> Record:
@@ -69,7 +69,9 @@ def _check(hint: Any) -> _Check:
         return lambda value: value is None
     if origin in (typing.Union, types.UnionType):
         checks = [_check(part) for part in parts]
-        return lambda value: any(check(value) for check in checks)
+        # Asked first, for speed: abstract classes take their time.
+        classes = frozenset(part for part in parts if isinstance(part, type) and typing.get_origin(part) is None)
+        return lambda value: type(value) in classes or any(check(value) for check in checks)
     if origin is tuple and parts[1:] == (...,):
         each = _check(parts[0])
         return lambda value: isinstance(value, tuple) and all(map(each, value))
@@ -86,7 +88,7 @@ def _check(hint: Any) -> _Check:
     if kind in (Mapping, Sequence, dict) or isinstance(kind, type):
         if kind in _NUMBERS:
             numbers = _NUMBERS[kind]
-            return lambda value: isinstance(value, numbers) and not isinstance(value, bool)
+            return lambda value: type(value) is kind or (isinstance(value, numbers) and not isinstance(value, bool))
         wanted = (bool, np.bool_) if kind is bool else (kind,)
-        return lambda value: isinstance(value, wanted)
+        return lambda value: type(value) is kind or isinstance(value, wanted)
     return lambda value: True

@@ -297,6 +297,12 @@ def _plain(row: Any, room: Iterator[int], depth: int) -> Any:
     """Return the plain row; every entry uses up some of ``room``, so that nested lists end."""
     if depth < 0 or next(room, None) is None:
         raise _TooLong
+    # Most cells are numbers and texts of Python's own, which need none of the care below.
+    kind = type(row)
+    if kind is float or kind is int:
+        return _plain_number(row)
+    if kind is str:
+        return row
     row = raw_item(row)
     number = raw_number(row)
     if number is not None:
@@ -316,6 +322,10 @@ def _plain(row: Any, room: Iterator[int], depth: int) -> Any:
 
 
 def _plain_number(number: int | float | Fraction) -> int | float | Fraction:
+    if type(number) is float and math.isfinite(number):
+        return int(number) if number.is_integer() else number
+    if type(number) is int and -_BEYOND < number < _BEYOND:
+        return number
     if number != number:
         return math.nan
     if isinstance(number, Fraction) and number.denominator >= _BEYOND:

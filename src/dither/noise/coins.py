@@ -8,6 +8,7 @@ probability. The law of every coin is exact; one in 65,536 takes longer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,9 @@ def flip(entropy: Entropy, chance: Chance, count: int) -> Bools:
     low, high = chance.bounds(entropy.word_bits)
     heads: Bools = np.less(words, low)
     if low != high:
-        undecided = words == low
-        if undecided.any():
-            for index in np.flatnonzero(undecided):
-                heads[index] = settle(entropy, chance, int(words[index]), entropy.word_bits)
+        # Where there is none, which is the rule, this is the quickest way to see it.
+        for index in (words == low).nonzero()[0].tolist():
+            heads[index] = settle(entropy, chance, int(words[index]), entropy.word_bits)
     return heads
 
 
@@ -43,13 +43,17 @@ def flip_several(entropy: Entropy, chances: Sequence[Chance], count: int) -> Boo
         tossed = [entropy.toss(chance) for chance in chances for _ in range(count)]
         return np.array(tossed, dtype=bool).reshape(len(chances), count)
     words = entropy.words(len(chances) * count).reshape(len(chances), count)
-    bounds = np.array([chance.bounds(entropy.word_bits)[0] for chance in chances])[:, None]
+    bounds = _floors(tuple(chances), entropy.word_bits)
     heads: Bools = words < bounds
-    undecided = words == bounds
-    if undecided.any():
-        for row, place in np.argwhere(undecided).tolist():
-            heads[row, place] = settle(entropy, chances[row], int(words[row, place]), entropy.word_bits)
+    for row, place in zip(*(places.tolist() for places in (words == bounds).nonzero()), strict=True):
+        heads[row, place] = settle(entropy, chances[row], int(words[row, place]), entropy.word_bits)
     return heads
+
+
+@lru_cache(maxsize=256)
+def _floors(chances: tuple[Chance, ...], bits: int) -> NDArray[np.int64]:
+    """Return the floor of each probability times 2^bits, in a column; callers must not change it."""
+    return np.array([chance.bounds(bits)[0] for chance in chances], dtype=np.int64)[:, None]
 
 
 def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Chance]) -> Bools:
@@ -69,10 +73,8 @@ def flip_each(entropy: Entropy, approximate: Floats, chance: Callable[[int], Cha
     slack = MARGIN * 2.0**bits
     # Heads when the whole word lies below p: word + 1 <= p * 2^bits; tails when word >= p * 2^bits.
     heads: Bools = scaled <= -1.0 - slack
-    undecided = (scaled < slack) & ~heads
-    if undecided.any():
-        for index in np.flatnonzero(undecided):
-            heads[index] = settle(entropy, chance(int(index)), int(words[index]), bits)
+    for index in ((scaled < slack) & ~heads).nonzero()[0].tolist():
+        heads[index] = settle(entropy, chance(index), int(words[index]), bits)
     return heads
 
 

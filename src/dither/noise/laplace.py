@@ -149,14 +149,11 @@ def _geometric_block(entropy: Entropy, coins: _Digits, count: int) -> NDArray[An
     low = np.zeros(count, dtype=np.int64)
     _add_digits(low, entropy, coins.digits, count)
     drawn: NDArray[Any] = low
-    above = flip(entropy, coins.tail, count)
-    if above.any():
-        unit = 1 << len(coins.digits)
-        for index in np.flatnonzero(above):
-            total = int(drawn[index]) + _run_of_heads(entropy, coins.tail) * unit
-            if total > _LARGEST_INT64 // 2:
-                drawn = drawn.astype(object)
-            drawn[index] = total
+    for index in flip(entropy, coins.tail, count).nonzero()[0].tolist():
+        total = int(drawn[index]) + (_run_of_heads(entropy, coins.tail) << len(coins.digits))
+        if total > _LARGEST_INT64 // 2:
+            drawn = drawn.astype(object)
+        drawn[index] = total
     return drawn
 
 

@@ -78,11 +78,16 @@ def calibrate(build: Callable[[Fraction], P], within: Loss, *, d_in: Number = 1)
     True
     """
     check_loss(within)
-    high = _SMALLEST
-    while not build(high).loss(d_in) <= within:
-        high *= 2
-        if high > _LARGEST:
-            raise NoGuarantee(f"no scale up to 2^120 reaches {within}")
+    # From 1 downwards or upwards: most scales are near, and every step builds a mechanism.
+    high = Fraction(1)
+    if build(high).loss(d_in) <= within:
+        while high > _SMALLEST and build(high / 2).loss(d_in) <= within:
+            high /= 2
+    else:
+        while not build(high).loss(d_in) <= within:
+            high *= 2
+            if high > _LARGEST:
+                raise NoGuarantee(f"no scale up to 2^120 reaches {within}")
     low = high / 2
     while high - low > low * _PRECISION:
         middle = round_up((low + high) / 2, bits=64)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from operator import itemgetter
@@ -26,8 +25,8 @@ from dither.testing.entropy import ScriptExhausted
 from dither.testing.enumeration import Enumeration, Outcome, hashable
 
 _CHANCE_BITS = 64
-# What is left undecided no longer matters.
-_ENOUGH = Fraction(1, 10**9)
+# Below one part in a billion what is left undecided no longer matters.
+_ENOUGH = 10**9
 # A run goes on with its likeliest branch while that is not much less likely than the likeliest one elsewhere; otherwise
 # it would have to be run once for every coin. A sampler that starts over again and again is left there all the same.
 _WORTH_FOLLOWING = 1 / 16
@@ -111,25 +110,36 @@ class Branches:
 
     def __init__(self, draw: Callable[[Noise], Outcome], *, word_bits: int = 2) -> None:
         self._draw, self._word_bits = draw, word_bits
-        self._mass: defaultdict[Outcome, Fraction] = defaultdict(Fraction)
+        # In units of 2^-bits, the bits beside them: adding integers is several times faster than adding fractions.
+        self._mass: dict[Outcome, tuple[int, int]] = {}
         self._order = itertools.count()
         self._waiting = [_Branch(-1.0, next(self._order), (), 1, 0)]
-        self._left = Fraction(1)
+        self._left = 1, 0
 
     def follow(self, runs: int) -> Enumeration:
         """Return the mass of every outcome on all branches followed so far, after ``runs`` further runs."""
         for _ in range(whole("runs", runs, least=1)):
-            if self._left <= _ENOUGH or not self._waiting:
+            if self._left[0] * _ENOUGH <= 1 << self._left[1] or not self._waiting:
                 break
             entropy = BranchingEntropy(heapq.heappop(self._waiting), self._waiting, self._order, self._word_bits)
             try:
                 outcome = hashable(self._draw(Noise(entropy)))
             except ScriptExhausted:
                 continue
-            share = Fraction(entropy.units, 1 << entropy.bits)
-            self._mass[outcome] += share
-            self._left -= share
-        return Enumeration(dict(self._mass), self._left)
+            share = entropy.units, entropy.bits
+            self._mass[outcome] = _plus(self._mass.get(outcome, (0, 0)), share)
+            self._left = _plus(self._left, (-entropy.units, entropy.bits))
+        return Enumeration({outcome: _fraction(mass) for outcome, mass in self._mass.items()}, _fraction(self._left))
+
+
+def _plus(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Return the sum of two numbers given as units of 2^-bits."""
+    bits = max(one[1], other[1])
+    return (one[0] << bits - one[1]) + (other[0] << bits - other[1]), bits
+
+
+def _fraction(number: tuple[int, int]) -> Fraction:
+    return Fraction(number[0], 1 << number[1])
 
 
 def branch_outcomes(draw: Callable[[Noise], Outcome], *, runs: int, word_bits: int = 2) -> Enumeration:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ CLINIC = DataSet("clinic", (TABLE,), person_unit("id"), rows=20, groups=5)
 VISITS = table("visits")
 
 
+@lru_cache
 def answer_of(column: str, loss: Loss | None = None) -> Any:
     return plan_query(bounds_query(CLINIC, VISITS, column), loss or PureDP("0.5"))
 

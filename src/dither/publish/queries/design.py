@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from dither.data import Bounded, Expression, Keep, Kind, Limits, Relation
@@ -402,13 +402,16 @@ class Design:
             raise InvalidParameter(
                 f"many of {aggregate.name}", many, f"1 to {len(candidates)}, the values of {kind.value}"
             )
-        shape: dict[str, Any] = {"candidates": len(candidates), "one_way": not self.contribution.is_replaced}
-        drawn: Choice
-        if many == 1 and isinstance(amount, PureDP):
-            drawn = PermuteAndFlip.calibrated(amount, sensitivity=1, **shape)
-        else:
-            drawn = TopK.calibrated(amount, sensitivity=1, chosen=many, **shape)
+        drawn = _choice(amount, many, len(candidates), not self.contribution.is_replaced)
         return Pick(aggregate, candidates, touched, share, drawn)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _choice(amount: Loss, many: int, candidates: int, one_way: bool) -> Choice:
+    """Return the sharpest choice within a loss; queries are planned again and again, and calibrating is long."""
+    if many == 1 and isinstance(amount, PureDP):
+        return PermuteAndFlip.calibrated(amount, sensitivity=1, candidates=candidates, one_way=one_way)
+    return TopK.calibrated(amount, sensitivity=1, chosen=many, candidates=candidates, one_way=one_way)
 
 
 def _delta_of(part: ThresholdedCounts, touched: int) -> Fraction:

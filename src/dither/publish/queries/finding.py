@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from dither.data import Call, Case, DataSet, Expression, Kind, Literal, Name, Relation
@@ -206,7 +207,13 @@ def _at_most(counts: Sequence[int], drawn: Geometric | DiscreteGaussian, failure
     # Noise of a larger scale reaches farther; that of a tiny one has no law of sums here, and hardly any noise.
     scale = max(scale, _LEAST_SCALE)
     law = DiscreteGaussianLaw(scale) if isinstance(drawn, DiscreteGaussian) else DiscreteLaplaceLaw(scale)
-    return max(0, sum(counts) + math.ceil(total(law, many).reach(failure)))
+    return max(0, sum(counts) + _reach_of_sum(law, many, failure))
+
+
+@lru_cache(maxsize=64)
+def _reach_of_sum(law: DiscreteGaussianLaw | DiscreteLaplaceLaw, many: int, failure: float) -> int:
+    """Return how far a sum of noise reaches: public numbers alone, and an inversion that takes milliseconds."""
+    return math.ceil(total(law, many).reach(failure))
 
 
 def _ends(
