@@ -52,6 +52,7 @@ from dither.mechanisms.sampling import FixedSizeSample, PoissonSample
 from dither.mechanisms.smooth_cauchy import SmoothCauchy
 from dither.mechanisms.smooth_gaussian import SmoothGaussian
 from dither.mechanisms.smooth_laplace import SmoothLaplace
+from dither.mechanisms.square_root_counter import SquareRootCounter
 from dither.mechanisms.stability_selection import StabilitySelection
 from dither.mechanisms.stable_mode import StableMode
 from dither.mechanisms.staircase import Staircase
@@ -113,6 +114,7 @@ __all__ = [
     "SmoothCauchy",
     "SmoothGaussian",
     "SmoothLaplace",
+    "SquareRootCounter",
     "StabilitySelection",
     "StableMode",
     "Staircase",

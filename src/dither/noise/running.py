@@ -3,7 +3,7 @@
 At tick t the noise is sigma times the sum over k of c_k Z_(t-k), with independent standard Gaussian Z and c_k =
 C(2k, k) / 4^k, the coefficients of (1 - x)^(-1/2). Their convolution with themselves is 1, 1, 1, ..., so that adding
 this noise to running sums is adding fresh noise to another, shorter sum of the same values (see
-``publish.streams.square_root``).
+``mechanisms.square_root_counter``).
 
 The law is exact. Floats give each mixture up to a proven error; where that does not decide the rounding, integers do,
 with more digits of every Z until it is decided.

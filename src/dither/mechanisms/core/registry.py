@@ -87,7 +87,6 @@ _further: dict[str, list[Callable[[], Iterable[Example]]]] = {}
 _ROOMS_ABOVE = (
     "dither.publish.queries",
     "dither.publish.histograms",
-    "dither.publish.streams",
     "dither.publish.workloads",
     "dither.publish.marginals",
     "dither.lift.lifted",

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dither.errors import InvalidParameter
+from dither.mechanisms import SquareRootCounter
 from dither.mechanisms.discrete_gaussian import DiscreteGaussian
 from dither.mechanisms.prefix_sums import PrefixCounter
 from dither.noise import system_noise
 from dither.privacy import ZCDP, ApproxDP
-from dither.publish.streams import SquareRootCounter
 
 
 def answers(counter: SquareRootCounter, values: list[Any]) -> list[int]:
