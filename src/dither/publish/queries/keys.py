@@ -51,6 +51,7 @@ _FIXED: Final[Mapping[str, range]] = {
     "weekday": range(1, 8),
     "hour": range(24),
     "minute": range(60),
+    "second": range(60),
     "sign": range(-1, 2),
 }
 _Values = tuple[Value, ...]
