@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dither.data.calendar import add_days, add_months, add_seconds, microseconds, truncate_date, truncate_time
 from dither.data.expressions import (
     LARGEST_INTEGER,
     Call,
@@ -30,7 +31,6 @@ from dither.data.expressions import (
     kind_of,
 )
 from dither.data.expressions import Value as Value
-from dither.data.calendar import add_days, add_months, add_seconds, microseconds, truncate_date, truncate_time
 from dither.data.patterns import matches
 from dither.data.portable_reals import PORTABLE
 from dither.data.texts import concatenated, last, part_of, replaced
