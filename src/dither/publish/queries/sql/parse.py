@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.sql.spelling import KEPT, word_of
+from dither.publish.queries.sql.words import plain_names, read_words
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -80,6 +82,7 @@ class Parsed:
     def __init__(self, text: str) -> None:
         check_text(text)
         self.text = text
+        self.options: dict[str, tuple[str, int]] = {}
         try:
             self.tree = self._parse()
             self._check_depth(self.tree)
@@ -98,6 +101,10 @@ class Parsed:
         shown = " ".join(self.text[start:end].split())
         return f"{self._line_and_column(start)}: {shown if len(shown) <= 60 else shown[:59] + '…'}"
 
+    def word(self, node: exp.Expression) -> str:
+        """Return what a node is called in SQL."""
+        return word_of(self.text, node)
+
     def refuse(self, node: exp.Expression | None, reason: str, instead: str) -> NoReturn:
         """Raise the refusal of a construct at its place."""
         raise self.refusal(node, reason, instead)
@@ -115,8 +122,11 @@ class Parsed:
             raise InvalidParameter("sql", self.text, "a query, such as SELECT COUNT(*) FROM a_table")
         dialect = Dialect.get_or_raise(_DIALECT)
         try:
-            tokens = dialect.tokenize(self.text)
+            text, ticks = plain_names(self.text)
+            tokens = dialect.tokenize(text)
             self._check_tokens(tokens)
+            read = read_words(tokens, KEPT, ticks)
+            self.options, tokens = read.options, read.tokens
             trees = [tree for tree in dialect.parser().parse(tokens, self.text) if tree is not None]
         except (InvalidParameter, Unanswerable, RecursionError):
             raise

@@ -28,6 +28,7 @@ from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
+from dither.publish.queries.sql.unknown import refuse_unknown_functions
 from dither.publish.queries.work import planning
 
 if TYPE_CHECKING:
@@ -220,6 +221,7 @@ class _Outermost:
             if not self._is_only_source(select, error.select, known):
                 raise
             return self._over(select, self.query(error.select, error.environment))
+        refuse_unknown_functions(self.parsed, select)
         raise self.parsed.refusal(
             select,
             "the query selects raw rows, and no row ever leaves",
