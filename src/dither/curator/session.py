@@ -53,7 +53,7 @@ from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.result import UNLEDGERED
-from dither.publish.queries.sql import parse_statement
+from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -291,7 +291,10 @@ class Session(Closing):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         with self._saying_what_is_left():
-            stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+            said = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+            stated = (
+                agreed_loss(parse_statement(what).sql, **said) if isinstance(what, str) else stated_loss(**said)  # type: ignore[arg-type]
+            )
         if isinstance(what, str):
             threshold_share = answers.one_share(parse_statement(what), threshold_share)
         query = answers.read_query(self.dataset, what)

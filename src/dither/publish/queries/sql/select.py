@@ -26,6 +26,8 @@ from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.per_group import with_person_totals
+from dither.publish.queries.sql.privacy_clause import with_options
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
 from dither.publish.queries.sql.unknown import refuse_unknown_functions
@@ -57,7 +59,7 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     parsed = Parsed(text)
     try:
         with planning():
-            query = _Outermost(parsed, dataset).query(parsed.tree, {})
+            query = with_options(_Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
             check_query(query, "sql")
             return query
     except AcrossPersons as error:
@@ -79,7 +81,7 @@ class _Outermost:
         if select.key != "select":
             self.parsed.refuse(
                 select,
-                f"{select.key.upper()} of queries is not understood",
+                f"{self.parsed.word(select)} of queries is not understood",
                 "ask each query by itself, or group by a CASE",
             )
         known = self.rows.environment(select, environment)
@@ -91,7 +93,7 @@ class _Outermost:
     def _check_clauses(self, select: exp.Expression) -> None:
         if select.args.get("qualify") is not None:
             self.parsed.refuse(select.args["qualify"], "QUALIFY on the answer", "use HAVING, ORDER BY and LIMIT")
-        if select.args.get("offset") is not None:
+        if select.args.get("offset") is not None and str(select.args["offset"].expression) != "0":
             self.parsed.refuse(select.args["offset"], "OFFSET on the answer", "take the first rows with LIMIT")
         if select.args.get("distinct") is not None and is_grouped(select):
             self.parsed.refuse(select, "DISTINCT on an answer whose groups are different anyway", "leave it out")
@@ -108,11 +110,12 @@ class _Outermost:
             "with_",
             "with",
         )
-        self.rows.only(select, *clauses, "distinct")
+        self.rows.only(select, *clauses, "distinct", "offset")
 
     # A query that aggregates.
 
     def _grouped(self, select: exp.Expression, known: Environment) -> Query:
+        select = with_person_totals(self.rows, select, known)
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
         measured = _Measured(self.rows, scope, [key.name for key in keys])
@@ -202,7 +205,12 @@ class _Outermost:
         node = clause.args.get("expression") or clause.args.get("count")
         if clause.key not in ("limit", "fetch") or node is None:
             self.parsed.refuse(clause, "this form of LIMIT", "write LIMIT 10")
-        self.rows.only(clause, "expression", "count", "direction")
+        options = clause.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            self.parsed.refuse(clause, "a number of rows with PERCENT or WITH TIES", "write LIMIT 10")
+        self.rows.only(clause, "expression", "count", "direction", "limit_options")
+        if node.key == "var" and node.name.upper() == "ALL":
+            return None
         scalars = Scalars(self.parsed, self._no_column, lambda node: None)
         limit = scalars.whole_constant(node)
         if not 1 <= limit <= 10**9:

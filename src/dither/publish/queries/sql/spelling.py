@@ -79,6 +79,70 @@ _WORDS: Final = MappingProxyType(
 )
 
 
+#: Parts of clauses, which the reader calls by names of its own.
+_CLAUSES: Final = MappingProxyType(
+    {
+        "method": "NATURAL, ASOF or another method of joining",
+        "spec": "a frame of rows within a window (ROWS or RANGE)",
+        "locks": "FOR UPDATE",
+        "sample": "a sample of rows (TABLESAMPLE)",
+        "pivots": "PIVOT",
+        "laterals": "LATERAL",
+        "match": "MATCH_RECOGNIZE",
+        "windows": "WINDOW with a name",
+        "operation_modifiers": "a word after SELECT",
+        "hint": "a hint to an engine",
+        "sort": "SORT BY",
+        "cluster": "CLUSTER BY",
+        "distribute": "DISTRIBUTE BY",
+        "connect": "CONNECT BY",
+        "except": "EXCEPT after a star",
+        "replace": "REPLACE after a star",
+        "rename": "RENAME after a star",
+        "kind": "a word after SELECT",
+        "direction": "this form of FETCH",
+        "limit_options": "PERCENT or WITH TIES",
+        "using": "USING",
+        "on": "ON after DISTINCT",
+        "global": "GLOBAL",
+        "joins": "JOIN",
+        "when": "a moment of the past (FOR SYSTEM_TIME)",
+        "version": "a moment of the past (FOR SYSTEM_TIME)",
+        "catalog": "a name of three parts",
+        "alias": "an alias",
+        "this": "this form",
+        "expression": "this form",
+        "expressions": "a list",
+        "totals": "WITH TOTALS",
+        "qualify": "QUALIFY",
+        "offset": "OFFSET",
+        "prewhere": "PREWHERE",
+        "into": "INTO",
+        "percent": "PERCENT",
+        "rows": "ROWS",
+        "with_ties": "WITH TIES",
+        "ordinality": "WITH ORDINALITY",
+        "only": "ONLY",
+        "partition": "PARTITION",
+        "changes": "CHANGES",
+        "rows_from": "ROWS FROM",
+        "hints": "a hint to an engine",
+        "search": "SEARCH",
+        "materialized": "MATERIALIZED",
+    }
+)
+
+
+def clause_of(name: str) -> str:
+    """Return what a part of a clause is called in SQL.
+
+    >>> clause_of("locks"), clause_of("from_")
+    ('FOR UPDATE', 'FROM')
+    """
+    plain = name.strip("_").lower()
+    return _CLAUSES.get(plain) or plain.replace("_", " ").upper()
+
+
 def word_of(text: str, node: exp.Expression) -> str:
     """Return what the analyst wrote for a function, or SQL's word for anything else; never a name of the reader's."""
     if node.key == "anonymous":
@@ -99,5 +163,5 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("LOWERR", ["LOWER", "UPPER", "FLOOR"]), nearest("FROBNICATE", ["LOWER"])
     ('LOWER', None)
     """
-    found = difflib.get_close_matches(word.upper(), list(known), n=1, cutoff=0.75)
+    found = difflib.get_close_matches(word.upper(), list(known), n=1, cutoff=0.76)
     return found[0] if found else None

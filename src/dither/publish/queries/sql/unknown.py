@@ -105,6 +105,10 @@ _REASONS: Final = MappingProxyType(
             ),
             _LIST,
         ),
+        "bounded": (
+            "bounds per group belong to aggregates of the outermost SELECT",
+            "write SUM(CLAMP(x, low, high)) here",
+        ),
         "window": (
             "a window beside or inside an aggregate is not understood",
             "compute it in a subquery in FROM, partitioned by the privacy id, and aggregate its rows",
@@ -133,6 +137,10 @@ _REASONS: Final = MappingProxyType(
         ),
     }
 )
+#: What people mean by names that are like no other.
+_SYNONYMS: Final = MappingProxyType(
+    {"MEAN": "AVG", "AVERAGE": "AVG", "TOTAL": "SUM", "STDEV": "STDDEV", "SUBSTR_COUNT": "LENGTH", "TO_NUMBER": "CAST"}
+)
 #: Reasons that are a predicate: the function's name goes before them.
 _PREDICATES: Final = (_MOMENT, _LAST_BITS, _HASH)
 
@@ -152,7 +160,7 @@ def refusal_of(parsed: Parsed, node: exp.Expression) -> Unanswerable:
         return parsed.refusal(node, f"{shown} {reason}" if is_predicate else reason, instead)
     if node.key != "anonymous":
         return parsed.refusal(node, f"{shown} is not among the functions that every engine computes alike", _SCALARS)
-    like = nearest(shown, (*FUNCTIONS, *AGGREGATES))
+    like = _SYNONYMS.get(shown) or nearest(shown, (*FUNCTIONS, *AGGREGATES))
     if like is not None:
         return parsed.refusal(node, f"{shown} is not a function that is known here", f"did you mean {like}?")
     return parsed.refusal(node, f"{shown} is not a function that is known here", _SCALARS)
