@@ -230,6 +230,19 @@ class Grid(Expression):
 
 
 @dataclass(frozen=True)
+@typed
+class IntervalEnd(Expression):
+    """The lower or upper end of the interval of a released number. Only an output of a query is one: no row has it."""
+
+    value: Expression
+    is_upper: bool
+
+    def children(self) -> tuple[Expression, ...]:
+        """Return the value."""
+        return (self.value,)
+
+
+@dataclass(frozen=True)
 class Signature:
     """The number of arguments that a function takes, and the kind of its value."""
 
@@ -391,9 +404,9 @@ def kind_over(expression: Expression, below: list[Kind]) -> Kind:
         return expression.kind
     if isinstance(expression, Cast):
         return _castable(below[0], expression.kind)
-    if isinstance(expression, Grid):
+    if isinstance(expression, Grid | IntervalEnd):
         _require("value", below[0], below[0].is_number, "a number")
-        return Kind.INTEGER
+        return Kind.INTEGER if isinstance(expression, Grid) else below[0]
     if isinstance(expression, OneOf):
         for option in expression.options:
             _comparable("in", below[0], option.kind)

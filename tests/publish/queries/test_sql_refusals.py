@@ -396,7 +396,7 @@ DIALECTS = [
     "SELECT DATE_TRUNC(day, MONTH) AS m, SAFE.LN(SUM(cost)) FROM visits WHERE SAFE_CAST(note AS INT64) > 3 GROUP BY m",
     "SELECT DECODE(region, 'north', 1, 2) AS k, COUNT(*) FROM visits GROUP BY k FETCH FIRST 2 ROWS ONLY",
     "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high FROM visits",
-    "SELECT WIDTH_BUCKET(cost, 0, 1000, 4) AS b, AVG(age, contribution_bounds_per_row => (0, 50)) FROM visits GROUP BY b",
+    "SELECT WIDTH_BUCKET(cost, 0, 1000, 4) AS b, AVG(age, contribution_bounds_per_row => (0, 9)) FROM lab GROUP BY b",
     "SHOW TABLES",
     "INSERT INTO visits SELECT * FROM visits",
     "SELECT COUNT(*) FROM visits, UNNEST([1, 2]) AS x",
@@ -409,7 +409,7 @@ def test_mutated_texts_raise_nothing_but_our_own_errors() -> None:
     conditions += [f"SELECT COUNT(*) FROM visits WHERE {condition}" for condition, _ in WORDS]
     corpus = [*AGGREGATES, *GROUPS, *JOINS, *PERSONS, *SHOWN, *conditions, *DIALECTS]
     source = random.Random(None if os.environ.get("DITHER_EXPLORE") else 2)
-    understood = 0
+    understood, refusals = 0, []
     for _ in range(2000):
         sql = _mutated(source, source.choice(corpus))
         dataset: DataSet = source.choice((CLINIC, LOOSE))
@@ -417,12 +417,14 @@ def test_mutated_texts_raise_nothing_but_our_own_errors() -> None:
             parse_sql(sql, dataset)
             understood += 1
         except (InvalidParameter, Unanswerable) as refused:
-            # The text itself may say anything: it is shown as the offender, and at its place.
-            said = _FOREIGN.search(str(refused))
-            assert said is None or said.group() in sql, f"{refused} for {sql!r}"
+            refusals.append((sql, str(refused)))
         except Exception as error:
             raise AssertionError(f"{type(error).__name__} from {sql!r} over {dataset.name}") from error
     assert understood > 20
+    for sql, refusal in refusals:
+        # The text itself may say anything: it is shown as the offender, and at its place.
+        said = _FOREIGN.search(refusal)
+        assert said is None or said.group() in sql, f"{refusal} for {sql!r}"
 
 
 def test_nothing_is_logged_or_printed() -> None:

@@ -5,20 +5,29 @@ from __future__ import annotations
 
 import pytest
 
-from dither.data.reference import ReferenceEngine
+from dither.data import DataSet
+from dither.data.reference import ReferenceEngine, rows_of
+from dither.data.relations import PERSON
+from dither.errors import InvalidParameter, Unanswerable
 from dither.mechanisms import Runner
 from dither.noise import system_noise
-from dither.privacy import PureDP, Use
-from dither.publish.queries import plan_query, present
-from dither.publish.queries.sql import parse_sql
+from dither.privacy import ApproxDP, PureDP, Use
+from dither.publish.queries import QueryResult, plan_query, present
+from dither.publish.queries.sql import agreed_loss, parse_sql
+from dither.publish.queries.sql.unknown import FUNCTIONS
 from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
 
-def released(sql: str, epsilon: int = 10**9) -> list[tuple[object, ...]]:
-    """Return what is released of the clinic's rows with next to no noise."""
-    answer = plan_query(parse_sql(sql, LOOSE), PureDP(epsilon))
-    data = ReferenceEngine(LOOSE, tables())
-    return list(present(answer, Runner(Use(answer), system_noise())(answer, data)).rows)
+def asked(sql: str, dataset: DataSet = LOOSE, epsilon: int = 10**9) -> QueryResult:
+    """Return what is released of the clinic's rows, by default with next to no noise."""
+    answer = plan_query(parse_sql(sql, dataset), PureDP(epsilon))
+    data = ReferenceEngine(dataset, tables())
+    return present(answer, Runner(Use(answer), system_noise())(answer, data))
+
+
+def released(sql: str) -> list[tuple[object, ...]]:
+    """Return the rows alone."""
+    return list(asked(sql).rows)
 
 
 #: A condition of some dialect, and what DuckDB says in its place; the same text where it is empty.
@@ -74,13 +83,18 @@ CONDITIONS = [
     ("DATEDIFF(MONTH, day, DATE '2024-01-01') > 5", "DATEDIFF('month', day, DATE '2024-01-01') > 5"),
     ("DATEDIFF('hour', moment, TIMESTAMP '2024-01-01 00:30:00') % 2 = 0", ""),
     ("DATEDIFF('hour', TIMESTAMP '1969-12-31 23:30:00', moment) % 2 = 0", ""),
-    ("TIMESTAMPDIFF(HOUR, moment, TIMESTAMP '2024-01-01 00:30:00') % 2 = 0",
-     "DATESUB('hour', moment, TIMESTAMP '2024-01-01 00:30:00') % 2 = 0"),
+    (
+        "TIMESTAMPDIFF(HOUR, moment, TIMESTAMP '2024-01-01 00:30:00') % 2 = 0",
+        "DATESUB('hour', moment, TIMESTAMP '2024-01-01 00:30:00') % 2 = 0",
+    ),
     ("MAKE_DATE(2023, 5, change) < day", "CASE WHEN change > 0 THEN MAKE_DATE(2023, 5, change) END < day"),
     ("COALESCE(MAKE_DATE(2023, 2, 30), DATE '2023-02-28') < day", "day > DATE '2023-02-28'"),
     ("TO_DATE('2023-05-05') < day", "DATE '2023-05-05' < day"),
     ("STRFTIME(day, '%Y-%m') = '2023-05'", ""),
-    ("TO_CHAR(moment, 'YYYY-MM-DD HH24:MI') > '2023-05-05 10:30'", "STRFTIME(moment, '%Y-%m-%d %H:%M') > '2023-05-05 10:30'"),
+    (
+        "TO_CHAR(moment, 'YYYY-MM-DD HH24:MI') > '2023-05-05 10:30'",
+        "STRFTIME(moment, '%Y-%m-%d %H:%M') > '2023-05-05 10:30'",
+    ),
     ("SAFE_CAST(note AS INT64) = 7", "TRY_CAST(note AS BIGINT) = 7"),
     ("CAST(age AS FLOAT64) > 3.5", "age > 3.5"),
     ("SAFE_DIVIDE(age, change) > 1", "age / change > 1 AND change <> 0"),
@@ -152,3 +166,202 @@ def test_a_clamp_with_a_fraction_makes_reals_of_integers() -> None:
     assert first == pytest.approx(sum(min(max(age, 2), 3.5) for age in ages), abs=1e-3)
     assert second == pytest.approx(sum(min(max(one, -2.5), 2.5) for one in changes) / len(changes), abs=1e-3)
     assert third == sum(min(max(age, 2), 3) for age in ages)
+
+
+# What other systems write around a query.
+
+FORMS = [
+    ("SELECT TOP 2 region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC", "LIMIT 2"),
+    ("SELECT TOP (2) region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC;", "LIMIT 2"),
+    ("SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC FETCH FIRST 2 ROWS ONLY", "LIMIT 2"),
+    ("SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC LIMIT 2 OFFSET 0", "LIMIT 2"),
+    ("SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC LIMIT ALL", ""),
+    ("SELECT `region`, COUNT(*) AS `n` FROM `clinic.visits` GROUP BY `region` ORDER BY n DESC", ""),
+    ("SELECT v.[region], COUNT(*) AS [n] FROM [visits] AS v GROUP BY v.[region] ORDER BY [n] DESC", ""),
+    ("SELECT WITH DIFFERENTIAL_PRIVACY region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC", ""),
+    (
+        "SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1) region, ANON_COUNT(*) AS n FROM visits GROUP BY region "
+        "ORDER BY n DESC",
+        "",
+    ),
+    (
+        "SELECT region, COUNT(*, contribution_bounds_per_row => (0, 5)) AS n FROM visits GROUP BY ALL ORDER BY n DESC",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "limit"), FORMS, ids=[one for one, _ in FORMS])
+def test_a_form_of_another_dialect_is_the_same_query(sql: str, limit: str) -> None:
+    """Each is the count by region, the largest first."""
+    plain = f"SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC {limit}"
+    assert parse_sql(sql, CLINIC) == parse_sql(plain, CLINIC)
+
+
+PER_GROUP = [
+    (
+        "SELECT region, SUM(cost, contribution_bounds_per_group => (0, 500)) AS s FROM visits GROUP BY region",
+        "SELECT region, SUM(CLAMP(t, 0, 500)) AS s FROM (SELECT id, region, SUM(cost) AS t FROM visits GROUP BY ALL) "
+        "GROUP BY region",
+    ),
+    (
+        "SELECT age > 50 AS old, ANON_COUNT(* CLAMPED BETWEEN 0 AND 2), COUNT(DISTINCT id) FROM visits WHERE age > 9 "
+        "GROUP BY old",
+        "SELECT old, SUM(CLAMP(n, 0, 2)), COUNT(DISTINCT id) FROM (SELECT id, age > 50 AS old, COUNT(*) AS n FROM "
+        "visits WHERE age > 9 GROUP BY ALL) GROUP BY old",
+    ),
+    (
+        "SELECT ANON_AVG(age CLAMPED BETWEEN 20 AND 60) AS a FROM visits",
+        "SELECT AVG(CLAMP(m, 20, 60)) AS a FROM (SELECT id, AVG(age) AS m FROM visits GROUP BY id)",
+    ),
+    (
+        "SELECT p.country AS c, SUM(v.cost, contribution_bounds_per_group => (0, 90)) / "
+        "COUNT(*, contribution_bounds_per_group => (0, 3)) AS each FROM visits v JOIN places p ON v.region = p.region "
+        "GROUP BY p.country HAVING COUNT(*, contribution_bounds_per_group => (0, 3)) > 1 ORDER BY c",
+        "SELECT c, SUM(CLAMP(s, 0, 90)) / SUM(CLAMP(n, 0, 3)) AS each FROM (SELECT v.id AS id, p.country AS c, "
+        "SUM(v.cost) AS s, COUNT(*) AS n FROM visits v JOIN places p ON v.region = p.region GROUP BY ALL) GROUP BY c "
+        "HAVING SUM(CLAMP(n, 0, 3)) > 1 ORDER BY c",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "plain"), PER_GROUP, ids=[one for one, _ in PER_GROUP])
+def test_bounds_per_group_clamp_what_a_person_has_in_a_group(sql: str, plain: str) -> None:
+    """DuckDB computes the totals of each person and group, clamps them, and aggregates."""
+    query = parse_sql(sql, CLINIC)
+    assert same_rows(exact(query), answer_of_duckdb(plain), ordered="ORDER BY" in sql)
+    # A person has one row in a group, whatever they have in the table.
+    groups = [tuple(row[PERSON] for row in rows_of(query.relation, tables()))]
+    assert len(groups[0]) > len(set(groups[0])) or not query.keys
+
+
+def test_bounds_per_group_reach_the_measure() -> None:
+    """What one person adds to a sum is the clamp, not the clamp times the rows."""
+    sql = "SELECT region, SUM(cost, contribution_bounds_per_group => (0, 10)) AS s FROM visits GROUP BY region"
+    (one,) = parse_sql(sql, CLINIC).aggregates
+    assert one.bounds == ((0.0, 10.0),)
+
+
+@pytest.mark.parametrize(
+    ("options", "offender", "rule"),
+    [
+        ("max_groups_contributed = 9", "9", "from 1 to 3"),
+        ("max_groups_contributed = 0", "0", "from 1 to 3"),
+        ("max_groups_contributed = half", "half", "integer"),
+        ("max_rows_contributed = 7", "7", "from 1 to 6"),
+        ("privacy_unit_column = age", "age", "id"),
+        ("epsilon = -1", "-1", "above 0"),
+        ("epsilon = 1, epsilon = 2", "epsilon", "once"),
+    ],
+)
+def test_options_that_do_not_agree_with_the_schema_are_refused(options: str, offender: str, rule: str) -> None:
+    """Before anything is priced, by the option's own name."""
+    with pytest.raises(InvalidParameter, match=rule) as caught:
+        parse_sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) COUNT(*) FROM visits", CLINIC)
+    assert offender in str(caught.value)
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    """It might change the answer, so that it is never passed over."""
+    for options in ("noise = 'none'", "group_selection_strategy = PUBLIC_GROUPS", "epsilon 1"):
+        with pytest.raises(Unanswerable) as caught:
+            parse_sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) COUNT(*) FROM visits", CLINIC)
+        assert options.split()[0] in caught.value.reason
+
+
+def test_limits_of_the_privacy_clause_are_those_of_the_query() -> None:
+    """Fewer groups and rows of a person count, and so less noise is needed."""
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({}) region, COUNT(*) FROM visits GROUP BY region"
+    query = parse_sql(text.format("max_groups_contributed = 2, max_rows_contributed = 4"), CLINIC)
+    assert (query.limits.groups, query.limits.rows) == (2, 4)
+    assert parse_sql(text.format("privacy_unit_column = visits.ID"), CLINIC).limits.groups == CLINIC.groups
+
+
+def test_the_loss_of_a_query_is_said_once_or_the_same_twice() -> None:
+    """The clause states it, the caller states it, or both state the same."""
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5, delta = 1e-6) COUNT(*) FROM visits"
+    both = ApproxDP("0.5", "1e-6")
+    assert (
+        agreed_loss(text) == agreed_loss(text, epsilon="1/2", delta="0.000001") == agreed_loss(text, loss=both) == both
+    )
+    for said in ({"epsilon": 1, "delta": "1e-6"}, {"epsilon": "0.5"}, {"rho": 1}, {"loss": PureDP("0.5")}):
+        with pytest.raises(InvalidParameter, match="OPTIONS"):
+            agreed_loss(text, **said)
+    alone = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 2) COUNT(*) FROM visits"
+    assert agreed_loss(alone) == PureDP(2)
+    assert agreed_loss("SELECT COUNT(*) FROM visits WHERE note = 'OPTIONS (epsilon = 1)'", epsilon=3) == PureDP(3)
+
+
+def test_ends_of_intervals_are_columns() -> None:
+    """They are what the result itself says of the column they name, and nothing is made of them."""
+    result = asked(
+        "SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high, AVG(age) AS a, "
+        "DP_INTERVAL_HIGH(a), DP_INTERVAL_LOW(100 * COUNT(*)) FROM visits GROUP BY region",
+        epsilon=1,
+    )
+    assert tuple(zip(result.column("low"), result.column("high"), strict=True)) == result.interval("n")
+    assert result.column("a_high") == tuple(high for _, high in result.interval("a"))
+    assert [column.name for column in result.columns][-1] == "low_2"
+    for sql in (
+        "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) + 1 FROM visits",
+        "SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY low",
+        "SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY 3",
+        "SELECT region, COUNT(*) AS n FROM visits GROUP BY region HAVING DP_INTERVAL_LOW(n) > 3",
+        "SELECT region, DP_INTERVAL_LOW(region), COUNT(*) FROM visits GROUP BY region",
+        "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n, 2) FROM visits",
+        "SELECT COUNT(*) FROM visits WHERE DP_INTERVAL_LOW(age) > 3",
+    ):
+        with pytest.raises((Unanswerable, InvalidParameter)):
+            parse_sql(sql, CLINIC)
+
+
+#: A text, what its refusal names, and what it suggests.
+MISSPELT = [
+    ("SELECT CONT(*) FROM visits", "CONT", "did you mean COUNT"),
+    ("SELECT region, SUMM(age) FROM visits GROUP BY region", "SUMM", "did you mean SUM"),
+    ("SELECT MEAN(age) FROM visits", "MEAN", "did you mean AVG"),
+    ("SELECT COUNT(*) FROM visits WHERE LOWERR(note) = 'a'", "LOWERR", "did you mean LOWER"),
+    ("SELECT COUNT(*) FROM visits WHERE DATETRUNK('month', day) = day", "DATETRUNK", "did you mean DATETRUNC"),
+    ("SELECT FROBNICATE(age) FROM visits", "FROBNICATE is not a function", "understood"),
+    ("SELECT COUNT(*) FROM visits WHERE SIN(age) > 0", "last bits", "POWER"),
+    ("SELECT COUNT(*) FROM visits WHERE REGEXP_REPLACE(note, 'a', 'b') = 'c'", "patterns", "LIKE"),
+    ("SELECT COUNT(*) FROM visits WHERE note RLIKE 'a'", "patterns", "LIKE"),
+    ("SELECT COUNT(*) FROM visits WHERE MD5(note) = 'a'", "MD5", "itself"),
+    ("SELECT COUNT(*) FROM visits WHERE GETDATE() > day", "GETDATE", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE CURRENT_TIMESTAMP > moment", "CURRENT_TIMESTAMP", "constant"),
+    ("SELECT COUNT(*) FROM visits WHERE (age, change) IN ((1, 2))", "brackets", "each by itself"),
+    ("SELECT COUNT(*) FROM visits WHERE age = ANY([1, 2])", "ANY", "IN"),
+    ("SELECT COUNT(*) FROM visits WHERE note[1] = 'a'", "list", "column of its own"),
+    ("SELECT COUNT(*) FROM visits, UNNEST([1, 2]) AS x", "UNNEST", "a row for each element"),
+    ("SELECT COUNT(*) FROM visits WHERE day + INTERVAL '1 day 2 hours' > day", "interval", "30 DAY"),
+    ("SELECT COUNT(*) FROM visits WHERE moment - moment > INTERVAL 1 DAY", "moment", ""),
+    ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC(day, WEEK) = day", "Sunday", "ISOWEEK"),
+    ("SELECT TOP 2 PERCENT region, COUNT(*) FROM visits GROUP BY region", "PERCENT", "LIMIT"),
+    ("SELECT COUNT(*) FROM visits FETCH FIRST 10 PERCENT ROWS ONLY", "PERCENT", "LIMIT"),
+    ("SELECT SUM(cost, contribution_bounds_per_group => (0, 9)), AVG(age) FROM visits", "AVG", "two queries"),
+    ("SELECT SUM(cost, contribution_bounds_per_group => (0)) FROM visits", "two bounds", "(0, 10)"),
+    ("SHOW TABLES", "SHOW", ".tables"),
+    ("DESCRIBE visits", "DESCRIBE", ".schema"),
+    ("SELCT COUNT(*) FROM visits", "SELCT", "did you mean SELECT"),
+    ("CREATE TABLE t (a INT)", "CREATE", "SELECT"),
+    ("SELECT COUNT(*) FROM vists", "vists", "visits, or"),
+]
+
+
+@pytest.mark.parametrize(("sql", "reason", "instead"), MISSPELT, ids=[one[0] for one in MISSPELT])
+def test_what_is_not_understood_is_named_with_the_nearest_that_is(sql: str, reason: str, instead: str) -> None:
+    """One sentence with what was written, and one with what to write."""
+    with pytest.raises((Unanswerable, InvalidParameter)) as caught:
+        parse_sql(sql, CLINIC)
+    assert reason in str(caught.value)
+    assert instead in str(caught.value)
+    assert "raw rows" not in str(caught.value)
+
+
+def test_every_function_that_is_suggested_is_understood() -> None:
+    """A suggestion that is refused in turn would be worse than none."""
+    for name in FUNCTIONS:
+        with pytest.raises((Unanswerable, InvalidParameter)) as caught:
+            parse_sql(f"SELECT COUNT(*) FROM visits WHERE {name}(note, note, note, note, note, note) = 1", CLINIC)
+        assert "is not a function" not in str(caught.value)
+        assert "every engine computes alike" not in str(caught.value)

@@ -46,8 +46,10 @@ def _signed(given: list[_Interval]) -> _Interval:
 
 
 def _all_bits(given: list[_Interval]) -> _End:
-    largest = max(abs(end) for ends in given for end in ends)
-    return math.inf if math.isinf(largest) else Fraction(2 ** math.ceil(largest).bit_length() - 1)
+    ends: list[_End] = [end for pair in given for end in pair]
+    if any(math.isinf(end) for end in ends):
+        return math.inf
+    return Fraction(2 ** max(math.ceil(abs(end)).bit_length() for end in ends) - 1)
 
 
 def _months(arguments: tuple[Expression, ...], given: list[_Interval], kind: Kind) -> _Interval:

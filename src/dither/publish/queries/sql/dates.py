@@ -45,7 +45,10 @@ _KNOWN_PARTS: Final = (
 _MOST: Final = 10**7
 _UNIT_FIRST: Final = frozenset(("DATEDIFF", "TIMESTAMPDIFF", "DATETRUNC", "DATEPART"))
 _UNIT_LAST: Final = frozenset(("DATE_DIFF", "TIMESTAMP_DIFF", "DATETIME_DIFF", "TIMESTAMP_TRUNC", "DATETIME_TRUNC"))
-_SUNDAY: Final = ("a WEEK that begins on Sunday", "write ISOWEEK, or the unit first as 'week': weeks begin on Monday here")
+_SUNDAY: Final = (
+    "a WEEK that begins on Sunday",
+    "write ISOWEEK, or the unit first as 'week': weeks begin on Monday here",
+)
 
 
 def whole(value: int) -> Typed:
@@ -208,9 +211,7 @@ def difference(scalars: Scalars, node: exp.Expression) -> Typed:
 def units_since(scalars: Scalars, node: exp.Expression, unit: str, moment: Typed) -> Typed:
     """Return the number of hours, minutes or seconds from 1970 to the one in which a moment lies."""
     start = scalars.call(node, "truncate_time", _as_moment(moment), literal(unit, Kind.TEXT))
-    return scalars.call(
-        node, "quotient", scalars.call(node, "microseconds", start), whole(_SECONDS[unit] * 1_000_000)
-    )
+    return scalars.call(node, "quotient", scalars.call(node, "microseconds", start), whole(_SECONDS[unit] * 1_000_000))
 
 
 def _as_moment(value: Typed) -> Typed:
@@ -326,7 +327,7 @@ def last_day(scalars: Scalars, node: exp.Expression) -> Typed:
 def made_date(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return ``MAKE_DATE(year, month, day)``, NULL where there is no such day."""
     scalars.only(node, "year", "month", "day")
-    year, month, day = (scalars.number(node.args[part]) for part in ("year", "month", "day"))
+    year, month, day = (scalars.number(node.args.get(part)) for part in ("year", "month", "day"))  # type: ignore[arg-type]
     years = scalars.call(node, "multiply", scalars.call(node, "subtract", year, whole(1)), whole(12))
     months = scalars.call(node, "add", years, scalars.call(node, "subtract", month, whole(1)))
     first = scalars.call(node, "add_months", literal(datetime.date(1, 1, 1), Kind.DATE), months)
@@ -363,9 +364,18 @@ def _name_of(scalars: Scalars, node: exp.Expression, part: str, names: Sequence[
 
 _FORMATS: Final = MappingProxyType(
     {
-        **{"%Y": ("year", 4), "%m": ("month", 2), "%d": ("day", 2), "%H": ("hour", 2), "%M": ("minute", 2)},
-        **{"%S": ("second", 2), "YYYY": ("year", 4), "MM": ("month", 2), "DD": ("day", 2), "HH24": ("hour", 2)},
-        **{"MI": ("minute", 2), "SS": ("second", 2)},
+        "%Y": ("year", 4),
+        "%m": ("month", 2),
+        "%d": ("day", 2),
+        "%H": ("hour", 2),
+        "%M": ("minute", 2),
+        "%S": ("second", 2),
+        "YYYY": ("year", 4),
+        "MM": ("month", 2),
+        "DD": ("day", 2),
+        "HH24": ("hour", 2),
+        "MI": ("minute", 2),
+        "SS": ("second", 2),
     }
 )
 _PERCENT: Final = re.compile(r"%.|[^%]+", re.DOTALL)
@@ -391,7 +401,9 @@ def formatted(scalars: Scalars, node: exp.Expression) -> Typed:
         if found is None:
             if piece[0] == "%" or piece[0].isalpha() or piece[0] == '"':
                 scalars.refuse(
-                    node, f"{piece} in the pattern of a date", "use %Y, %m, %d, %H, %M and %S, or EXTRACT and DATE_TRUNC"
+                    node,
+                    f"{piece} in the pattern of a date",
+                    "use %Y, %m, %d, %H, %M and %S, or EXTRACT and DATE_TRUNC",
                 )
             pieces.append(Literal(piece, Kind.TEXT))
             continue

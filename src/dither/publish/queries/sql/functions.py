@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from dither.data import Call, Cast, Kind, Literal
+from dither.data import Call, Kind, Literal
 from dither.data.expressions import LARGEST_INTEGER
 from dither.publish.queries.assemble import clamp
 from dither.publish.queries.sql.dates import extract, part_of_date

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from dither.data import Call, Case, Expression, Kind, Literal
+from dither.data import Call, Expression, Kind, Literal
 from dither.publish.queries.sql import dates
 from dither.publish.queries.sql.dates import whole
 from dither.publish.queries.sql.expressions import Scalars, Typed, literal
@@ -77,8 +77,7 @@ def _width_bucket(scalars: Scalars, node: exp.Expression) -> Typed:
     is_below = scalars.call(node, "less", value, start).expression
     is_beyond = scalars.call(node, "at_least", value, literal(last, Kind.REAL)).expression
     is_known = Call("not", (Call("is_null", (value.expression,)),))
-    found = scalars.choice(node, [is_below, is_beyond, is_known], [whole(0), whole(many + 1), inside, _null()])
-    return found
+    return scalars.choice(node, [is_below, is_beyond, is_known], [whole(0), whole(many + 1), inside, _null()])
 
 
 def _null() -> Typed:
@@ -286,9 +285,7 @@ def _contains(scalars: Scalars, node: exp.Expression) -> Typed:
     if not isinstance(text, str):
         scalars.refuse(node, "CONTAINS_SUBSTR without a constant text", "write CONTAINS_SUBSTR(x, 'a')")
     small = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    return scalars.call(
-        node, "contains", scalars.call(node, "lower", scalars.text(value)), literal(small, Kind.TEXT)
-    )
+    return scalars.call(node, "contains", scalars.call(node, "lower", scalars.text(value)), literal(small, Kind.TEXT))
 
 
 def _part(part: str) -> _Handler:
@@ -359,9 +356,9 @@ BY_NODE: Final[Mapping[str, _Handler]] = MappingProxyType(
 #: By the name that the analyst wrote, where the reader has no node for it.
 BY_NAME: Final[Mapping[str, _Handler]] = MappingProxyType(
     {
-        **{name: dates.added for name in ADDING},
-        **{name: dates.truncate for name in TRUNCATING},
-        **{name: dates.difference for name in SUBTRACTING},
+        **dict.fromkeys(ADDING, dates.added),
+        **dict.fromkeys(TRUNCATING, dates.truncate),
+        **dict.fromkeys(SUBTRACTING, dates.difference),
         "decode": _decode,
         "div": _two("quotient"),
         "safe_add": _two("add"),

@@ -183,10 +183,10 @@ class Parsed:
             )
         if word not in ("SELECT", "WITH", "FROM"):
             like = nearest(word, ("SELECT", "WITH", "FROM", "EXPLAIN"))
+            instead = "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region"
             raise Unanswerable(
                 f"{word[:40] or 'nothing'} is not a query: data can be asked about, and nothing else",
-                (f"did you mean {like}? " if like is not None else "")
-                + "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region",
+                instead if like is None else f"did you mean {like}? Else {instead}",
             )
 
     def _check_depth(self, tree: exp.Expression) -> None:

@@ -85,8 +85,9 @@ class _Rewritten:
         for source in self.scope.sources:
             for shown, inner in source.columns:
                 if inner in columns:
-                    return self.exp.column(shown, table=source.alias, quoted=True)
-        self.rows.parsed.refuse(
+                    person: exp.Expression = self.exp.column(shown, table=source.alias, quoted=True)
+                    return person
+        raise self.rows.parsed.refusal(
             self.old, "bounds per group over rows without the privacy id", "select the privacy id in the subquery"
         )
 
@@ -124,11 +125,16 @@ class _Rewritten:
 
     def _people(self, node: exp.Expression) -> exp.Expression:
         distinct = node.args.get("this")
-        if node.key == "count" and distinct is not None and distinct.key == "distinct" and len(distinct.expressions) == 1:
+        if (
+            node.key == "count"
+            and distinct is not None
+            and distinct.key == "distinct"
+            and len(distinct.expressions) == 1
+        ):
             value = distinct.expressions[0]
-            if value.key == "column" and self.scope.find(value) in person_columns(self.scope.relation):  # type: ignore[arg-type]
+            if value.key == "column" and self.scope.find(value) in person_columns(self.scope.relation):
                 return self.exp.Count(this=self.exp.Distinct(expressions=[self._column(_PERSON)]))
-        self.rows.parsed.refuse(
+        raise self.rows.parsed.refusal(
             node,
             f"{self.rows.parsed.word(node)} without bounds beside an aggregate with bounds per group",
             "give each of them contribution_bounds_per_group, or ask two queries",

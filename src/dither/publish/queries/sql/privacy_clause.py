@@ -87,9 +87,7 @@ def agreed_loss(
     given = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     stated = stated_loss(epsilon=said.get("epsilon", epsilon), delta=said.get("delta"))
     if given != stated:
-        raise InvalidParameter(
-            "epsilon and delta", given, f"those of the query's own OPTIONS ({stated}), or left out"
-        )
+        raise InvalidParameter("epsilon and delta", given, f"those of the query's own OPTIONS ({stated}), or left out")
     return given
 
 

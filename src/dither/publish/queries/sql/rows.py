@@ -148,7 +148,9 @@ class Rows:
         try:
             table = self.dataset.table(node.name)
         except InvalidParameter as error:
-            like = nearest(node.name, [name.upper() for name in (*(table.name for table in self.dataset.tables), *environment)])
+            like = nearest(
+                node.name, [name.upper() for name in (*(table.name for table in self.dataset.tables), *environment)]
+            )
             hint = "" if like is None else f"{like.lower()}, or "
             raise InvalidParameter(f"table at {self.parsed.place(node)}", node.name, f"{hint}{error.rule}") from None
         return alias, table if table.is_public else Scan(table)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dither.data import DataSet, Expression, Kind, Name, Relation
-from dither.data.expressions import kind_of
+from dither.data.expressions import IntervalEnd, kind_of
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import (
     conjunction,
@@ -24,6 +24,7 @@ from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.interval_ends import end_name, end_of_interval
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.per_group import with_person_totals
@@ -129,7 +130,8 @@ class _Outermost:
         outputs = self._outputs(select, scalars, scope)
         kinds = {key.name: kind_of(key.value, scope.relation.columns) for key in keys}
         kinds |= {aggregate.name: aggregate.kind(scope.relation.columns) for aggregate in measured.aggregates}
-        aliases = {name.lower(): Typed(value, kind_of(value, kinds)) for name, value in outputs}
+        numbers = [(name, value) for name, value in outputs if not isinstance(value, IntervalEnd)]
+        aliases = {name.lower(): Typed(value, kind_of(value, kinds)) for name, value in numbers}
         having = select.args.get("having")
         condition = None
         if having is not None:
@@ -152,14 +154,15 @@ class _Outermost:
         check_different(self.parsed, select, [self._label(item) for item in select.expressions if item.key == "alias"])
         said = {self._label(item).lower() for item in select.expressions if item.key == "alias"}
         for index, item in enumerate(select.expressions, start=1):
-            value = scalars.settled(scalars.value(item), Kind.TEXT).expression
+            end = end_of_interval(self.parsed, select, item, scalars)
+            value = scalars.settled(scalars.value(item), Kind.TEXT).expression if end is None else end
             if item.key == "alias":
                 name = self._label(item)
             else:
                 if item.key == "column":
                     label = item.name if scope is None else shown_names(scope, item, item.name)
                 else:
-                    label = value.name if isinstance(value, Name) else f"column_{index}"
+                    label = value.name if isinstance(value, Name) else end_name(value) or f"column_{index}"
                 name = free_name(label, [*said, *(known for known, _ in found)])
             found.append((name, value))
         return found

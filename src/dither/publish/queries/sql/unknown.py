@@ -35,9 +35,11 @@ AGGREGATES: Final = (
     *("COUNT", "COUNT_IF", "COUNTIF", "SUM", "AVG", "MIN", "MAX", "MEDIAN", "QUANTILE", "QUANTILE_CONT"),
     *("PERCENTILE_CONT", "PERCENTILE_DISC", "APPROX_QUANTILE", "VARIANCE", "VAR_SAMP", "VAR_POP", "STDDEV"),
     *("STDDEV_SAMP", "STDDEV_POP", "COVAR_POP", "CORR", "MODE", "APPROX_TOP_K"),
-    *("ANON_COUNT", "ANON_SUM", "ANON_AVG"),
+    *("ANON_COUNT", "ANON_SUM", "ANON_AVG", "DP_INTERVAL_LOW", "DP_INTERVAL_HIGH"),
 )
-_SCALARS: Final = "arithmetic, CASE, COALESCE, LOWER, TRIM, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC, CAST and kin are understood"
+_SCALARS: Final = (
+    "arithmetic, CASE, COALESCE, LOWER, TRIM, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC, CAST and kin are understood"
+)
 _PATTERN: Final = (
     "patterns differ between engines, and some take time that depends on a cell",
     "use LIKE, STARTS_WITH, CONTAINS or SPLIT_PART",
@@ -105,6 +107,13 @@ _REASONS: Final = MappingProxyType(
             ),
             _LIST,
         ),
+        **dict.fromkeys(
+            ("dp_interval_low", "dp_interval_high"),
+            (
+                "an end of an interval is an output by itself: nothing is computed from it",
+                "write SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n), DP_INTERVAL_HIGH(n)",
+            ),
+        ),
         "bounded": (
             "bounds per group belong to aggregates of the outermost SELECT",
             "write SUM(CLAMP(x, low, high)) here",
@@ -113,7 +122,10 @@ _REASONS: Final = MappingProxyType(
             "a window beside or inside an aggregate is not understood",
             "compute it in a subquery in FROM, partitioned by the privacy id, and aggregate its rows",
         ),
-        **dict.fromkeys(("placeholder", "parameter", "sessionparameter"), ("a parameter has no value here", "write the value itself")),
+        **dict.fromkeys(
+            ("placeholder", "parameter", "sessionparameter"),
+            ("a parameter has no value here", "write the value itself"),
+        ),
         "star": ("a star stands for raw rows", "ask for COUNT(*) or name columns inside an aggregate"),
         **dict.fromkeys(
             ("tuple", "aliases"),

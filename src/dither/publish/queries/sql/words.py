@@ -9,7 +9,7 @@ whose arguments the reader would rearrange gets a name that it leaves alone. Eve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
@@ -39,10 +39,10 @@ class Read:
 
 
 def plain_names(text: str) -> tuple[str, frozenset[int]]:
-    """Return a text of the same length with all quoted names in double quotes, and where backticks began.
+    r"""Return a text of the same length with all quoted names in double quotes, and where backticks began.
 
     >>> plain_names("SELECT `a b`, [c d], x[1], '`' FROM t")[0]
-    'SELECT "a b", "c d", x[1], \\'`\\' FROM t'
+    'SELECT "a b", "c d", x[1], \'`\' FROM t'
     """
     ticks: set[int] = set()
 
@@ -281,10 +281,7 @@ def _brackets(tokens: Sequence[Any]) -> dict[int, int]:
 
 def _like(token: Any, kind: str, text: str) -> Any:
     """Return a word at the place of another."""
-    from sqlglot.tokens import Token, TokenType
-
-    return Token(
-        getattr(TokenType, kind), text, line=token.line, col=token.col, start=token.start, end=token.end
+    made = type(token)
+    return made(
+        getattr(type(token.token_type), kind), text, line=token.line, col=token.col, start=token.start, end=token.end
     )
-
-
