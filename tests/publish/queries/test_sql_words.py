@@ -3,6 +3,9 @@
 # ruff: noqa: S608 - statements are made up here
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from dither.data import DataSet
@@ -365,3 +368,42 @@ def test_every_function_that_is_suggested_is_understood() -> None:
             parse_sql(f"SELECT COUNT(*) FROM visits WHERE {name}(note, note, note, note, note, note) = 1", CLINIC)
         assert "is not a function" not in str(caught.value)
         assert "every engine computes alike" not in str(caught.value)
+
+
+# The reference in docs/sql.md.
+
+_PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+def _table(heading: str) -> list[list[str]]:
+    """Return the cells of the table below a heading of the page."""
+    section = _PAGE.read_text().split(f"### {heading}\n")[1].split("\n#")[0]
+    rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip().replace("\\|", "|") for cell in row] for row in rows[2:]]
+
+
+@pytest.mark.parametrize("heading", ["Numbers", "Choices", "Texts", "Dates"])
+def test_every_example_of_the_reference_runs(heading: str) -> None:
+    """As a value that is counted where it is not NULL."""
+    examples = [example for row in _table(heading) for example in _CODE.findall(row[0])]
+    assert len(examples) > 15
+    for example in examples:
+        assert parse_sql(f"SELECT COUNT({example}) FROM visits", CLINIC).aggregates, example
+
+
+def test_every_function_that_is_known_is_in_the_reference() -> None:
+    """And what the reference names is known."""
+    page = " ".join(row[0] for heading in ("Numbers", "Choices", "Texts", "Dates") for row in _table(heading))
+    named = set(re.findall(r"\b([A-Z][A-Z0-9_]+)\(", page))
+    assert named - {"IN", "INTERVAL"} == set(FUNCTIONS)
+
+
+def test_every_refusal_of_the_reference_says_what_the_page_says() -> None:
+    """The words of the page are in the message."""
+    table = _table("What is refused, and what to write")
+    assert len(table) > 15
+    for query, because in table:
+        with pytest.raises((Unanswerable, InvalidParameter)) as caught:
+            parse_sql(query.strip("`"), CLINIC)
+        assert because in str(caught.value), query

@@ -17,9 +17,13 @@ from dither.errors import InvalidParameter, Unanswerable
 
 #: The call that holds an aggregate and what one person may add to a group.
 BOUNDED: Final = "~BOUNDED"
+#: What is not closed goes to the end, so that every character is looked at once.
 _PIECE: Final = re.compile(
-    r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|\[[^\[\]]*\]", re.DOTALL
+    r"[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"|\$(\w*)\$.*?(?:\$\1\$|\Z)|`(?:[^`]|``)*`|\[[^\[\]]*\]",
+    re.DOTALL,
 )
+_MOST_TOPS: Final = 64
 _NAME: Final = re.compile(r"[A-Za-z_][\w $#@.-]*")
 _TIGHT: Final = re.compile(r"[\w)\]\"`]")
 #: What ends an operand: an operator follows, and not a function.
@@ -78,7 +82,7 @@ class _Reader:
         self.tokens, self.kept, self.ticks = tokens, kept, ticks
         self.out: list[Any] = []
         self.options: dict[str, tuple[str, int]] = {}
-        self.place = 0
+        self.place = self.tops = 0
         self._closing = _brackets(tokens)
         #: Words to put before the closing bracket at a place, or at the end.
         self._later: dict[int, list[Any]] = {}
@@ -141,6 +145,9 @@ class _Reader:
             self._top()
 
     def _top(self) -> None:
+        self.tops += 1
+        if self.tops > _MOST_TOPS:
+            raise Unanswerable(f"TOP more than {_MOST_TOPS} times", "write LIMIT")
         start, self.place = self.tokens[self.place], self.place + 1
         if self._word() == "(":
             end = self._closing.get(self.place, self.place)
