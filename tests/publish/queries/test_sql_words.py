@@ -243,6 +243,8 @@ def test_bounds_per_group_reach_the_measure() -> None:
     sql = "SELECT region, SUM(cost, contribution_bounds_per_group => (0, 10)) AS s FROM visits GROUP BY region"
     (one,) = parse_sql(sql, CLINIC).aggregates
     assert one.bounds == ((0.0, 10.0),)
+    unnamed = parse_sql(sql.replace("AS s", ", COUNT(*, contribution_bounds_per_group => (0, 2))"), CLINIC)
+    assert [name for name, _ in unnamed.outputs] == ["region", "sum_cost", "count"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dither.data.relations import person_columns
+from dither.publish.queries.assemble import free_name
 from dither.publish.queries.sql.aggregates import is_aggregate
 from dither.publish.queries.sql.grouping import group_nodes
 from dither.publish.queries.sql.words import BOUNDED
@@ -52,6 +53,7 @@ class _Rewritten:
         self.exp, self.rows, self.old, self.scope = exp, rows, select, scope
         self.keys = [node.copy() for node in group_nodes(rows, select, scope)]
         self.totals: list[exp.Expression] = []
+        self.names = [item.alias_or_name for item in select.expressions]
 
     def select(self) -> exp.Expression:
         """Return the outer SELECT over the inner one."""
@@ -98,7 +100,18 @@ class _Rewritten:
         changed = item.copy().transform(self._changed)
         if item.key == "column" and changed.key == "column":
             return self.exp.alias_(changed, item.name, quoted=True)
+        if _is_bounded(item):
+            return self.exp.alias_(changed, self._name(item.expressions[0]), quoted=True)
         return changed
+
+    def _name(self, inner: exp.Expression) -> str:
+        """Return the name that the aggregate has without bounds."""
+        words = [{"avg": "mean"}.get(inner.key, inner.key)]
+        if inner.args.get("this") is not None and inner.this.key == "column":
+            words.append(inner.this.name)
+        name = free_name("_".join(words), self.names)
+        self.names.append(name)
+        return name
 
     def _changed(self, node: exp.Expression) -> exp.Expression:
         """Return what a part of the old query is over persons' totals."""
