@@ -478,12 +478,15 @@ def _numbers(kind: Kind, depth: int) -> st.SearchStrategy[Expression]:
     either = st.one_of(whole, _numbers(Kind.REAL, depth - 1))
     same_kind = _numbers(kind, depth - 1)
     if kind is Kind.INTEGER:
-        two = st.sampled_from(["add", "subtract", "multiply", "quotient", "remainder", "shift_right"])
+        two = st.sampled_from(
+            ["add", "subtract", "multiply", "quotient", "remainder", "shift_right", "bit_and", "bit_xor"]
+        )
         options = [
             st.builds(lambda f, a, b: Call(f, (a, b)), two, whole, whole),
             st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["floor", "ceiling", "sign"]), either),
             st.builds(lambda a: Cast(a, Kind.INTEGER), _texts(depth - 1)),
             st.builds(lambda a: Call("length", (a,)), _texts(depth - 1)),
+            st.builds(lambda a: Call("position", (a, text("a"))), _texts(depth - 1)),
         ]
     else:
         two = st.sampled_from(["add", "subtract", "multiply", "divide"])
@@ -508,7 +511,9 @@ def _texts(depth: int) -> st.SearchStrategy[Expression]:
         return st.sampled_from([*NAMED[Kind.TEXT], *CONSTANTS[Kind.TEXT]])
     same_kind = _texts(depth - 1)
     return st.one_of(
-        st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["lower", "upper", "trim"]), same_kind),
+        st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["lower", "upper", "trim", "trim_left"]), same_kind),
+        st.builds(lambda a, s: Call("right", (a, integer(s))), same_kind, st.integers(0, 4)),
+        st.builds(lambda a, s: Call("split_part", (a, text("a"), integer(s))), same_kind, st.integers(1, 3)),
         st.builds(lambda a, b: Call("concatenate", (a, b)), same_kind, same_kind),
         st.builds(lambda a, s: Call("substring", (a, integer(s), integer(2))), same_kind, st.integers(1, 4)),
         st.builds(lambda a: Cast(a, Kind.TEXT), _numbers(Kind.INTEGER, depth - 1)),

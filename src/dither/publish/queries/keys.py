@@ -125,7 +125,9 @@ def _may_be_null(expression: Expression, relation: Relation) -> bool:
 def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
     if isinstance(expression, Case):
         parts = [_public_values(value, relation) for _, value in expression.branches]
-        return _union([*parts, _public_values(expression.otherwise, relation)])
+        listed = _union([*parts, _public_values(expression.otherwise, relation)])
+        if listed is not None:
+            return listed
     kind = kind_of(expression, relation.columns)
     found: Iterable[Value] | None = None
     if kind is Kind.BOOLEAN:
