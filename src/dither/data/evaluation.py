@@ -421,6 +421,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "month": lambda a: a.month,
     "day": lambda a: a.day,
     "weekday": lambda a: a.isoweekday(),
+    "week": lambda a: a.isocalendar().week,
+    "day_of_year": lambda a: a.timetuple().tm_yday,
     "hour": lambda a: a.hour,
     "minute": lambda a: a.minute,
     "second": lambda a: a.second,

@@ -355,6 +355,8 @@ FUNCTIONS: Final[Mapping[str, Signature]] = MappingProxyType(
         "month": Signature(1, 1, Kind.INTEGER, "1 to 12"),
         "day": Signature(1, 1, Kind.INTEGER, "1 to 31"),
         "weekday": Signature(1, 1, Kind.INTEGER, "1 for Monday to 7 for Sunday"),
+        "week": Signature(1, 1, Kind.INTEGER, "1 to 53, of ISO 8601: weeks begin on Monday, the first has a Thursday"),
+        "day_of_year": Signature(1, 1, Kind.INTEGER, "1 to 366"),
         "hour": Signature(1, 1, Kind.INTEGER, "0 to 23, of a timestamp"),
         "minute": Signature(1, 1, Kind.INTEGER, "0 to 59, of a timestamp"),
         "second": Signature(1, 1, Kind.INTEGER, "0 to 59, of a timestamp"),
@@ -428,7 +430,10 @@ _TEXT_FUNCTIONS = frozenset(
     )
 )
 _DATE_FUNCTIONS = frozenset(
-    ("year", "quarter", "month", "day", "weekday", "truncate_date", "days_between", "add_days", "add_months")
+    (
+        *("year", "quarter", "month", "day", "weekday", "week", "day_of_year"),
+        *("truncate_date", "days_between", "add_days", "add_months"),
+    )
 )
 _TIME_FUNCTIONS = {"truncate_time": Kind.TEXT, "add_seconds": Kind.INTEGER}
 _WHOLE_FUNCTIONS = frozenset(("quotient", "remainder", "shift_right", "bit_and", "bit_or", "bit_xor"))

@@ -89,6 +89,8 @@ class DuckDBEmitter(Emitter):
             "contains": "contains({0}, {1})",
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("year", "quarter", "month", "day")},
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute", "second")},
+            "week": "CAST(week({0}) AS BIGINT)",
+            "day_of_year": "CAST(dayofyear({0}) AS BIGINT)",
             "weekday": "CAST(isodow({0}) AS BIGINT)",
             "days_between": "date_diff('day', {0}, {1})",
             "add_days": (

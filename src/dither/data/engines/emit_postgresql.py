@@ -109,6 +109,8 @@ class PostgreSQLEmitter(Emitter):
             **{part: f"extract({part} from {{0}})::bigint" for part in ("hour", "minute")},
             "second": "floor(extract(second from {0}))::bigint",
             "microseconds": "(extract(epoch from {0}) * 1000000)::bigint",
+            "week": "extract(week from {0})::bigint",
+            "day_of_year": "extract(doy from {0})::bigint",
             "weekday": "extract(isodow from {0})::bigint",
             "days_between": "({1} - {0})::bigint",
             "add_days": (

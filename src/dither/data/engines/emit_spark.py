@@ -104,6 +104,8 @@ class SparkEmitter(Emitter):
             "contains": "contains({0}, {1})",
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("year", "quarter", "month", "day")},
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute", "second")},
+            "week": "CAST(weekofyear({0}) AS BIGINT)",
+            "day_of_year": "CAST(dayofyear({0}) AS BIGINT)",
             "weekday": "CAST(weekday({0}) + 1 AS BIGINT)",
             "days_between": "CAST(datediff({1}, {0}) AS BIGINT)",
             "add_days": (

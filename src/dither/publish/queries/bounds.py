@@ -58,6 +58,8 @@ _PARTS = {
     "month": (1, 12),
     "day": (1, 31),
     "weekday": (1, 7),
+    "week": (1, 53),
+    "day_of_year": (1, 366),
     "hour": (0, 23),
     "minute": (0, 59),
     "second": (0, 59),

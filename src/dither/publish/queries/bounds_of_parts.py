@@ -49,7 +49,7 @@ def _all_bits(given: list[_Interval]) -> _End:
     ends: list[_End] = [end for pair in given for end in pair]
     if any(math.isinf(end) for end in ends):
         return math.inf
-    return Fraction(2 ** max(math.ceil(abs(end)).bit_length() for end in ends) - 1)
+    return Fraction(2 ** max(math.ceil(abs(Fraction(end))).bit_length() for end in ends) - 1)
 
 
 def _months(arguments: tuple[Expression, ...], given: list[_Interval], kind: Kind) -> _Interval:

@@ -49,6 +49,8 @@ _FIXED: Final[Mapping[str, range]] = {
     "month": range(1, 13),
     "day": range(1, 32),
     "weekday": range(1, 8),
+    "week": range(1, 54),
+    "day_of_year": range(1, 367),
     "hour": range(24),
     "minute": range(60),
     "second": range(60),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from dither.data import Call, Case, Cast, Expression, Kind, Literal
 from dither.data.evaluation import evaluate
 from dither.errors import DitherError
-from dither.publish.queries.assemble import clamp, conjunction
+from dither.publish.queries.assemble import conjunction
 from dither.publish.queries.sql.expressions import Scalars, Typed, literal
 from dither.publish.queries.sql.numbers import whole_number
 
@@ -27,6 +27,8 @@ _PLAIN: Final = MappingProxyType(
         **{part: part for part in ("year", "quarter", "month", "day", "hour", "minute", "second")},
         **dict.fromkeys(("dayofmonth", "dom"), "day"),
         **dict.fromkeys(("isodow", "dayofweekiso", "dayofweek_iso"), "weekday"),
+        **dict.fromkeys(("week", "weekofyear", "isoweek"), "week"),
+        **dict.fromkeys(("doy", "dayofyear"), "day_of_year"),
     }
 )
 _MONTHS: Final = MappingProxyType({"month": 1, "quarter": 3, "year": 12})
@@ -66,16 +68,10 @@ def part_of_date(scalars: Scalars, node: exp.Expression, part: str, value: Typed
     part = part.lower()
     if part in ("dow", "dayofweek", "weekday"):
         return scalars.call(node, "remainder", scalars.call(node, "weekday", value), whole(7))
-    if part in ("doy", "dayofyear"):
-        return _within(scalars.call(node, "add", _day_of_year(scalars, node, as_day(value)), whole(1)), 366)
-    if part in ("week", "weekofyear", "isoweek", "isoyear", "yearofweekiso"):
+    if part in ("isoyear", "yearofweekiso"):
         # A week belongs to the year of its Thursday.
         monday = scalars.call(node, "truncate_date", value, literal("week", Kind.TEXT))
-        thursday = scalars.call(node, "add_days", monday, whole(3))
-        if part in ("isoyear", "yearofweekiso"):
-            return scalars.call(node, "year", thursday)
-        weeks = scalars.call(node, "quotient", _day_of_year(scalars, node, thursday), whole(7))
-        return _within(scalars.call(node, "add", weeks, whole(1)), 53)
+        return scalars.call(node, "year", scalars.call(node, "add_days", monday, whole(3)))
     if part == "epoch":
         if value.kind is Kind.TIMESTAMP:
             return scalars.call(node, "divide", scalars.call(node, "microseconds", value), whole(1_000_000))
@@ -85,17 +81,6 @@ def part_of_date(scalars: Scalars, node: exp.Expression, part: str, value: Typed
     if function is None:
         scalars.refuse(node, f"{part.upper()[:40]} is not a part of a date that is understood", f"take {_KNOWN_PARTS}")
     return scalars.call(node, function, value)
-
-
-def _within(value: Typed, most: int) -> Typed:
-    """Return a number that lies between 1 and another, so that the bounds of what it is made of say so."""
-    ends = Literal(1, Kind.INTEGER), Literal(most, Kind.INTEGER)
-    return Typed(clamp(value.expression, *ends), value.kind)
-
-
-def _day_of_year(scalars: Scalars, node: exp.Expression, day: Typed) -> Typed:
-    first = scalars.call(node, "truncate_date", day, literal("year", Kind.TEXT))
-    return scalars.call(node, "days_between", first, day)
 
 
 def extract(scalars: Scalars, node: exp.Expression) -> Typed:
