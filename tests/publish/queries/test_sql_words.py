@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dither.data import DataSet
+from dither.data import Column, DataSet, Kind, Table
 from dither.data.reference import ReferenceEngine, rows_of
 from dither.data.relations import PERSON
 from dither.errors import InvalidParameter, Unanswerable
 from dither.mechanisms import Runner
 from dither.noise import system_noise
-from dither.privacy import ApproxDP, PureDP, Use
+from dither.privacy import ROW, ApproxDP, PureDP, Use
 from dither.publish.queries import QueryResult, plan_query, present
 from dither.publish.queries.sql import agreed_loss, parse_sql
 from dither.publish.queries.sql.unknown import FUNCTIONS
@@ -199,6 +199,18 @@ def test_a_form_of_another_dialect_is_the_same_query(sql: str, limit: str) -> No
     """Each is the count by region, the largest first."""
     plain = f"SELECT region, COUNT(*) AS n FROM visits GROUP BY region ORDER BY n DESC {limit}"
     assert parse_sql(sql, CLINIC) == parse_sql(plain, CLINIC)
+
+
+def test_names_of_a_source_are_quoted_in_three_styles() -> None:
+    """A file's own names have blanks and other marks; each style means the declared column."""
+    columns = (Column("waited", Kind.INTEGER, lower=0, upper=9, source="minutes waited"), Column("ward", Kind.TEXT))
+    dataset = DataSet("clinic", (Table("visits", columns, "visits.csv"),), ROW)
+    plain = parse_sql("SELECT SUM(waited) AS s FROM visits WHERE waited > 3", dataset)
+    for first, last in ('""', "``", "[]"):
+        name = f"{first}minutes waited{last}"
+        assert parse_sql(f"SELECT SUM({name}) AS s FROM {first}visits{last} WHERE {name} > 3", dataset) == plain
+    text = "SELECT COUNT(*) AS n FROM visits WHERE ward = '`a` [b]' -- [c] `d`"
+    assert parse_sql(text, dataset) == parse_sql("SELECT COUNT(*) AS n FROM visits WHERE ward = '`a` [b]'", dataset)
 
 
 PER_GROUP = [

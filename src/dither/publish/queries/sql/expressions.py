@@ -18,6 +18,7 @@ from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, disjunction
 from dither.publish.queries.sql.numbers import RULE, number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.spelling import called_in
 from dither.publish.queries.work import check_size, step
 
 if TYPE_CHECKING:
@@ -148,9 +149,8 @@ class Scalars:
             kind = kind_of(Call(function, stand_ins), kinds)
             made = Call(function, tuple(argument.expression for argument in given))
         except InvalidParameter as error:
-            raise InvalidParameter(
-                f"{error.parameter} at {self.parsed.place(node)}", error.offender, error.rule
-            ) from None
+            named = called_in(self.parsed.text, node) or error.parameter.replace("_", " ")
+            raise InvalidParameter(f"{named} at {self.parsed.place(node)}", error.offender, error.rule) from None
         return Typed(made, kind)
 
     def compared(self, node: exp.Expression, function: str, first: Typed, second: Typed) -> Typed:

@@ -143,14 +143,20 @@ def clause_of(name: str) -> str:
     return _CLAUSES.get(plain) or plain.replace("_", " ").upper()
 
 
-def word_of(text: str, node: exp.Expression) -> str:
-    """Return what the analyst wrote for a function, or SQL's word for anything else; never a name of the reader's."""
+def called_in(text: str, node: exp.Expression) -> str | None:
+    """Return the function that the analyst wrote for a node, None where it is no call."""
     if node.key == "anonymous":
         return str(node.this).lstrip("~").upper()[:60]
     start = node.meta.get("start")
     called = _CALLED.match(text, int(start)) if isinstance(start, int) else None
+    return None if called is None else called.group().upper()[:60]
+
+
+def word_of(text: str, node: exp.Expression) -> str:
+    """Return what the analyst wrote for a function, or SQL's word for anything else; never a name of the reader's."""
+    called = called_in(text, node)
     if called is not None:
-        return called.group().upper()[:60]
+        return called
     if node.key in _WORDS:
         return _WORDS[node.key]
     name = node.sql_name() if hasattr(node, "sql_name") else ""
