@@ -127,7 +127,7 @@ def _unit_and_values(
 ) -> tuple[str, list[exp.Expression], bool]:
     """Return the unit among a function's arguments, the others, and whether the unit came last."""
     parts = list(node.expressions)
-    name = str(node.this).lstrip("~").upper()
+    name = str(node.name).lstrip("~").upper()
     if len(parts) not in numbers:
         scalars.refuse(node, f"{name} with {len(parts)} arguments", f"give it {' or '.join(map(str, numbers))}")
     first, last = parts[0], parts[-1]
@@ -166,7 +166,7 @@ def truncate(scalars: Scalars, node: exp.Expression) -> Typed:
 
 def difference(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return the number of boundaries of a unit between two dates, of weeks every seven days."""
-    name = str(node.this).lstrip("~").lower()
+    name = str(node.name).lstrip("~").lower()
     if len(node.expressions) == 2:  # Spark and MySQL: days, the later date first
         later, earlier = (as_day(scalars.day(part)) for part in node.expressions)
         return scalars.call(node, "days_between", earlier, later)
@@ -282,7 +282,7 @@ def _folded(value: Typed) -> Typed:
 
 def added(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return ``DATE_ADD``, ``DATE_SUB`` and kin, in any dialect's order of arguments."""
-    name = str(node.this).lstrip("~").lower()
+    name = str(node.name).lstrip("~").lower()
     sign = -1 if "sub" in name else 1
     parts = list(node.expressions)
     if len(parts) == 2 and parts[1].key == "interval":

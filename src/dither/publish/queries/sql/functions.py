@@ -41,7 +41,7 @@ def translate(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return a function call's meaning, or reject it by name."""
     name = node.key
     if name == "anonymous":
-        name = str(node.this).lstrip("~").lower()
+        name = str(node.name).lstrip("~").lower()
         handler = _NAMED.get(name) or BY_NAME.get(name)
         if handler is not None:
             return handler(scalars, node)

@@ -25,7 +25,7 @@ def arguments(scalars: Scalars, node: exp.Expression, *numbers: int) -> list[exp
     """Return the arguments of a function that the reader left as they are, if their number fits."""
     parts = list(node.expressions)
     if len(parts) not in numbers:
-        name = str(node.this).lstrip("~").upper()[:40]
+        name = str(node.name).lstrip("~").upper()[:40]
         scalars.refuse(node, f"{name} with {len(parts)} arguments", f"give it {' or '.join(map(str, numbers))}")
     return parts
 
@@ -312,6 +312,20 @@ def _as_date(scalars: Scalars, node: exp.Expression) -> Typed:
     return found if found.kind is Kind.DATE else scalars.converted(node, found, Kind.DATE)
 
 
+def _in_order(handler: _Handler, *names: str) -> _Handler:
+    """Return a handler for a function that older readers leave as it is: its arguments get their names by place."""
+
+    def named(scalars: Scalars, node: exp.Expression) -> Typed:
+        from sqlglot import exp
+
+        parts = arguments(scalars, node, *range(len(names) + 1))
+        made = exp.Paren(**dict(zip(names, parts, strict=False)))  # any node: only its parts are read
+        made.meta.update(node.meta)
+        return handler(scalars, made)
+
+    return named
+
+
 #: By the reader's own name of a node.
 BY_NODE: Final[Mapping[str, _Handler]] = MappingProxyType(
     {
@@ -359,6 +373,16 @@ BY_NAME: Final[Mapping[str, _Handler]] = MappingProxyType(
         **dict.fromkeys(ADDING, dates.added),
         **dict.fromkeys(TRUNCATING, dates.truncate),
         **dict.fromkeys(SUBTRACTING, dates.difference),
+        # Older readers have no node of their own for these.
+        "width_bucket": _in_order(_width_bucket, "this", "min_value", "max_value", "num_buckets"),
+        **{name: _in_order(_truncated, "this", "decimals") for name in ("trunc", "truncate")},
+        "pi": _in_order(_pi),
+        "radians": _in_order(_scaled(math.pi / 180), "this"),
+        "degrees": _in_order(_scaled(180 / math.pi), "this"),
+        "equal_null": _in_order(_same, "this", "expression"),
+        "split_part": _in_order(_split_part, "this", "delimiter", "part_index"),
+        "nvl2": _in_order(_if_known, "this", "true", "false"),
+        "make_date": _in_order(dates.made_date, "year", "month", "day"),
         "decode": _decode,
         "div": _two("quotient"),
         "safe_add": _two("add"),

@@ -28,7 +28,7 @@ def end_of_interval(
 
     """
     bare = item.this if item.key == "alias" else item
-    if bare.key != "anonymous" or str(bare.this).lower() not in _ENDS:
+    if bare.key != "anonymous" or str(bare.name).lower() not in _ENDS:
         return None
     if len(bare.expressions) != 1:
         parsed.refuse(bare, f"{parsed.word(bare)} of {len(bare.expressions)} columns", "name one released column")
@@ -39,7 +39,7 @@ def end_of_interval(
     value = scalars.value(argument)
     if value.kind is None or not value.kind.is_number:
         parsed.refuse(bare, "the interval of something else than a number", "name a count, sum or mean")
-    return IntervalEnd(value.expression, _ENDS[str(bare.this).lower()])
+    return IntervalEnd(value.expression, _ENDS[str(bare.name).lower()])
 
 
 def end_name(value: Expression) -> str | None:

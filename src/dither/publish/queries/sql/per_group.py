@@ -38,7 +38,7 @@ def with_person_totals(rows: Rows, select: exp.Expression, environment: Environm
 
 
 def _is_bounded(node: exp.Expression) -> bool:
-    return node.key == "anonymous" and str(node.this) == BOUNDED
+    return node.key == "anonymous" and str(node.name) == BOUNDED
 
 
 def _shown(select: exp.Expression) -> list[exp.Expression]:

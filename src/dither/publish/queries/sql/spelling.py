@@ -146,7 +146,7 @@ def clause_of(name: str) -> str:
 def called_in(text: str, node: exp.Expression) -> str | None:
     """Return the function that the analyst wrote for a node, None where it is no call."""
     if node.key == "anonymous":
-        return str(node.this).lstrip("~").upper()[:60]
+        return str(node.name).lstrip("~").upper()[:60]
     start = node.meta.get("start")
     called = _CALLED.match(text, int(start)) if isinstance(start, int) else None
     return None if called is None else called.group().upper()[:60]

@@ -290,5 +290,11 @@ def _like(token: Any, kind: str, text: str) -> Any:
     """Return a word at the place of another."""
     made = type(token)
     return made(
-        getattr(type(token.token_type), kind), text, line=token.line, col=token.col, start=token.start, end=token.end
+        getattr(type(token.token_type), kind),
+        text,
+        line=token.line,
+        col=token.col,
+        start=token.start,
+        end=token.end,
+        comments=[],
     )
