@@ -333,8 +333,8 @@ def test_ends_of_intervals_are_columns() -> None:
         epsilon=1,
     )
     assert tuple(zip(result.column("low"), result.column("high"), strict=True)) == result.interval("n")
-    assert result.column("a_high") == tuple(high for _, high in result.interval("a"))
-    assert [column.name for column in result.columns][-1] == "low_2"
+    assert result.column("dp_interval_high_a") == tuple(high for _, high in result.interval("a"))
+    assert [column.name for column in result.columns][-1] == "dp_interval_low"
     for sql in (
         "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) + 1 FROM visits",
         "SELECT region, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY region ORDER BY low",

@@ -46,5 +46,5 @@ def end_name(value: Expression) -> str | None:
     """Return the name of a column of ends, None for anything else."""
     if not isinstance(value, IntervalEnd):
         return None
-    of = f"{value.value.name}_" if isinstance(value.value, Name) else ""
-    return f"{of}{'high' if value.is_upper else 'low'}"
+    of = f"_{value.value.name}" if isinstance(value.value, Name) else ""
+    return f"dp_interval_{'high' if value.is_upper else 'low'}{of}"
