@@ -7,7 +7,7 @@ rows are others; people can be counted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dither.data.relations import person_columns
 from dither.publish.queries.assemble import free_name
@@ -50,14 +50,15 @@ class _Rewritten:
     def __init__(self, rows: Rows, select: exp.Expression, scope: Scope) -> None:
         from sqlglot import exp
 
-        self.exp, self.rows, self.old, self.scope = exp, rows, select, scope
+        self.exp: Any = exp
+        self.rows, self.old, self.scope = rows, select, scope
         self.keys = [node.copy() for node in group_nodes(rows, select, scope)]
         self.totals: list[exp.Expression] = []
         self.names = [item.alias_or_name for item in select.expressions]
 
     def select(self) -> exp.Expression:
         """Return the outer SELECT over the inner one."""
-        exp, outer = self.exp, self.old.copy()
+        outer = self.old.copy()
         outer.set("expressions", [self._item(item) for item in self.old.expressions])
         for part in ("having", "order"):
             if outer.args.get(part) is not None:
@@ -65,21 +66,21 @@ class _Rewritten:
         for part in ("joins", "where", "with_", "with"):
             outer.set(part, None)
         keys = [self._column(f"bounded_key_{number}") for number in range(1, len(self.keys) + 1)]
-        outer.set("group", exp.Group(expressions=keys) if keys else None)
-        alias = exp.TableAlias(this=exp.to_identifier("bounded_rows"))
-        source = exp.From(this=exp.Subquery(this=self._inner(), alias=alias))
+        outer.set("group", self.exp.Group(expressions=keys) if keys else None)
+        alias = self.exp.TableAlias(this=self.exp.to_identifier("bounded_rows"))
+        source = self.exp.From(this=self.exp.Subquery(this=self._inner(), alias=alias))
         outer.set("from_" if "from_" in self.old.args else "from", source)
         return outer
 
     def _inner(self) -> exp.Expression:
-        exp, inner = self.exp, self.old.copy()
+        inner = self.old.copy()
         person = self._person()
         named = [(person, _PERSON), *((key, f"bounded_key_{place}") for place, key in enumerate(self.keys, start=1))]
         named += [(total, f"bounded_{place}") for place, total in enumerate(self.totals, start=1)]
-        inner.set("expressions", [exp.alias_(value.copy(), name) for value, name in named])
+        inner.set("expressions", [self.exp.alias_(value.copy(), name) for value, name in named])
         for part in _CLAUSES:
             inner.set(part, None)
-        inner.set("group", exp.Group(expressions=[person.copy(), *(key.copy() for key in self.keys)]))
+        inner.set("group", self.exp.Group(expressions=[person.copy(), *(key.copy() for key in self.keys)]))
         return inner
 
     def _person(self) -> exp.Expression:
@@ -94,14 +95,15 @@ class _Rewritten:
         )
 
     def _column(self, name: str) -> exp.Expression:
-        return self.exp.column(name)
+        column: exp.Expression = self.exp.column(name)
+        return column
 
     def _item(self, item: exp.Expression) -> exp.Expression:
-        changed = item.copy().transform(self._changed)
+        changed: exp.Expression = item.copy().transform(self._changed)
         if item.key == "column" and changed.key == "column":
-            return self.exp.alias_(changed, item.name, quoted=True)
-        if _is_bounded(item):
-            return self.exp.alias_(changed, self._name(item.expressions[0]), quoted=True)
+            changed = self.exp.alias_(changed, item.name, quoted=True)
+        elif _is_bounded(item):
+            changed = self.exp.alias_(changed, self._name(item.expressions[0]), quoted=True)
         return changed
 
     def _name(self, inner: exp.Expression) -> str:
@@ -124,7 +126,6 @@ class _Rewritten:
         return node
 
     def _total(self, node: exp.Expression) -> exp.Expression:
-        exp = self.exp
         inner, low, high = (*node.expressions, None, None)[:3]
         if inner is None or inner.key not in ("count", "sum", "avg") or high is None:
             self.rows.parsed.refuse(
@@ -133,8 +134,9 @@ class _Rewritten:
         if inner not in self.totals:
             self.totals.append(inner.copy())
         column = self._column(f"bounded_{self.totals.index(inner) + 1}")
-        clamped = exp.Anonymous(this="CLAMP", expressions=[column, low.copy(), high.copy()])
-        return exp.Avg(this=clamped) if inner.key == "avg" else exp.Sum(this=clamped)
+        clamped = self.exp.Anonymous(this="CLAMP", expressions=[column, low.copy(), high.copy()])
+        total: exp.Expression = self.exp.Avg(this=clamped) if inner.key == "avg" else self.exp.Sum(this=clamped)
+        return total
 
     def _people(self, node: exp.Expression) -> exp.Expression:
         distinct = node.args.get("this")
@@ -146,7 +148,8 @@ class _Rewritten:
         ):
             value = distinct.expressions[0]
             if value.key == "column" and self.scope.find(value) in person_columns(self.scope.relation):
-                return self.exp.Count(this=self.exp.Distinct(expressions=[self._column(_PERSON)]))
+                people: exp.Expression = self.exp.Count(this=self.exp.Distinct(expressions=[self._column(_PERSON)]))
+                return people
         raise self.rows.parsed.refusal(
             node,
             f"{self.rows.parsed.word(node)} without bounds beside an aggregate with bounds per group",
