@@ -162,7 +162,7 @@ class Parsed:
         for token in tokens:
             if before == "INTERVAL" and len(token.text) > LONGEST_INTERVAL:
                 # The reader looks for numbers in it from every place of it, in time that grows with its square.
-                raise Unanswerable("an interval other than whole days or weeks", "write INTERVAL 30 DAY")
+                raise Unanswerable("an interval that is not a number of one unit", "write INTERVAL 30 DAY")
             before = token.token_type.name
             if ended and token.text != ";":
                 raise Unanswerable("the text has several statements", "send them one by one")
