@@ -103,6 +103,28 @@ def test_the_share_of_a_threshold_is_said_in_the_text_or_beside_it(curator: Cura
             asked.quote(f"{text} OPTION (THRESHOLD_SHARE = 0.25)", threshold_share="0.5", **loss)
 
 
+def test_a_query_may_state_its_own_loss(session: Session) -> None:
+    text = COUNT.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 2)", 1)
+    assert session.quote(text).loss == session.quote(COUNT, epsilon=2).loss
+    assert session.sql(f"EXPLAIN PRIVACY {text}") == session.quote(text)
+    with pytest.raises(InvalidParameter, match="OPTIONS"):
+        session.sql(text, epsilon=3)
+    assert session.balance().releases == 0
+    session.sql(text)
+    session.sql(text, epsilon=2)
+    assert session.quote(COUNT, epsilon=1).left == "epsilon = 6"
+
+
+def test_ends_of_intervals_are_stored_and_shown_as_columns(session: Session) -> None:
+    text = "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high FROM visits"
+    result = session.sql(text, epsilon=1, key="ends")
+    ((low, high),) = result.interval("n")
+    assert (result.column("low"), result.column("high")) == ((low,), (high,))
+    assert session.sql(text, epsilon=1, key="ends").rows == result.rows
+    assert "low" in str(session.quote(text, epsilon=1))
+    assert str(low) in str(result).replace(",", "")
+
+
 def test_a_refusal_for_lack_of_budget_says_what_would_fit(session: Session) -> None:
     session.sql(COUNT, epsilon=8)
     with pytest.raises(BudgetExceeded, match="epsilon is short: at most epsilon = 2 would fit"):

@@ -42,6 +42,9 @@ CASES = {
     "floor": [((-0.5,), -1), ((2.9,), 2), ((7,), 7), ((9.3e18,), None), ((-(2.0**63),), LEAST)],
     "ceiling": [((-0.5,), 0), ((2.1,), 3), ((2.0**63,), None), ((-9.3e18,), None)],
     "shift_right": [((5, 1), 2), ((-1, 62), -1), ((-5, 1), -3), ((5, 63), None), ((5, -1), None), ((MOST, 62), 1)],
+    "bit_and": [((12, 10), 8), ((-1, MOST), MOST), ((LEAST, -1), LEAST), ((None, 1), None)],
+    "bit_or": [((12, 10), 14), ((LEAST, MOST), -1), ((0, 0), 0)],
+    "bit_xor": [((12, 10), 6), ((-1, MOST), LEAST), ((5, 5), 0)],
     "square_root": [((9,), 3.0), ((-1,), None), ((-0.0,), 0.0)],
     "exponential": [((0,), 1.0), ((710,), None), ((-10000,), 0.0)],
     "logarithm": [((1,), 0.0), ((0,), None), ((-1.5,), None)],
@@ -70,6 +73,8 @@ CASES = {
     "lower": [(("ÄbC İ",), "Äbc İ"), (("",), "")],
     "upper": [(("äbCß",), "äBCß")],
     "trim": [(("  a b\t ",), "a b\t"), (("\u00a0a",), "\u00a0a"), (("   ",), "")],
+    "trim_left": [(("  a b ",), "a b "), (("\t a",), "\t a"), (("  ",), "")],
+    "trim_right": [((" a b  ",), " a b"), (("a \t",), "a \t"), (("  ",), "")],
     "length": [(("naïve",), 5), (("\U0001f926\U0001f3fc",), 2), (("",), 0)],
     "concatenate": [(("a", "", "b"), "ab"), (("a", None), None)],
     "substring": [
@@ -78,6 +83,16 @@ CASES = {
         (("abc", 9, 1), ""),
         (("éa", 2, 1), "a"),
         (("a", 1, 0), ""),
+    ],
+    "right": [(("abc", 2), "bc"), (("abc", 9), "abc"), (("abc", 0), ""), (("aé\U0001f926", 2), "é\U0001f926")],
+    "position": [(("banana", "an"), 2), (("banana", "x"), 0), (("é\U0001f926a", "a"), 3), ((None, "a"), None)],
+    "split_part": [
+        (("a-b-c", "-", 1), "a"),
+        (("a-b-c", "-", 3), "c"),
+        (("a-b-c", "-", 4), ""),
+        (("a--b", "-", 2), ""),
+        (("", "-", 1), ""),
+        (("a--b", "--", 2), "b"),
     ],
     "replace": [(("aaa", "aa", "b"), "ba"), (("abc", "x", "y"), "abc"), (("a.c", ".", ""), "ac")],
     "starts_with": [(("abc", "ab"), True), (("abc", "AB"), False), (("a%c", "a%"), True), (("abc", "a%"), False)],
@@ -99,8 +114,21 @@ CASES = {
     "month": [((NOON,), 2)],
     "day": [((NOON,), 29)],
     "weekday": [((DAY(2024, 1, 1),), 1), ((DAY(2024, 1, 7),), 7), ((NOON,), 4)],
+    "week": [((DAY(2024, 12, 30),), 1), ((DAY(2021, 1, 3),), 53), ((NOON,), 9), ((DAY(9999, 12, 31),), 52)],
+    "day_of_year": [((NOON,), 60), ((DAY(2024, 12, 31),), 366), ((DAY(1, 1, 1),), 1)],
     "hour": [((NOON,), 12)],
     "minute": [((NOON,), 34)],
+    "second": [((NOON,), 56)],
+    "microseconds": [
+        ((datetime.datetime(1970, 1, 1),), 0),
+        ((datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),), -1),
+        ((datetime.datetime(1970, 1, 2, 0, 0, 0, 5),), 86_400_000_005),
+    ],
+    "truncate_time": [
+        ((NOON, "hour"), datetime.datetime(2024, 2, 29, 12)),
+        ((NOON, "minute"), datetime.datetime(2024, 2, 29, 12, 34)),
+        ((NOON, "second"), datetime.datetime(2024, 2, 29, 12, 34, 56)),
+    ],
     "truncate_date": [
         ((NOON, "year"), DAY(2024, 1, 1)),
         ((DAY(2024, 12, 31), "quarter"), DAY(2024, 10, 1)),
@@ -115,6 +143,26 @@ CASES = {
         ((DAY(9999, 12, 31), 1), None),
         ((DAY(1, 1, 1), MOST), None),
     ],
+    "add_months": [
+        ((DAY(2024, 1, 31), 1), DAY(2024, 2, 29)),
+        ((DAY(2023, 3, 31), -1), DAY(2023, 2, 28)),
+        ((DAY(2024, 2, 29), 12), DAY(2025, 2, 28)),
+        ((DAY(2024, 2, 29), 48), DAY(2028, 2, 29)),
+        ((DAY(2024, 11, 30), 3), DAY(2025, 2, 28)),
+        ((DAY(2023, 2, 28), 1), DAY(2023, 3, 28)),
+        ((DAY(9999, 12, 1), 1), None),
+        ((DAY(1, 1, 31), -1), None),
+        ((DAY(1, 1, 1), MOST), None),
+        ((DAY(1, 1, 1), 119987), DAY(9999, 12, 1)),
+        ((NOON, -12), datetime.datetime(2023, 2, 28, 12, 34, 56, 789)),
+    ],
+    "add_seconds": [
+        ((NOON, 86_400), datetime.datetime(2024, 3, 1, 12, 34, 56, 789)),
+        ((datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), 1), None),
+        ((datetime.datetime(1, 1, 1), -1), None),
+        ((datetime.datetime(1, 1, 1), 315_537_897_599), datetime.datetime(9999, 12, 31, 23, 59, 59)),
+        ((NOON, LEAST), None),
+    ],
 }
 
 
@@ -128,6 +176,7 @@ def test_every_function_has_cases():
 def test_functions_mean_what_they_declare(function, number):
     arguments, expected = CASES[function][number]
     constants = {"substring", "replace", "starts_with", "ends_with", "contains", "like", "truncate_date"}
+    constants |= {"truncate_time", "right", "position", "split_part"}
     row = {f"c{place}": value for place, value in enumerate(arguments)}
     expression = Call(
         function,
@@ -328,7 +377,7 @@ _HOSTILE = {
 _B, _I, _R, _T, _D, _M = Kind
 _TAKES = {
     **{key: [(_I, _I), (_R, _R), (_I, _R)] for key in ("add", "subtract", "multiply", "divide", "power")},
-    **{key: [(_I, _I)] for key in ("quotient", "remainder", "shift_right")},
+    **{key: [(_I, _I)] for key in ("quotient", "remainder", "shift_right", "bit_and", "bit_or", "bit_xor")},
     **{key: [(_I,), (_R,)] for key in ("negate", "absolute", "sign", "floor", "ceiling")},
     **{key: [(_I,), (_R,)] for key in ("square_root", "exponential", "logarithm")},
     **{key: [(_I, _R, _I), (_T, _T), (_D, _D), (_B, _B)] for key in ("least", "greatest", "coalesce")},
@@ -337,17 +386,23 @@ _TAKES = {
     "is_null": [(kind,) for kind in Kind],
     **{key: [(_B, _B, _B)] for key in ("and", "or")},
     "not": [(_B,)],
-    **{key: [(_T,)] for key in ("lower", "upper", "trim", "length")},
+    **{key: [(_T,)] for key in ("lower", "upper", "trim", "trim_left", "trim_right", "length")},
     "concatenate": [(_T, _T)],
     "substring": [(_T, Literal(2, _I), Literal(MOST >> 32, _I))],
+    "right": [(_T, Literal(2, _I))],
+    "position": [(_T, Literal("%", _T))],
+    "split_part": [(_T, Literal(" ", _T), Literal(2, _I))],
     "replace": [(_T, Literal("A", _T), Literal("", _T))],
     **{key: [(_T, Literal("%", _T))] for key in ("starts_with", "ends_with", "contains")},
     "like": [(_T, Literal(r"%\_%", _T)), (_T, Literal("%%_", _T))],
-    **{key: [(_D,), (_M,)] for key in ("year", "quarter", "month", "day", "weekday")},
-    **{key: [(_M,)] for key in ("hour", "minute")},
+    **{key: [(_D,), (_M,)] for key in ("year", "quarter", "month", "day", "weekday", "week", "day_of_year")},
+    **{key: [(_M,)] for key in ("hour", "minute", "second", "microseconds")},
+    "truncate_time": [(_M, Literal(unit, _T)) for unit in ("hour", "minute", "second")],
     "truncate_date": [(kind, Literal(unit, _T)) for kind in (_D, _M) for unit in ("week", "quarter")],
     "days_between": [(_D, _D)],
     "add_days": [(_D, _I)],
+    "add_months": [(_D, _I), (_M, _I)],
+    "add_seconds": [(_M, _I)],
 }
 _PYTHON = {_B: bool, _I: int, _R: float, _T: str, _D: datetime.date, _M: datetime.datetime}
 _COLUMNS = {kind.value: kind for kind in Kind}

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from dither.audit.query_words import word_query
 from dither.data import Aggregation, Call, Column, CountRows, DataSet, Kind, Limits, Literal, Name, Scan, Table
 from dither.data.engines.protocol import Engine
 from dither.data.expressions import Value
@@ -39,8 +40,8 @@ _PERSONS = (1, 2, 3, None)
 _CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES))
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
-#: Five times in six all aggregates are asked; choices are refused where groups are discovered.
-_GROUPS = ("public", "none", "public", "none", "public", "discovered")
+#: Five times in eight all aggregates are asked; choices are refused where groups are discovered.
+_GROUPS = ("public", "none", "public", "none", "public", "discovered", "words", "words")
 
 Row = dict[str, Any]
 
@@ -78,6 +79,10 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
             elif left == 1:
                 limits |= {"groups": None, "rows_per_group": None}
         is_pure = bool(noise.uniform_below(2, 1)[0])
+        if groups_are == "words":
+            asked = word_query(_dataset(unit, limits), noise)
+            yield plan_query(asked, PureDP(1) if is_pure else ZCDP("1/2"))
+            continue
         if groups_are == "discovered":
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
@@ -198,7 +203,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if any(found.is_exceeded for (found,) in worst.values()) else 0
 
 
-def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
+def _dataset(unit: Unit, limits: dict[str, int | None]) -> DataSet:
     of_persons = unit.protects == "person"
     columns = (
         Column("person", Kind.INTEGER),
@@ -209,7 +214,11 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     )
     table = Table("visits", columns, "visits.csv", person="person" if of_persons else None)
     bounds: dict[str, Any] = limits if of_persons else {}
-    dataset = DataSet("clinic", (table,), unit, **bounds)
+    return DataSet("clinic", (table,), unit, **bounds)
+
+
+def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
+    dataset = _dataset(unit, limits)
     is_discovered = groups_are == "discovered"
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
@@ -217,7 +226,7 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     aggregates = tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
     outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates)
-    return Query(dataset, Scan(table), keys, aggregates, outputs, Limits())
+    return Query(dataset, Scan(dataset.tables[0]), keys, aggregates, outputs, Limits())
 
 
 def _aggregate(function: str) -> Aggregate:

@@ -53,7 +53,7 @@ from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, qu
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
 from dither.publish.queries.result import UNLEDGERED
-from dither.publish.queries.sql import parse_statement
+from dither.publish.queries.sql import agreed_loss, parse_statement
 
 if TYPE_CHECKING:
     from dither.curator.folder import Curator
@@ -333,8 +333,9 @@ class Session(Closing):
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
+        said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
         with saying_what_is_left(self.balance):
-            stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+            stated = agreed_loss(parse_statement(what).sql, **said) if isinstance(what, str) else stated_loss(**said)
         clamps = None
         if isinstance(what, str):
             statement = parse_statement(what)

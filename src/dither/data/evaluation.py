@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dither.data.calendar import add_days, add_months, add_seconds, microseconds, truncate_date, truncate_time
 from dither.data.expressions import (
     LARGEST_INTEGER,
     Call,
@@ -32,7 +33,7 @@ from dither.data.expressions import (
 from dither.data.expressions import Value as Value
 from dither.data.patterns import matches
 from dither.data.portable_reals import PORTABLE
-from dither.data.texts import concatenated, replaced
+from dither.data.texts import concatenated, last, part_of, replaced
 from dither.errors import InvalidParameter
 
 _INTEGER: Final = re.compile(r" *([+-]?[0-9]+)(?:\.0+)? *")
@@ -342,21 +343,6 @@ def _letters(first: str, second: str) -> Callable[[str], str]:
     return lambda text: text.translate(table)
 
 
-def _truncate(moment: datetime.date, unit: str) -> datetime.date:
-    day = datetime.date(moment.year, moment.month, moment.day)
-    if unit == "week":
-        return day - datetime.timedelta(days=day.weekday())
-    if unit == "day":
-        return day
-    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1, "month": day.month}[unit]
-    return datetime.date(day.year, month, 1)
-
-
-def _add_days(day: datetime.date, days: int) -> datetime.date | None:
-    ordinal = day.toordinal() + days
-    return datetime.date.fromordinal(ordinal) if 1 <= ordinal <= datetime.date.max.toordinal() else None
-
-
 def _known(values: Iterable[Value]) -> list[Any]:
     return [value for value in values if value is not None]
 
@@ -401,6 +387,9 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "floor": math.floor,
     "ceiling": math.ceil,
     "shift_right": lambda a, b: a >> b if 0 <= b <= 62 else None,
+    "bit_and": lambda a, b: a & b,
+    "bit_or": lambda a, b: a | b,
+    "bit_xor": lambda a, b: a ^ b,
     "square_root": lambda a: math.sqrt(a) if a >= 0 else None,
     # To the last bit what engines compute in portable mode; otherwise they are a few units in the last place off.
     **{name: _of_reals(function) for name, function in PORTABLE.items()},
@@ -414,9 +403,14 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "lower": _letters(_CAPITAL, _SMALL),
     "upper": _letters(_SMALL, _CAPITAL),
     "trim": lambda a: a.strip(" "),
+    "trim_left": lambda a: a.lstrip(" "),
+    "trim_right": lambda a: a.rstrip(" "),
     "length": len,
     "concatenate": concatenated,
     "substring": lambda a, b, c: a[b - 1 : b - 1 + c],
+    "right": last,
+    "position": lambda a, b: a.find(b) + 1,
+    "split_part": part_of,
     "replace": replaced,
     "starts_with": lambda a, b: a.startswith(b),
     "ends_with": lambda a, b: a.endswith(b),
@@ -427,9 +421,16 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "month": lambda a: a.month,
     "day": lambda a: a.day,
     "weekday": lambda a: a.isoweekday(),
+    "week": lambda a: a.isocalendar().week,
+    "day_of_year": lambda a: a.timetuple().tm_yday,
     "hour": lambda a: a.hour,
     "minute": lambda a: a.minute,
-    "truncate_date": _truncate,
+    "second": lambda a: a.second,
+    "microseconds": microseconds,
+    "truncate_time": truncate_time,
+    "truncate_date": truncate_date,
     "days_between": lambda a, b: b.toordinal() - a.toordinal(),
-    "add_days": _add_days,
+    "add_days": add_days,
+    "add_months": add_months,
+    "add_seconds": add_seconds,
 }

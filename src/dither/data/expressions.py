@@ -230,6 +230,19 @@ class Grid(Expression):
 
 
 @dataclass(frozen=True)
+@typed
+class IntervalEnd(Expression):
+    """The lower or upper end of the interval of a released number. Only an output of a query is one: no row has it."""
+
+    value: Expression
+    is_upper: bool
+
+    def children(self) -> tuple[Expression, ...]:
+        """Return the value."""
+        return (self.value,)
+
+
+@dataclass(frozen=True)
 class Signature:
     """The number of arguments that a function takes, and the kind of its value."""
 
@@ -241,6 +254,7 @@ class Signature:
 
 _MANY = 256
 _UNITS = ("year", "quarter", "month", "week", "day")
+_TIMES = ("hour", "minute", "second")
 #: What must be a constant, because an engine would raise on, or disagree about, some values of it.
 _RULES: Final[Mapping[str, Callable[[Value], bool]]] = MappingProxyType(
     {
@@ -256,9 +270,10 @@ _RULES: Final[Mapping[str, Callable[[Value], bool]]] = MappingProxyType(
         "a constant whole number from 1": lambda value: isinstance(value, int) and 1 <= value <= 2**31 - 1,
         "a constant whole number from 0": lambda value: isinstance(value, int) and 0 <= value <= 2**31 - 1,
         f"one of {', '.join(_UNITS)}": lambda value: value in _UNITS,
+        f"one of {', '.join(_TIMES)}": lambda value: value in _TIMES,
     }
 )
-_TEXT, _NOT_EMPTY, _PATTERN, _FROM_ONE, _FROM_ZERO, _UNIT = _RULES
+_TEXT, _NOT_EMPTY, _PATTERN, _FROM_ONE, _FROM_ZERO, _UNIT, _TIME = _RULES
 _CONSTANTS: Final[Mapping[str, Mapping[int, str]]] = MappingProxyType(
     {
         "substring": {1: _FROM_ONE, 2: _FROM_ZERO},
@@ -268,6 +283,10 @@ _CONSTANTS: Final[Mapping[str, Mapping[int, str]]] = MappingProxyType(
         "contains": {1: _TEXT},
         "like": {1: _PATTERN},
         "truncate_date": {1: _UNIT},
+        "truncate_time": {1: _TIME},
+        "right": {1: _FROM_ZERO},
+        "position": {1: _NOT_EMPTY},
+        "split_part": {1: _NOT_EMPTY, 2: _FROM_ONE},
     }
 )
 #: The allow-list. An argument of NULL gives NULL except where the meaning says otherwise.
@@ -286,6 +305,9 @@ FUNCTIONS: Final[Mapping[str, Signature]] = MappingProxyType(
         "floor": Signature(1, 1, Kind.INTEGER, "the largest integer at most a"),
         "ceiling": Signature(1, 1, Kind.INTEGER, "the smallest integer at least a"),
         "shift_right": Signature(2, 2, Kind.INTEGER, "floor(a / 2^b), integers; NULL unless b is from 0 to 62"),
+        "bit_and": Signature(2, 2, Kind.INTEGER, "the bits that both integers have, of 64 with a sign"),
+        "bit_or": Signature(2, 2, Kind.INTEGER, "the bits that either integer has"),
+        "bit_xor": Signature(2, 2, Kind.INTEGER, "the bits that one of two integers has"),
         "square_root": Signature(1, 1, Kind.REAL, "NULL below 0"),
         "exponential": Signature(1, 1, Kind.REAL, "e^a"),
         "logarithm": Signature(1, 1, Kind.REAL, "the natural logarithm, NULL at or below 0"),
@@ -310,9 +332,16 @@ FUNCTIONS: Final[Mapping[str, Signature]] = MappingProxyType(
         "lower": Signature(1, 1, Kind.TEXT, "the 26 Latin letters in lower case, all else as it is"),
         "upper": Signature(1, 1, Kind.TEXT, "the 26 Latin letters in upper case, all else as it is"),
         "trim": Signature(1, 1, Kind.TEXT, "without blanks (U+0020) at both ends"),
+        "trim_left": Signature(1, 1, Kind.TEXT, "without blanks (U+0020) at its beginning"),
+        "trim_right": Signature(1, 1, Kind.TEXT, "without blanks (U+0020) at its end"),
         "length": Signature(1, 1, Kind.INTEGER, "the number of code points"),
         "concatenate": Signature(2, _MANY, Kind.TEXT, "one after the other"),
         "substring": Signature(3, 3, Kind.TEXT, "at most c >= 0 code points from position b >= 1 (constants)"),
+        "right": Signature(2, 2, Kind.TEXT, "the last b >= 0 code points (a constant), all of a shorter text"),
+        "position": Signature(
+            2, 2, Kind.INTEGER, "where b (a constant, not empty) first begins in a, from 1; 0 if not"
+        ),
+        "split_part": Signature(3, 3, Kind.TEXT, "part c >= 1 of a between b's (constants); empty if there are fewer"),
         "replace": Signature(3, 3, Kind.TEXT, "every b (a constant, not empty) becomes c (a constant)"),
         "starts_with": Signature(2, 2, Kind.BOOLEAN, "whether a begins with b (a constant)"),
         "ends_with": Signature(2, 2, Kind.BOOLEAN, "whether a ends with b (a constant)"),
@@ -326,11 +355,18 @@ FUNCTIONS: Final[Mapping[str, Signature]] = MappingProxyType(
         "month": Signature(1, 1, Kind.INTEGER, "1 to 12"),
         "day": Signature(1, 1, Kind.INTEGER, "1 to 31"),
         "weekday": Signature(1, 1, Kind.INTEGER, "1 for Monday to 7 for Sunday"),
+        "week": Signature(1, 1, Kind.INTEGER, "1 to 53, of ISO 8601: weeks begin on Monday, the first has a Thursday"),
+        "day_of_year": Signature(1, 1, Kind.INTEGER, "1 to 366"),
         "hour": Signature(1, 1, Kind.INTEGER, "0 to 23, of a timestamp"),
         "minute": Signature(1, 1, Kind.INTEGER, "0 to 59, of a timestamp"),
+        "second": Signature(1, 1, Kind.INTEGER, "0 to 59, of a timestamp"),
+        "microseconds": Signature(1, 1, Kind.INTEGER, "microseconds from 1970-01-01 00:00:00 to a timestamp"),
+        "truncate_time": Signature(2, 2, Kind.TIMESTAMP, "the beginning of a's 'hour', 'minute', 'second'"),
         "truncate_date": Signature(2, 2, Kind.DATE, "the first day of a's 'year', 'quarter', 'month', 'week', 'day'"),
         "days_between": Signature(2, 2, Kind.INTEGER, "days from a to b, both dates"),
         "add_days": Signature(2, 2, Kind.DATE, "the date b days after the date a"),
+        "add_months": Signature(2, 2, "same", "b months after the date or timestamp a; at most the month's last day"),
+        "add_seconds": Signature(2, 2, Kind.TIMESTAMP, "the timestamp b seconds after the timestamp a"),
     }
 )
 
@@ -370,9 +406,9 @@ def kind_over(expression: Expression, below: list[Kind]) -> Kind:
         return expression.kind
     if isinstance(expression, Cast):
         return _castable(below[0], expression.kind)
-    if isinstance(expression, Grid):
+    if isinstance(expression, Grid | IntervalEnd):
         _require("value", below[0], below[0].is_number, "a number")
-        return Kind.INTEGER
+        return Kind.INTEGER if isinstance(expression, Grid) else below[0]
     if isinstance(expression, OneOf):
         for option in expression.options:
             _comparable("in", below[0], option.kind)
@@ -386,8 +422,21 @@ def kind_over(expression: Expression, below: list[Kind]) -> Kind:
 
 
 _TEXT_TESTS = ("starts_with", "ends_with", "contains", "like")
-_TEXT_FUNCTIONS = frozenset(("lower", "upper", "trim", "length", "concatenate", "replace", "substring", *_TEXT_TESTS))
-_DATE_FUNCTIONS = frozenset(("year", "quarter", "month", "day", "weekday", "truncate_date", "days_between", "add_days"))
+_PIECES = ("substring", "right", "split_part")
+_TEXT_FUNCTIONS = frozenset(
+    (
+        *("lower", "upper", "trim", "trim_left", "trim_right", "length", "concatenate", "replace", "position"),
+        *(*_PIECES, *_TEXT_TESTS),
+    )
+)
+_DATE_FUNCTIONS = frozenset(
+    (
+        *("year", "quarter", "month", "day", "weekday", "week", "day_of_year"),
+        *("truncate_date", "days_between", "add_days", "add_months"),
+    )
+)
+_TIME_FUNCTIONS = {"truncate_time": Kind.TEXT, "add_seconds": Kind.INTEGER}
+_WHOLE_FUNCTIONS = frozenset(("quotient", "remainder", "shift_right", "bit_and", "bit_or", "bit_xor"))
 
 
 def _kind_of_call(function: str, below: list[Kind]) -> Kind:
@@ -401,20 +450,23 @@ def _kind_of_call(function: str, below: list[Kind]) -> Kind:
     elif function in ("least", "greatest", "coalesce"):
         return _common(function, below)
     elif function in _TEXT_FUNCTIONS:
-        first = below[:1] if function == "substring" else below
-        for kind in first:
+        places = {"split_part": 2}.get(function, 1) if function in _PIECES else len(below)
+        for kind in below[:places]:
             _require(function, kind, kind is Kind.TEXT, "given texts")
-        for kind in below[1:] if function == "substring" else ():
+        for kind in below[places:]:
             _require(function, kind, kind is Kind.INTEGER, "given whole positions")
     elif function in _DATE_FUNCTIONS:
         wanted = (Kind.DATE,) if function in ("days_between", "add_days") else (Kind.DATE, Kind.TIMESTAMP)
         _require(function, below[0], below[0] in wanted, f"given a {' or '.join(kind.value for kind in wanted)}")
         if len(below) > 1:
-            second = {"truncate_date": Kind.TEXT, "days_between": Kind.DATE, "add_days": Kind.INTEGER}[function]
+            second = {"truncate_date": Kind.TEXT, "days_between": Kind.DATE}.get(function, Kind.INTEGER)
             _require(function, below[1], below[1] is second, f"given a {second.value} as second argument")
-    elif function in ("hour", "minute"):
+    elif function in ("hour", "minute", "second", "microseconds") or function in _TIME_FUNCTIONS:
         _require(function, below[0], below[0] is Kind.TIMESTAMP, "given a timestamp")
-    elif function in ("quotient", "remainder", "shift_right"):
+        for kind in below[1:]:
+            wanted_kind = _TIME_FUNCTIONS[function]
+            _require(function, kind, kind is wanted_kind, f"given a {wanted_kind.value} as second argument")
+    elif function in _WHOLE_FUNCTIONS:
         for kind in below:
             _require(function, kind, kind is Kind.INTEGER, "given integers")
     elif function != "is_null":

@@ -23,15 +23,20 @@ _LONGEST_INTEGER: Final = 20
 _NUMBER_BYTES: Final = 8
 _CHARACTER_BYTES: Final = 4
 #: Functions that write a text anew; the others hand on one that is there.
-_WRITING: Final = frozenset(("concatenate", "replace", "lower", "upper", "trim", "substring"))
+_TRIMS: Final = ("trim", "trim_left", "trim_right")
+_WRITING: Final = frozenset(("concatenate", "replace", "lower", "upper", *_TRIMS, "substring", "right", "split_part"))
 #: Comparing a byte takes about this part of the time of writing it and sorting by it.
 _COMPARING: Final = 8
 #: Functions that look at every character take longer, as measured on DuckDB and PostgreSQL; in bytes for a character.
-_READING: Final = {"lower": 16, "upper": 16, "trim": 8, "substring": 4, "length": 4, "replace": 4, "like": 4}
+_READING: Final = {
+    **dict.fromkeys(("lower", "upper"), 16),
+    **dict.fromkeys(_TRIMS, 8),
+    **dict.fromkeys(("substring", "length", "replace", "like", "right", "position", "split_part"), 4),
+}
 #: And for each place at which a text is replaced.
 _REPLACING: Final = 24
 #: Looking for a text within a text takes, at worst, steps in proportion to both; this number of them is worth a byte.
-_SEARCHING: Final = {"contains": 16, "replace": 16, "like": 1}
+_SEARCHING: Final = {"contains": 16, "replace": 16, "position": 16, "split_part": 16, "like": 1}
 #: Reading a text as another kind: once, and for each character. A real takes some 70 ns a character on DuckDB.
 _CASTING: Final[Mapping[Kind, tuple[int, int]]] = {
     Kind.REAL: (1000, 64),
@@ -172,7 +177,9 @@ def _longest(expression: Expression, below: list[Extent], lengths: Mapping[str, 
         # What is found is not empty, and no two of them overlap.
         text, old, new = sizes
         return text + text // old * max(new - old, 0)
-    if isinstance(expression, Call) and expression.function == "substring":
-        size = expression.arguments[2]
+    if isinstance(expression, Call) and expression.function == "split_part":
+        return sizes[0]
+    if isinstance(expression, Call) and expression.function in ("substring", "right"):
+        size = expression.arguments[-1]
         return min(sizes[0], int(str(size.value)) if isinstance(size, Literal) else sizes[0])
     return max(sizes)

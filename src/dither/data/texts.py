@@ -25,3 +25,22 @@ def replaced(text: str, old: str, new: str) -> str | None:
     """
     length = len(text) + text.count(old) * (len(new) - len(old))
     return text.replace(old, new) if length <= LONGEST_TEXT else None
+
+
+def last(text: str, many: int) -> str:
+    """Return the last characters of a text, the whole of a shorter one.
+
+    >>> last("abc", 2), last("abc", 9), last("abc", 0)
+    ('bc', 'abc', '')
+    """
+    return text[max(len(text) - many, 0) :]
+
+
+def part_of(text: str, separator: str, place: int) -> str:
+    """Return a part of a text between separators, counted from 1; empty where there are fewer.
+
+    >>> part_of("a-b-c", "-", 2), part_of("a", "-", 2)
+    ('b', '')
+    """
+    parts = text.split(separator, place)
+    return parts[place - 1] if place <= len(parts) else ""

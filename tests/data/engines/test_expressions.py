@@ -111,11 +111,15 @@ DATES = [
     *(datetime.date.fromisoformat(text) for text in ("0001-01-01", "9999-12-31", "1970-01-01", "1969-12-31")),
 ]
 DATES += [datetime.date(2024, 2, 29), datetime.date(1582, 10, 10), datetime.date(2023, 1, 1), datetime.date(1900, 3, 1)]
-DATES += [datetime.date(9999, 12, 27), datetime.date(2021, 5, 16), datetime.date(4, 2, 29)]
+DATES += [datetime.date(2023, 1, 31), datetime.date(9999, 12, 27), datetime.date(2021, 5, 16), datetime.date(4, 2, 29)]
 MOMENTS = [None, datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)]
 MOMENTS += [datetime.datetime(1970, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)]
 MOMENTS += [datetime.datetime(2024, 2, 29, 12, 30, 15, 500000), datetime.datetime(1582, 10, 10, 3, 4, 5)]
-MOMENTS += [datetime.datetime(2023, 3, 26, 2, 30), datetime.datetime(1900, 1, 1, 0, 0, 0, 1)]
+MOMENTS += [
+    datetime.datetime(2023, 3, 26, 2, 30),
+    datetime.datetime(2023, 1, 31, 23, 59, 59, 999999),
+    datetime.datetime(1900, 1, 1, 0, 0, 0, 1),
+]
 
 COLUMNS = (
     Column("row", Kind.INTEGER),
@@ -260,6 +264,12 @@ def calls(function: str) -> list[Expression]:
         "replace": [(text(old), text(new)) for old in TEXT_CONSTANTS for new in ("", "''", "\\1", "$0")],
         "like": [(text(pattern),) for pattern in PATTERNS],
         "truncate_date": [(text(unit),) for unit in ("year", "quarter", "month", "week", "day")],
+        "truncate_time": [(text(unit),) for unit in ("hour", "minute", "second")],
+        "right": [(integer(size),) for size in (0, 1, 3, 2**31 - 1)],
+        "position": [(text(part),) for part in TEXT_CONSTANTS],
+        "split_part": [(text(part), integer(place)) for part in TEXT_CONSTANTS for place in (1, 2, 2**31 - 1)],
+        "add_months": [(integer(months),) for months in (1, -1, 13, -48, 119987, MOST, LEAST)] + [(Name("i"),)],
+        "add_seconds": [(integer(size),) for size in (1, -3600, 86400, 315537897599, MOST, LEAST)] + [(Name("i"),)],
         **{
             name: [(text(part),) for part in ("", *TEXT_CONSTANTS)] for name in ("starts_with", "ends_with", "contains")
         },
@@ -468,12 +478,15 @@ def _numbers(kind: Kind, depth: int) -> st.SearchStrategy[Expression]:
     either = st.one_of(whole, _numbers(Kind.REAL, depth - 1))
     same_kind = _numbers(kind, depth - 1)
     if kind is Kind.INTEGER:
-        two = st.sampled_from(["add", "subtract", "multiply", "quotient", "remainder", "shift_right"])
+        two = st.sampled_from(
+            ["add", "subtract", "multiply", "quotient", "remainder", "shift_right", "bit_and", "bit_xor"]
+        )
         options = [
             st.builds(lambda f, a, b: Call(f, (a, b)), two, whole, whole),
             st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["floor", "ceiling", "sign"]), either),
             st.builds(lambda a: Cast(a, Kind.INTEGER), _texts(depth - 1)),
             st.builds(lambda a: Call("length", (a,)), _texts(depth - 1)),
+            st.builds(lambda a: Call("position", (a, text("a"))), _texts(depth - 1)),
         ]
     else:
         two = st.sampled_from(["add", "subtract", "multiply", "divide"])
@@ -498,7 +511,9 @@ def _texts(depth: int) -> st.SearchStrategy[Expression]:
         return st.sampled_from([*NAMED[Kind.TEXT], *CONSTANTS[Kind.TEXT]])
     same_kind = _texts(depth - 1)
     return st.one_of(
-        st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["lower", "upper", "trim"]), same_kind),
+        st.builds(lambda f, a: Call(f, (a,)), st.sampled_from(["lower", "upper", "trim", "trim_left"]), same_kind),
+        st.builds(lambda a, s: Call("right", (a, integer(s))), same_kind, st.integers(0, 4)),
+        st.builds(lambda a, s: Call("split_part", (a, text("a"), integer(s))), same_kind, st.integers(1, 3)),
         st.builds(lambda a, b: Call("concatenate", (a, b)), same_kind, same_kind),
         st.builds(lambda a, s: Call("substring", (a, integer(s), integer(2))), same_kind, st.integers(1, 4)),
         st.builds(lambda a: Cast(a, Kind.TEXT), _numbers(Kind.INTEGER, depth - 1)),

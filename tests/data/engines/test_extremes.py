@@ -104,6 +104,9 @@ def forms(column: Name, kind: Kind) -> list[Expression]:
     _add(found, "substring", (column, Literal(1024, Kind.INTEGER), Literal(2**31 - 1, Kind.INTEGER)))
     _add(found, "replace", (column, Literal("x", Kind.TEXT), Literal("yy", Kind.TEXT)))
     _add(found, "truncate_date", (column, Literal("year", Kind.TEXT)))
+    _add(found, "truncate_time", (column, Literal("hour", Kind.TEXT)))
+    _add(found, "right", (column, Literal(2**31 - 1, Kind.INTEGER)))
+    _add(found, "split_part", (column, Literal("x", Kind.TEXT), Literal(1024, Kind.INTEGER)))
     found.append(OneOf(column, tuple(one for one in constants if one.kind is kind)))
     if kind.is_number:
         found += [Grid(column, -(2.0**62), 2.0**62, 0.0, 0), Grid(column, -1e-300, 1e-300, 0.0, 1000)]

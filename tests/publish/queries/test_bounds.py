@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither.data import Call, Case, Cast, Expression, Kind, Literal, Name, OneOf, Scan
+from dither.data import Call, Case, Cast, Column, Expression, Kind, Literal, Name, OneOf, Scan, Table
 from dither.data.evaluation import evaluate
 from dither.data.expressions import kind_of
 from dither.data.reference import rows_of
@@ -64,6 +64,14 @@ NARROW: list[tuple[str, Any, tuple[float, float] | None]] = [
     ("month", col("day").month(), (1, 12)),
     ("year", col("day").year(), (2023, 2024)),
     ("days", col("day").call("days_between", datetime.date(2025, 1, 1)), (1, 731)),
+    ("common bits", col("age").call("bit_and", 12), (0, 12)),
+    ("common bits with any integer", col("age").call("bit_and", col("id")), (0, 100)),
+    ("bits of either", col("age").call("bit_or", 3), (0, 127)),
+    ("bits of a signed integer", col("change").call("bit_xor", 3), (-32, 31)),
+    ("bits without bounds", col("id").call("bit_or", 3), None),
+    ("second", col("moment").call("second"), (0, 59)),
+    ("months later", col("day").call("add_months", 12).year(), (2023, 2026)),
+    ("clamp of an integer to reals", col("age").clamp(2, 3.5), (2, 3.5)),
     ("cast", col("smoker").cast("integer"), (0, 1)),
     ("cast of text", col("note").cast("integer"), None),
     ("square root", (col("age") + 0).call("square_root"), (0, 10.0000000000001)),
@@ -159,7 +167,7 @@ def _number(depth: int) -> st.SearchStrategy[Expression]:
     )
     whole = st.builds(
         lambda function, a, b: Call(function, (Call("floor", (a,)), Call("floor", (b,)))),
-        st.sampled_from(["quotient", "remainder"]),
+        st.sampled_from(["quotient", "remainder", "bit_and", "bit_or", "bit_xor"]),
         below,
         below,
     )
@@ -193,6 +201,33 @@ def test_the_check_of_bounds_can_fail() -> None:
     found = _bounds(col("age") + 1)
     assert found is not None
     assert evaluate((col("age") + 1).expression, {"age": 101}, SCAN.columns) > found[1]  # type: ignore[operator]
+
+
+def test_no_date_lies_outside_its_bounds_after_months_and_seconds() -> None:
+    """All days around the ends of two months, all numbers of months up to a year: the bounds hold the results."""
+    first = datetime.date(2023, 12, 25)
+    for length, months in itertools.product((0, 10, 70), range(-13, 14)):
+        days = [first + datetime.timedelta(days=place) for place in range(length + 1)]
+        column = Column("d", Kind.DATE, lower=days[0], upper=days[-1])
+        scan = Scan(Table("t", (column,), "t.csv"))
+        later = Call("add_months", (Name("d"), Literal(months, Kind.INTEGER)))
+        low, high = date_bounds_of(later, scan) or (datetime.date.max, datetime.date.min)
+        values = [evaluate(later, {"d": day}, scan.columns) for day in days]
+        assert low <= min(values)  # type: ignore[type-var]
+        assert max(values) <= high  # type: ignore[type-var]
+        # Narrow enough to be of use: a month is 28 to 31 days, and its end may move by three.
+        assert (high - low).days <= length + 3 * abs(months) + 6
+    moment = Column("m", Kind.TIMESTAMP, lower=datetime.datetime(2024, 1, 1), upper=datetime.datetime(2024, 1, 31, 23))
+    scan = Scan(Table("t", (moment,), "t.csv"))
+    seconds = Call("add_seconds", (Name("m"), Literal(-3600, Kind.INTEGER)))
+    assert date_bounds_of(seconds, scan) == (datetime.date(2023, 12, 31), datetime.date(2024, 1, 31))
+    hour = Call("truncate_time", (Name("m"), Literal("hour", Kind.TEXT)))
+    since = Call("microseconds", (hour,))
+    ends = [datetime.datetime(2024, 1, 1), datetime.datetime(2024, 1, 31, 23)]
+    found = bounds_of(since, scan)
+    assert found is not None
+    for end in ends:
+        assert found[0] <= evaluate(since, {"m": end}, scan.columns) <= found[1]  # type: ignore[operator]
 
 
 def test_dates_have_bounds_too() -> None:
@@ -234,6 +269,16 @@ KEYS: list[tuple[str, str, list[Any] | None]] = [
     ("cost", "TRUE", None),
     ("LENGTH(note)", "TRUE", None),
     ("LENGTH(region)", "TRUE", [4, 5]),
+    ("WIDTH_BUCKET(id, 0, 100, 3)", "TRUE", [0, 1, 2, 3, 4, None]),
+    ("CLAMP(id, 3, 5)", "TRUE", [3, 4, 5]),
+    ("WIDTH_BUCKET(age, 0, 100, 2)", "TRUE", [1, 2, 3]),
+    ("EXTRACT(week FROM moment)", "TRUE", list(range(1, 54))),
+    ("DAYNAME(day)", "day < DATE '2023-01-03'", ["Monday", "Sunday"]),
+    ("STRFTIME(day, '%Y-%m')", "day < DATE '2023-03-01'", ["2023-01", "2023-02"]),
+    ("DATE_TRUNC(day, MONTH)", "day < DATE '2023-03-01'", _months()[:2]),
+    ("SECOND(moment)", "TRUE", list(range(60))),
+    ("RIGHT(region, 2)", "TRUE", ["st", "th"]),
+    ("age & 4", "TRUE", [0, 4]),
 ]
 
 

@@ -38,6 +38,8 @@ AGGREGATES = [
     "SELECT COUNT_IF(age > 30) FROM visits",
     "SELECT SUM(CLAMP(cost, 10, 100)), AVG(CLAMP(cost, 0, 50.5)) FROM visits",
     "SELECT SUM(CLAMP(age, 10, 20) * CLAMP(cost, 0, 5)) FROM visits",
+    "SELECT SUM(CLAMP(age, 2, 30.5)), AVG(CLAMP(change, -2.5, 3)), MAX(CLAMP(age, 1.5, 7.25)) FROM visits",
+    "SELECT SUM(CLAMP(age, -0.5, 200.5)), SUM(CLAMP(n, 0.5, 2.5)) FROM (SELECT id, age, change AS n FROM visits)",
     "SELECT 100.0 * SUM(cost) / COUNT(*) AS rate, COUNT(*) + 1 AS more FROM visits",
     "SELECT SUM(cost) / NULLIF(COUNT(cost), 0) FROM visits WHERE age > 10",
     "SELECT AVG(age * age - 3 * change) FROM visits",

@@ -19,7 +19,7 @@ from dither.publish.queries.partition import plan_partitioned, present_partition
 from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
 from dither.publish.queries.rehearsal import Rehearsed, rehearse
-from dither.publish.queries.sql import Statement, parse_sql, parse_statement
+from dither.publish.queries.sql import Statement, agreed_loss, parse_sql, parse_statement
 
 
 def sql(
@@ -54,8 +54,8 @@ def sql(
         confidence: the level of the intervals.
 
     """
-    stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     statement = parse_statement(text)
+    stated = agreed_loss(statement.sql, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
     return ask(
         dataset,
         parse_sql(statement.sql, dataset),

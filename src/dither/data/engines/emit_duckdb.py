@@ -38,6 +38,15 @@ def _wide(operation: str) -> str:
     return f"TRY_CAST({operation} AS BIGINT)"
 
 
+_MONTH: Final = "(year({0}) * 12 + month({0}))"
+_MONTHS_LATER: Final = (
+    f"(CASE WHEN {{1}} >= 13 - {_MONTH} AND {{1}} <= 120000 - {_MONTH} "
+    "THEN {0} + to_months(TRY_CAST({1} AS INTEGER)) END)"
+)
+_SECONDS_LATER: Final = _wide("CAST({1} AS HUGEINT) * 1000000 + epoch_us({0})")
+_FIRST_MICROSECOND, _LAST_MICROSECOND = -62135596800000000, 253402300799999999
+
+
 def _record(columns: Sequence[tuple[str, str]]) -> str:
     return "{" + ", ".join(f"'{name}': {sql}" for name, sql in columns) + "}"
 
@@ -71,17 +80,30 @@ class DuckDBEmitter(Emitter):
             "lower": f"translate({{0}}, '{_CAPITAL}', '{_SMALL}')",
             "upper": f"translate({{0}}, '{_SMALL}', '{_CAPITAL}')",
             "trim": "trim({0}, ' ')",
+            "trim_left": "ltrim({0}, ' ')",
+            "trim_right": "rtrim({0}, ' ')",
+            "position": "CAST(instr({0}, {1}) AS BIGINT)",
+            "bit_xor": "xor({0}, {1})",
             "starts_with": "starts_with({0}, {1})",
             "ends_with": "suffix({0}, {1})",
             "contains": "contains({0}, {1})",
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("year", "quarter", "month", "day")},
-            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute")},
+            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute", "second")},
+            "week": "CAST(week({0}) AS BIGINT)",
+            "day_of_year": "CAST(dayofyear({0}) AS BIGINT)",
             "weekday": "CAST(isodow({0}) AS BIGINT)",
             "days_between": "date_diff('day', {0}, {1})",
             "add_days": (
                 "(CASE WHEN {1} >= -719162 - date_diff('day', DATE '1970-01-01', {0}) "
                 "AND {1} <= 2932896 - date_diff('day', DATE '1970-01-01', {0}) "
                 "THEN {0} + TRY_CAST({1} AS INTEGER) END)"
+            ),
+            "add_months:date": f"CAST({_MONTHS_LATER} AS DATE)",
+            "add_months:timestamp": _MONTHS_LATER,
+            "microseconds": "epoch_us({0})",
+            "add_seconds": (
+                f"(CASE WHEN {_SECONDS_LATER} BETWEEN {_FIRST_MICROSECOND} AND {_LAST_MICROSECOND} "
+                f"THEN make_timestamp({_SECONDS_LATER}) END)"
             ),
             "cast:text:integer": _found(r" *([+-]?[0-9]+)(\.0+)? *", 1, "BIGINT"),
             "cast:text:real": _found(r" *([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?) *", 1, "DOUBLE"),

@@ -105,6 +105,11 @@ class ExpressionEmitter(Levels):
             "coalesce": "coalesce({all})",
             "length": "length({0})",
             "replace": "replace({0}, {1}, {2})",
+            "bit_and": "({0} & {1})",
+            "bit_or": "({0} | {1})",
+            "right": "right({0}, {1})",
+            "split_part": "split_part({0}, {1}, {2})",
+            "truncate_time": "date_trunc({1}, {0})",
             "shift_right": "(CASE WHEN {1} >= 0 AND {1} <= 62 THEN {0} >> CAST({1} AS INTEGER) END)",
             "cast:boolean:integer": "CAST({0} AS BIGINT)",
             "cast:integer:text": "CAST({0} AS VARCHAR)",
@@ -279,6 +284,9 @@ class ExpressionEmitter(Levels):
         if function == "substring":
             start, length = (int(str(constant)) for constant in constants)
             return self.substring(first, start, length)
+        if function in ("right", "split_part"):
+            many = str(min(int(str(constants[-1])), 10**9))
+            return self.filled(function, [first, *(self.text(str(constant)) for constant in constants[:-1]), many])
         texts = [str(constant) for constant in constants]
         if function == "like":
             return self._like(first, texts[0])
@@ -398,7 +406,10 @@ class ExpressionEmitter(Levels):
 
 
 _CONSTANT_METHODS: Final = frozenset(
-    ("substring", "replace", "starts_with", "ends_with", "contains", "like", "truncate_date")
+    (
+        *("substring", "replace", "starts_with", "ends_with", "contains", "like", "truncate_date"),
+        *("truncate_time", "right", "position", "split_part"),
+    )
 )
 
 

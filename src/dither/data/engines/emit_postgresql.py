@@ -38,6 +38,13 @@ _STAND_IN: Final = MappingProxyType(
     }
 )
 
+_MONTH: Final = "(extract(year from {0})::bigint * 12 + extract(month from {0})::bigint)"
+_MONTHS_LATER: Final = (
+    "(CASE WHEN {1} BETWEEN -120000 AND 120000 THEN"
+    f" CASE WHEN {{1}} BETWEEN 13 - {_MONTH} AND 120000 - {_MONTH}"
+    " THEN {0} + make_interval(months => {1}::integer) END END)"
+)
+
 
 def _outputs(columns: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{sql} AS {name}" for name, sql in columns)
@@ -90,18 +97,33 @@ class PostgreSQLEmitter(Emitter):
             "lower": 'lower({0} COLLATE "C")',
             "upper": 'upper({0} COLLATE "C")',
             "trim": "btrim({0}, ' ')",
+            "trim_left": "ltrim({0}, ' ')",
+            "trim_right": "rtrim({0}, ' ')",
             "length": "length({0})::bigint",
+            "position": "strpos({0}, {1})::bigint",
+            "bit_xor": "({0} # {1})",
             "starts_with": "starts_with({0}, {1})",
             "ends_with": "(right({0}, length({1})) = {1})",
             "contains": "(strpos({0}, {1}) > 0)",
             **{part: f"extract({part} from {{0}})::bigint" for part in ("year", "quarter", "month", "day")},
             **{part: f"extract({part} from {{0}})::bigint" for part in ("hour", "minute")},
+            "second": "floor(extract(second from {0}))::bigint",
+            "microseconds": "(extract(epoch from {0}) * 1000000)::bigint",
+            "week": "extract(week from {0})::bigint",
+            "day_of_year": "extract(doy from {0})::bigint",
             "weekday": "extract(isodow from {0})::bigint",
             "days_between": "({1} - {0})::bigint",
             "add_days": (
                 "(CASE WHEN {1} BETWEEN -3652058 AND 3652058 THEN"
                 f" CASE WHEN {{1}} BETWEEN {_FIRST_DAY} - {{0}} AND {_LAST_DAY} - {{0}} THEN {{0}} + {{1}}::integer END"
                 " END)"
+            ),
+            "add_months:date": f"{_MONTHS_LATER}::date",
+            "add_months:timestamp": _MONTHS_LATER,
+            # A double times a second is exact for all of these, because a million has six factors of two.
+            "add_seconds": (
+                "(CASE WHEN floor(extract(epoch from {0})) + {1} BETWEEN -62135596800 AND 253402300799"
+                " THEN {0} + make_interval(secs => {1}::double precision) END)"
             ),
             "cast:boolean:integer": "{0}::integer::bigint",
             "cast:integer:text": "{0}::text",

@@ -38,6 +38,9 @@ _COLUMN: Final = re.compile(r"[A-Za-z]\w*|`[^`]+`")
 #: An operand of more characters is computed once where a form reads it several times.
 _LONG: Final = 240
 
+_MONTH: Final = "(year({0}) * 12 + month({0}))"
+_SECONDS_LATER: Final = "try_add(try_multiply({1}, 1000000L), unix_micros(CAST({0} AS TIMESTAMP)))"
+
 
 def _matching(pattern: str, value: str) -> str:
     # \z is the very end of the text, while $ would let a line break follow.
@@ -91,17 +94,33 @@ class SparkEmitter(Emitter):
             "lower": f"translate({{0}}, '{_CAPITAL}', '{_SMALL}')",
             "upper": f"translate({{0}}, '{_SMALL}', '{_CAPITAL}')",
             "trim": "trim(BOTH ' ' FROM {0})",
+            "trim_left": "trim(LEADING ' ' FROM {0})",
+            "trim_right": "trim(TRAILING ' ' FROM {0})",
+            "position": "CAST(instr({0}, {1}) AS BIGINT)",
+            "bit_xor": "({0} ^ {1})",
             "length": "CAST(char_length({0}) AS BIGINT)",
             "starts_with": "startswith({0}, {1})",
             "ends_with": "endswith({0}, {1})",
             "contains": "contains({0}, {1})",
             **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("year", "quarter", "month", "day")},
-            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute")},
+            **{part: f"CAST({part}({{0}}) AS BIGINT)" for part in ("hour", "minute", "second")},
+            "week": "CAST(weekofyear({0}) AS BIGINT)",
+            "day_of_year": "CAST(dayofyear({0}) AS BIGINT)",
             "weekday": "CAST(weekday({0}) + 1 AS BIGINT)",
             "days_between": "CAST(datediff({1}, {0}) AS BIGINT)",
             "add_days": (
                 f"(CASE WHEN {{1}} >= datediff({_FIRST_DAY}, {{0}}) AND {{1}} <= datediff({_LAST_DAY}, {{0}})"
                 " THEN date_add({0}, try_cast({1} AS INT)) END)"
+            ),
+            "add_months": (
+                f"(CASE WHEN {{1}} >= 13 - {_MONTH} AND {{1}} <= 120000 - {_MONTH}"
+                " THEN {0} + make_ym_interval(0, try_cast({1} AS INT)) END)"
+            ),
+            "microseconds": "unix_micros(CAST({0} AS TIMESTAMP))",
+            "truncate_time": "CAST(date_trunc({1}, CAST({0} AS TIMESTAMP)) AS TIMESTAMP_NTZ)",
+            "add_seconds": (
+                f"(CASE WHEN {_SECONDS_LATER} BETWEEN -62135596800000000L AND 253402300799999999L"
+                f" THEN CAST(timestamp_micros({_SECONDS_LATER}) AS TIMESTAMP_NTZ) END)"
             ),
             "cast:integer:text": "CAST({0} AS STRING)",
             "cast:date:timestamp": "CAST({0} AS TIMESTAMP_NTZ)",

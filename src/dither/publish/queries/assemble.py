@@ -356,6 +356,8 @@ def _bounded_argument(
     # A declared range that is narrower says more; one that lies elsewhere is overruled by the request.
     if known is not None and max(known[0], low) <= min(known[1], high):
         low, high = max(known[0], low), min(known[1], high)
+    if kind_of(argument, relation.columns) is Kind.INTEGER and not (low.is_integer() and high.is_integer()):
+        argument = Cast(argument, Kind.REAL)  # an integer beyond the bound becomes the bound, which is none
     return argument, (low, high)
 
 

@@ -43,6 +43,7 @@ from dither.data import (
 )
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
+from dither.publish.queries.bounds_of_parts import bounds_of_part
 from dither.publish.queries.work import once, planning, step
 
 #: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
@@ -57,8 +58,11 @@ _PARTS = {
     "month": (1, 12),
     "day": (1, 31),
     "weekday": (1, 7),
+    "week": (1, 53),
+    "day_of_year": (1, 366),
     "hour": (0, 23),
     "minute": (0, 59),
+    "second": (0, 59),
     "sign": (-1, 1),
 }
 
@@ -225,7 +229,9 @@ def _of_function(expression: Call, given: list[Interval], relation: Relation) ->
         return _each(first, lambda end: _year(end, kind_of(expression.arguments[0], relation.columns)))
     if function == "truncate_date":
         return _truncated(expression, first, kind_of(expression.arguments[0], relation.columns))
-    return first if function == "null_if" else _ALL
+    if function == "null_if":
+        return first
+    return bounds_of_part(expression, given, kind_of(expression.arguments[0], relation.columns)) or _ALL
 
 
 # Intervals of columns, through the relations.

@@ -49,8 +49,11 @@ _FIXED: Final[Mapping[str, range]] = {
     "month": range(1, 13),
     "day": range(1, 32),
     "weekday": range(1, 8),
+    "week": range(1, 54),
+    "day_of_year": range(1, 367),
     "hour": range(24),
     "minute": range(60),
+    "second": range(60),
     "sign": range(-1, 2),
 }
 _Values = tuple[Value, ...]
@@ -124,7 +127,9 @@ def _may_be_null(expression: Expression, relation: Relation) -> bool:
 def _by_structure(expression: Expression, relation: Relation) -> _Values | None:
     if isinstance(expression, Case):
         parts = [_public_values(value, relation) for _, value in expression.branches]
-        return _union([*parts, _public_values(expression.otherwise, relation)])
+        listed = _union([*parts, _public_values(expression.otherwise, relation)])
+        if listed is not None:
+            return listed
     kind = kind_of(expression, relation.columns)
     found: Iterable[Value] | None = None
     if kind is Kind.BOOLEAN:

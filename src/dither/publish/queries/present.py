@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from dither.data import Cast, Expression, Kind, Name
 from dither.data.evaluation import evaluator, sort_key
-from dither.data.expressions import Value, kind_of, names_in
+from dither.data.expressions import IntervalEnd, Value, kind_of, names_in
 from dither.data.joins import join_limit
 from dither.data.returned import Group
 from dither.exact import Number, probability
@@ -142,6 +142,10 @@ class _Presentation:
 
     def _output(self, expression: Expression) -> Enclosed:
         """Return values and ends of an output in every group."""
+        if isinstance(expression, IntervalEnd):
+            inner = self._output(expression.value)
+            ends = inner.high if expression.is_upper else inner.low
+            return Enclosed(ends, [None] * len(ends), [None] * len(ends), ends)
         used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
             values: list[Cell] = [value_of(row) for row in self._keys]
@@ -290,6 +294,10 @@ class _Presentation:
     def _column(self, name: str, expression: Expression) -> ResultColumn:
         kind, used = self._kind(expression), self._used(expression)
         texts = [estimand_of(self.design, aggregate) for aggregate in self.query.aggregates if aggregate.name in used]
+        if isinstance(expression, IntervalEnd):
+            side = "upper" if expression.is_upper else "lower"
+            ends = f"the {side} end of the interval of {describe(expression.value)}"
+            return ResultColumn(name, _LIST if kind is None else kind.value, False, ends, "")
         if isinstance(expression, Name | Cast):
             estimand = texts[0][0] if texts else ""
         else:

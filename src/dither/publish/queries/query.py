@@ -19,7 +19,7 @@ from dither.data import (
     Limits,
     Relation,
 )
-from dither.data.expressions import Value, kind_of, names_in
+from dither.data.expressions import IntervalEnd, Value, kind_of, names_in, walk
 from dither.data.joins import check_relation
 from dither.data.returned import canonical
 from dither.errors import InvalidParameter
@@ -158,6 +158,7 @@ class Query:
                 _check_candidates(aggregate, kind_of(aggregate.arguments[0], below) if aggregate.arguments else None)
         if self.limit is not None and self.limit < 0:
             raise InvalidParameter("limit", self.limit, "0 or more rows")
+        _check_ends(self)
         released = self.released
         kinds = {name: _kind_of_shown("outputs", value, released) for name, value in self.outputs} | dict(released)
         for expression, _ in self.order:
@@ -178,6 +179,16 @@ class Query:
     def is_discovered(self) -> bool:
         """Whether the groups are not known in advance: then a threshold decides, and delta is paid."""
         return self.key_values is None and any(key.values is None for key in self.keys)
+
+
+def _check_ends(query: Query) -> None:
+    """Reject an end of an interval that is not an output by itself."""
+    parts = [value.value if isinstance(value, IntervalEnd) else value for _, value in query.outputs]
+    parts += [value for value, _ in query.order]
+    parts += [] if query.having is None else [query.having]
+    if any(isinstance(node, IntervalEnd) for part in parts for node in walk(part)):
+        rule = "an output by itself: nothing is computed from it, and nothing is sorted or chosen by it"
+        raise InvalidParameter("an end of an interval", "DP_INTERVAL_LOW or DP_INTERVAL_HIGH", rule)
 
 
 def _kind_of_shown(parameter: str, expression: Expression, columns: Mapping[str, Kind]) -> Kind:

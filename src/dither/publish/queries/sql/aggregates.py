@@ -151,7 +151,7 @@ def read_aggregate(scalars: Scalars, node: exp.Expression, relation: Relation) -
     if name == "anonymous" and str(node.this).lower() == "mode" and len(node.expressions) == 1:
         return Asked("mode", (scalars.value(node.expressions[0]).expression,))
     inner = node.this if name in ("ignorenulls", "respectnulls") else node
-    shown = str(inner.this).upper() if inner.key == "anonymous" else inner.key.upper()
+    shown = scalars.parsed.word(inner)
     nearest = {
         "approxdistinct": "count persons with COUNT(DISTINCT id), or group by the column",
         "covarsamp": "ask for COVAR_POP(x, y)",
@@ -213,6 +213,6 @@ def _refuse_distinct(scalars: Scalars, node: exp.Expression) -> None:
     if node.args.get("this") is not None and node.this.key == "distinct":
         scalars.refuse(
             node,
-            f"{node.key.upper()}(DISTINCT ...) depends on which values other people have",
+            f"{scalars.parsed.word(node)}(DISTINCT ...) depends on which values other people have",
             "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery",
         )

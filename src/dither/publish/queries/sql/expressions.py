@@ -16,8 +16,9 @@ from dither.data.evaluation import cast, evaluate
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction, disjunction
-from dither.publish.queries.sql.numbers import RULE, number, whole_number
+from dither.publish.queries.sql.numbers import RULE, number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.spelling import called_in
 from dither.publish.queries.work import check_size, step
 
 if TYPE_CHECKING:
@@ -41,10 +42,12 @@ _KINDS = {
     **dict.fromkeys(
         ("TINYINT", "SMALLINT", "INT", "BIGINT", "UTINYINT", "USMALLINT", "UINT", "MEDIUMINT"), Kind.INTEGER
     ),
-    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL", "REAL"), Kind.REAL),
-    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR"), Kind.TEXT),
+    **dict.fromkeys(("INT64", "INT128", "UBIGINT", "SIGNED", "UNSIGNED", "NUMBER"), Kind.INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL", "REAL", "FLOAT64", "BIGDECIMAL", "BIGNUMERIC"), Kind.REAL),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR", "STRING", "BPCHAR"), Kind.TEXT),
     **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), Kind.TIMESTAMP),
     "BOOLEAN": Kind.BOOLEAN,
+    "BOOL": Kind.BOOLEAN,
     "DATE": Kind.DATE,
 }
 
@@ -127,10 +130,8 @@ class Scalars:
         """Reject a node with parts that are not supported."""
         for name, value in node.args.items():
             if value not in (None, False, "") and value != [] and name not in arguments and name not in _HARMLESS:
-                what = node.key.upper()
-                self.parsed.refuse(
-                    node, f"{what} with {name.strip('_').upper()} is not understood", f"write plain {what}"
-                )
+                what = self.parsed.word(node)
+                self.parsed.refuse(node, f"this form of {what} is not understood", f"write plain {what}")
 
     def refuse(self, node: exp.Expression | None, reason: str, instead: str) -> NoReturn:
         """Raise a refusal at the node's place."""
@@ -148,9 +149,8 @@ class Scalars:
             kind = kind_of(Call(function, stand_ins), kinds)
             made = Call(function, tuple(argument.expression for argument in given))
         except InvalidParameter as error:
-            raise InvalidParameter(
-                f"{error.parameter} at {self.parsed.place(node)}", error.offender, error.rule
-            ) from None
+            named = called_in(self.parsed.text, node) or error.parameter.replace("_", " ")
+            raise InvalidParameter(f"{named} at {self.parsed.place(node)}", error.offender, error.rule) from None
         return Typed(made, kind)
 
     def compared(self, node: exp.Expression, function: str, first: Typed, second: Typed) -> Typed:
@@ -258,12 +258,13 @@ class Scalars:
         raise self.parsed.refusal(node, "IS with something else than NULL, TRUE or FALSE", "write =")
 
     def _nullsafeeq(self, node: exp.Expression) -> Typed:
-        return self._same(node, True)
+        return self.same(node, True)
 
     def _nullsafeneq(self, node: exp.Expression) -> Typed:
-        return self._same(node, False)
+        return self.same(node, False)
 
-    def _same(self, node: exp.Expression, wanted: bool) -> Typed:
+    def same(self, node: exp.Expression, wanted: bool) -> Typed:
+        """Return whether two values are the same, or not; NULL is the same as NULL."""
         self.only(node, "this", "expression")
         first, second = self.alike(node, [self.value(node.this), self.value(node.expression)])
         equal = self.call(node, "equal", first, second).expression
@@ -272,8 +273,16 @@ class Scalars:
         return Typed(same if wanted else Call("not", (same,)), Kind.BOOLEAN)
 
     def _between(self, node: exp.Between) -> Typed:
-        self.only(node, "this", "low", "high")
+        self.only(node, "this", "low", "high", "symmetric")
         value = self.value(node.this)
+        if node.args.get("symmetric"):
+            ends = [self.value(node.args.get("low")), self.value(node.args.get("high"))]
+            pairs = [
+                (self.compared(node, "at_least", value, low), self.compared(node, "at_most", value, high))
+                for low, high in (ends, ends[::-1])
+            ]
+            either = [conjunction((low.expression, high.expression)) for low, high in pairs]
+            return Typed(disjunction(either), Kind.BOOLEAN)
         low = self.compared(node, "at_least", value, self.value(node.args.get("low")))
         high = self.compared(node, "at_most", value, self.value(node.args.get("high")))
         return Typed(conjunction((low.expression, high.expression)), Kind.BOOLEAN)
@@ -336,6 +345,8 @@ class Scalars:
     def _cast(self, node: exp.Cast) -> Typed:
         self.only(node, "this", "to")
         name = node.args["to"].this.name if hasattr(node.args["to"].this, "name") else str(node.args["to"].this)
+        if name == "USERDEFINED":  # what other dialects call their types
+            name = str(node.args["to"].args.get("kind") or "").upper()
         kind = _KINDS.get(name)
         if kind is None or node.args["to"].args.get("nested"):
             self.refuse(node, f"a cast to {name}", "cast to INTEGER, DOUBLE, VARCHAR, BOOLEAN, DATE or TIMESTAMP")
@@ -373,9 +384,13 @@ class Scalars:
 
     def _moved(self, node: exp.Expression, sign: int) -> Typed:
         function = "add" if sign > 0 else "subtract"
+        from dither.publish.queries.sql.dates import moved as moved_by
+
+        if node.this.key == "interval" and sign > 0 and node.expression.key != "interval":
+            return moved_by(self, node, self.value(node.expression), node.this, sign)
         left = self.number(node.this)
         if node.expression.key == "interval":
-            return self.call(node, "add_days", self._date(node, left), self._days(node.expression, sign))
+            return moved_by(self, node, left, node.expression, sign)
         right = self.number(node.expression)
         if left.kind is Kind.DATE and right.kind is Kind.INTEGER:
             moved = right if sign > 0 else self._minus(node, right)
@@ -392,15 +407,6 @@ class Scalars:
 
     def _date(self, node: exp.Expression, value: Typed) -> Typed:
         return self.converted(node, value, Kind.DATE) if _is_text(value) else value
-
-    def _days(self, node: exp.Expression, sign: int) -> Typed:
-        unit = str(node.args.get("unit") or "").upper().removesuffix("S")
-        said = str(node.this.name if node.this is not None else "")
-        many = whole_number(said.removeprefix("-"), 10**7)
-        if many is None or unit not in ("DAY", "WEEK"):
-            self.refuse(node, "an interval other than whole days or weeks", "write INTERVAL 30 DAY, or use DATE_TRUNC")
-        sign = -sign if said.startswith("-") else sign
-        return Typed(Literal(sign * many * (7 if unit == "WEEK" else 1), Kind.INTEGER), Kind.INTEGER)
 
 
 def chain(node: exp.Expression) -> list[exp.Expression]:

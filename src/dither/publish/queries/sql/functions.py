@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from dither.data import Call, Cast, Kind, Literal
+from dither.data import Call, Kind, Literal
 from dither.data.expressions import LARGEST_INTEGER
 from dither.publish.queries.assemble import clamp
+from dither.publish.queries.sql.dates import extract, part_of_date
 from dither.publish.queries.sql.expressions import Scalars, Typed, literal
+from dither.publish.queries.sql.further import BY_NAME, BY_NODE
+from dither.publish.queries.sql.unknown import refusal_of
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -25,43 +28,21 @@ _NUMERIC: Final = {
     "exp": "exponential",
     "ln": "logarithm",
 }
-_TEXTUAL: Final = {"lower": "lower", "upper": "upper", "length": "length", "trim": "trim"}
-_PARTS: Final = {
-    "year": "year",
-    "quarter": "quarter",
-    "month": "month",
-    "day": "day",
-    "dayofmonth": "day",
-    "dayofweekiso": "weekday",
-    "isodow": "weekday",
-    "hour": "hour",
-    "minute": "minute",
-}
-_FORBIDDEN: Final = frozenset(
+_TEXTUAL: Final = {"lower": "lower", "upper": "upper", "length": "length"}
+_PARTS: Final = frozenset(
     (
-        *(
-            "rand",
-            "random",
-            "uuid",
-            "now",
-            "currentdate",
-            "currenttimestamp",
-            "currenttime",
-            "currentdatetime",
-            "today",
-        ),
-        *("gen_random_uuid", "localtimestamp", "currentuser", "sessionuser", "version", "getenv", "setseed", "nextval"),
+        *("year", "quarter", "month", "day", "dayofmonth", "dayofweekiso", "isodow", "hour", "minute"),
+        *("dayofweek", "dayofyear"),
     )
 )
-_UNITS: Final = ("year", "quarter", "month", "week", "day")
 
 
 def translate(scalars: Scalars, node: exp.Expression) -> Typed:
     """Return a function call's meaning, or reject it by name."""
     name = node.key
     if name == "anonymous":
-        name = str(node.this).lower()
-        handler = _NAMED.get(name)
+        name = str(node.name).lstrip("~").lower()
+        handler = _NAMED.get(name) or BY_NAME.get(name)
         if handler is not None:
             return handler(scalars, node)
     elif name in _NUMERIC:
@@ -75,106 +56,9 @@ def translate(scalars: Scalars, node: exp.Expression) -> Typed:
         return part_of_date(scalars, node, name, scalars.day(node.this))
     elif name in _HANDLERS:
         return _HANDLERS[name](scalars, node)
-    return _refuse(scalars, node, name)
-
-
-def _refuse(scalars: Scalars, node: exp.Expression, name: str) -> Typed:
-    shown = name.upper()
-    if name in _FORBIDDEN:
-        scalars.refuse(
-            node, f"{shown} is not a function of the row alone", "write the date or number that is meant as a constant"
-        )
-    if name in ("subquery", "select", "exists", "any", "all"):
-        scalars.refuse(
-            node,
-            "a subquery inside an expression looks at rows of other people",
-            "test the privacy id with IN, group by the privacy id in a subquery in FROM, or ask two queries",
-        )
-    if name == "window":
-        scalars.refuse(
-            node,
-            "a window beside or inside an aggregate is not understood",
-            "compute it in a subquery in FROM, partitioned by the privacy id, and aggregate its rows",
-        )
-    if name in ("rollup", "cube", "groupingsets"):
-        scalars.refuse(node, f"{shown} makes groups of groups", "ask a query for each grouping")
-    if name in ("placeholder", "parameter", "sessionparameter"):
-        scalars.refuse(node, "a parameter has no value here", "write the value itself")
-    if name == "star":
-        scalars.refuse(node, "a star stands for raw rows", "ask for COUNT(*) or name columns inside an aggregate")
-    if name in ("similarto", "regexplike", "regexpilike", "glob"):
-        scalars.refuse(node, f"{shown}: patterns differ between engines", "use LIKE, STARTS_WITH or CONTAINS")
-    instead = (
-        "arithmetic, CASE, COALESCE, LOWER, TRIM, SUBSTRING, LIKE, EXTRACT, DATE_TRUNC, CAST and kin are understood"
-    )
-    scalars.refuse(node, f"{shown[:60]} is not on the list of functions that are safe on every engine", instead)
-
-
-def part_of_date(scalars: Scalars, node: exp.Expression, part: str, value: Typed) -> Typed:
-    """Return a part of a date as an integer."""
-    day = Typed(Cast(value.expression, Kind.DATE), Kind.DATE) if value.kind is Kind.TIMESTAMP else value
-    if part in ("dow", "dayofweek", "weekday_from_sunday"):
-        weekday = scalars.call(node, "weekday", value)
-        return scalars.call(node, "remainder", weekday, literal(7, Kind.INTEGER))
-    if part in ("doy", "dayofyear"):
-        first = scalars.call(node, "truncate_date", day, literal("year", Kind.TEXT))
-        days = scalars.call(node, "days_between", first, day)
-        return scalars.call(node, "add", days, literal(1, Kind.INTEGER))
-    function = _PARTS.get(part)
-    if function is None:
-        known = "YEAR, QUARTER, MONTH, DAY, DOW, ISODOW, DOY, HOUR or MINUTE"
-        scalars.refuse(node, f"the part {part.upper()[:40]} of a date", f"take {known}")
-    return scalars.call(node, function, value)
-
-
-def _extract(scalars: Scalars, node: exp.Expression) -> Typed:
-    scalars.only(node, "this", "expression")
-    return part_of_date(scalars, node, node.this.name.lower(), scalars.day(node.expression))
-
-
-def _part_by_name(scalars: Scalars, node: exp.Expression) -> Typed:
-    part, value = _arguments(scalars, node, 2)
-    return part_of_date(scalars, node, str(scalars.constant(part)).lower(), scalars.day(value))
-
-
-def _day_of_week(scalars: Scalars, node: exp.Expression) -> Typed:
-    scalars.only(node, "this")
-    return part_of_date(scalars, node, "dow", scalars.day(node.this))
-
-
-def _day_of_year(scalars: Scalars, node: exp.Expression) -> Typed:
-    scalars.only(node, "this")
-    return part_of_date(scalars, node, "doy", scalars.day(node.this))
-
-
-def _truncate(scalars: Scalars, node: exp.Expression) -> Typed:
-    scalars.only(node, "this", "unit")
-    unit = str(getattr(node.args.get("unit"), "name", "")).lower()
-    if unit not in _UNITS:
-        scalars.refuse(node, f"DATE_TRUNC to {unit[:40]}", "truncate to year, quarter, month, week or day")
-    return scalars.call(node, "truncate_date", scalars.day(node.this), literal(unit, Kind.TEXT))
-
-
-def _difference(scalars: Scalars, node: exp.Expression) -> Typed:
-    scalars.only(node, "this", "expression", "unit")
-    unit = str(node.args["unit"].name).lower().removesuffix("s") if node.args.get("unit") else "day"
-    later, earlier = (_as_day(scalars.day(part)) for part in (node.this, node.expression))
-    if unit == "day":
-        return scalars.call(node, "days_between", earlier, later)
-    months = {"month": 1, "quarter": 3, "year": 12}.get(unit)
-    if months is None:
-        scalars.refuse(node, f"DATEDIFF in {unit[:40]}s", "count days, months, quarters or years")
-    part = "quarter" if unit == "quarter" else "month"
-    per_year = literal(4 if part == "quarter" else 12, Kind.INTEGER)
-    years = scalars.call(node, "subtract", scalars.call(node, "year", later), scalars.call(node, "year", earlier))
-    if unit == "year":
-        return years
-    parts = scalars.call(node, "subtract", scalars.call(node, part, later), scalars.call(node, part, earlier))
-    return scalars.call(node, "add", scalars.call(node, "multiply", years, per_year), parts)
-
-
-def _as_day(value: Typed) -> Typed:
-    return Typed(Cast(value.expression, Kind.DATE), Kind.DATE) if value.kind is Kind.TIMESTAMP else value
+    elif name in BY_NODE:
+        return BY_NODE[name](scalars, node)
+    raise refusal_of(scalars.parsed, node)
 
 
 def _date(scalars: Scalars, node: exp.Expression) -> Typed:
@@ -251,6 +135,8 @@ def _left(scalars: Scalars, node: exp.Expression) -> Typed:
 
 
 def _piece(scalars: Scalars, node: exp.Expression, start: int, length: int) -> Typed:
+    if start < 0 and length == 2**31 - 1:  # counted from the end, to the end
+        return scalars.call(node, "right", scalars.text(node.this), literal(-start, Kind.INTEGER))
     if not (1 <= start <= LARGEST_INTEGER and 0 <= length <= LARGEST_INTEGER):
         scalars.refuse(node, "a part of a text that begins before it or has no length", "count positions from 1")
     places = literal(start, Kind.INTEGER), literal(length, Kind.INTEGER)
@@ -359,12 +245,7 @@ def _arguments(scalars: Scalars, node: exp.Expression, number: int) -> list[exp.
 
 _HANDLERS: Final[Mapping[str, _Handler]] = MappingProxyType(
     {
-        "extract": _extract,
-        "dayofweek": _day_of_week,
-        "dayofyear": _day_of_year,
-        "timestamptrunc": _truncate,
-        "datetrunc": _truncate,
-        "datediff": _difference,
+        "extract": extract,
         "date": _date,
         "like": _like,
         "ilike": _like,
@@ -393,8 +274,6 @@ _NAMED: Final[Mapping[str, _Handler]] = MappingProxyType(
         "suffix": _text_test("ends_with"),
         "starts_with": _text_test("starts_with"),
         "ends_with": _text_test("ends_with"),
-        "datepart": _part_by_name,
-        "date_part": _part_by_name,
         "square": _square,
         # Older readers have no node of their own for these.
         **{part: _named_part(part) for part in ("hour", "minute", "isodow", "quarter")},

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.sql.spelling import KEPT, nearest, word_of
+from dither.publish.queries.sql.words import plain_names, read_words
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -23,6 +25,21 @@ _GAP: Final = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
 _EXPLAIN: Final = re.compile(rf"{_GAP}*EXPLAIN\b(?:{_GAP}+(PRIVACY)\b)?", re.IGNORECASE | re.DOTALL)
 _HIDDEN: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 _OPTION: Final = re.compile(r"OPTION\s*\(\s*THRESHOLD_SHARE\s*=\s*([0-9./]+)\s*\)[\s;]*", re.IGNORECASE)
+#: Statements that show what there is.
+_SHOWING: Final = frozenset(("SHOW", "DESCRIBE", "DESC", "TABLES", "SUMMARIZE", "HELP"))
+#: How the reader begins an error, and what is said of it.
+_MISREAD: Final = (
+    ("Required keyword", "something is missing"),
+    ("Expecting )", "expecting )"),
+    ("Expecting (", "expecting ("),
+    ("Invalid expression / Unexpected token", "not expected here"),
+    ("Expected table name", "the name of a table is missing"),
+    ("Expected AND after BETWEEN", "BETWEEN has no AND"),
+    ("Expecting BY", "expecting BY"),
+    ("Expected THEN", "a WHEN has no THEN"),
+    ("Expected END", "a CASE has no END"),
+    ("The number of provided arguments", "a function has too many arguments"),
+)
 _OPENING: Final = frozenset(("(", "[", "{"))
 _CLOSING: Final = frozenset((")", "]", "}"))
 
@@ -80,6 +97,7 @@ class Parsed:
     def __init__(self, text: str) -> None:
         check_text(text)
         self.text = text
+        self.options: dict[str, tuple[str, int]] = {}
         try:
             self.tree = self._parse()
             self._check_depth(self.tree)
@@ -98,6 +116,10 @@ class Parsed:
         shown = " ".join(self.text[start:end].split())
         return f"{self._line_and_column(start)}: {shown if len(shown) <= 60 else shown[:59] + '…'}"
 
+    def word(self, node: exp.Expression) -> str:
+        """Return what a node is called in SQL."""
+        return word_of(self.text, node)
+
     def refuse(self, node: exp.Expression | None, reason: str, instead: str) -> NoReturn:
         """Raise the refusal of a construct at its place."""
         raise self.refusal(node, reason, instead)
@@ -115,8 +137,11 @@ class Parsed:
             raise InvalidParameter("sql", self.text, "a query, such as SELECT COUNT(*) FROM a_table")
         dialect = Dialect.get_or_raise(_DIALECT)
         try:
-            tokens = dialect.tokenize(self.text)
+            text, ticks = plain_names(self.text)
+            tokens = dialect.tokenize(text)
             self._check_tokens(tokens)
+            read = read_words(tokens, KEPT, ticks)
+            self.options, tokens = read.options, read.tokens
             trees = [tree for tree in dialect.parser().parse(tokens, self.text) if tree is not None]
         except (InvalidParameter, Unanswerable, RecursionError):
             raise
@@ -137,7 +162,7 @@ class Parsed:
         for token in tokens:
             if before == "INTERVAL" and len(token.text) > LONGEST_INTERVAL:
                 # The reader looks for numbers in it from every place of it, in time that grows with its square.
-                raise Unanswerable("an interval other than whole days or weeks", "write INTERVAL 30 DAY")
+                raise Unanswerable("an interval that is not a number of one unit", "write INTERVAL 30 DAY")
             before = token.token_type.name
             if ended and token.text != ";":
                 raise Unanswerable("the text has several statements", "send them one by one")
@@ -151,10 +176,17 @@ class Parsed:
         if word == "EXPLAIN":
             parse_statement(self.text)
             raise Unanswerable("EXPLAIN PRIVACY is a statement about a query", "quote the query instead of running it")
+        if word in _SHOWING:
+            raise Unanswerable(
+                f"{word} is not a query about the data",
+                ".tables and .schema in 'dither shell' show what can be asked about; in Python it is session.dataset",
+            )
         if word not in ("SELECT", "WITH", "FROM"):
+            like = nearest(word, ("SELECT", "WITH", "FROM", "EXPLAIN"))
+            instead = "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region"
             raise Unanswerable(
                 f"{word[:40] or 'nothing'} is not a query: data can be asked about, and nothing else",
-                "write SELECT with an aggregate, such as SELECT region, COUNT(*) FROM visits GROUP BY region",
+                instead if like is None else f"did you mean {like}? Else {instead}",
             )
 
     def _check_depth(self, tree: exp.Expression) -> None:
@@ -184,13 +216,13 @@ class Parsed:
     def _misread(self, error: dict[str, Any]) -> InvalidParameter:
         highlight = str(error.get("highlight") or "")
         line, column = error.get("line"), error.get("col")
-        what = str(error.get("description") or "unexpected")
-        if what.startswith("Required keyword"):  # names classes of the reader
-            what = "something is missing"
+        said = str(error.get("description") or "")
+        # The reader's own words name its classes: only what is known to be plain is said again.
+        what = next((plain for start, plain in _MISREAD if said.startswith(start)), "it cannot be read from here on")
         where = ""
         if isinstance(line, int) and isinstance(column, int):
             where = f", line {line}, column {max(column - len(highlight) + 1, 1)}"
-        return InvalidParameter("sql", highlight, f"valid SQL ({what[0].lower()}{what[1:]}{where})")
+        return InvalidParameter("sql", highlight, f"valid SQL ({what}{where})")
 
 
 def _last_open(text: str) -> int:

@@ -39,7 +39,7 @@ def rows_of_select(rows: Rows, select: exp.Expression, environment: Environment)
         rows.only(select, "this", "alias")
         select = select.this
     if select.key != "select":
-        rows.parsed.refuse(select, f"{select.key.upper()} is not understood in a subquery", "write one SELECT")
+        rows.parsed.refuse(select, f"{rows.parsed.word(select)} is not understood in a subquery", "write one SELECT")
     rows.only(
         select,
         "expressions",

@@ -33,6 +33,7 @@ from dither.publish.queries.assemble import (
 from dither.publish.queries.sql.expressions import Scalars, Typed, chain
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.scope import Scope, Source, check_different, is_quoted, plain_alias
+from dither.publish.queries.sql.spelling import clause_of, nearest
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -129,11 +130,13 @@ class Rows:
             alias = node.alias or f"subquery_{self._tables}"
             return self._alias(node, alias), self.subquery(node.this, environment)
         if node.key != "table" or node.this.key != "identifier":
-            shown = (
-                str(getattr(node.this, "this", "") or node.key).upper()[:40]
-                if node.key == "table"
-                else node.key.upper()
-            )
+            shown = self.parsed.word(node.this if node.key == "table" and node.this.key != "identifier" else node)
+            if shown in ("UNNEST", "EXPLODE", "FLATTEN", "LATERAL"):
+                self.parsed.refuse(
+                    node,
+                    f"{shown} in FROM: a declared column holds one value, not a list",
+                    "declare a table with a row for each element, and join it on the privacy id",
+                )
             self.parsed.refuse(node, f"{shown} in FROM is no declared table", "read a table of the data set")
         self.only(node, "this", "alias", "db")
         if node.args.get("db") and node.args["db"].name.lower() != self.dataset.name.lower():
@@ -145,7 +148,11 @@ class Rows:
         try:
             table = self.dataset.table(node.name)
         except InvalidParameter as error:
-            raise InvalidParameter(f"table at {self.parsed.place(node)}", node.name, error.rule) from None
+            like = nearest(
+                node.name, [name.upper() for name in (*(table.name for table in self.dataset.tables), *environment)]
+            )
+            hint = "" if like is None else f"{like.lower()}, or "
+            raise InvalidParameter(f"table at {self.parsed.place(node)}", node.name, f"{hint}{error.rule}") from None
         return alias, table if table.is_public else Scan(table)
 
     def _alias(self, node: exp.Expression, alias: str) -> str:
@@ -393,10 +400,9 @@ class Rows:
         """Reject a clause with parts that are not supported."""
         for name, value in node.args.items():
             if value not in (None, False, "") and value != [] and name not in arguments:
-                what = name.strip("_").upper()
+                what = clause_of(name)
                 if name in ("rollup", "cube", "grouping_sets"):
                     # Where releases of sqlglot before 30.1 put what later ones read as expressions.
-                    what = what.replace("_", "")
                     self.parsed.refuse(node, f"{what} makes groups of groups", "ask a query for each grouping")
                 self.parsed.refuse(node, f"{what} is not understood here", "leave it out")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dither.data import DataSet, Expression, Kind, Name, Relation
-from dither.data.expressions import kind_of
+from dither.data.expressions import IntervalEnd, kind_of
 from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.assemble import (
     conjunction,
@@ -24,10 +24,14 @@ from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.interval_ends import end_name, end_of_interval
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.per_group import with_person_totals
+from dither.publish.queries.sql.privacy_clause import with_options
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
+from dither.publish.queries.sql.unknown import refuse_unknown_functions
 from dither.publish.queries.work import planning
 
 if TYPE_CHECKING:
@@ -56,7 +60,7 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     parsed = Parsed(text)
     try:
         with planning():
-            query = _Outermost(parsed, dataset).query(parsed.tree, {})
+            query = with_options(_Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
             check_query(query, "sql")
             return query
     except AcrossPersons as error:
@@ -78,7 +82,7 @@ class _Outermost:
         if select.key != "select":
             self.parsed.refuse(
                 select,
-                f"{select.key.upper()} of queries is not understood",
+                f"{self.parsed.word(select)} of queries is not understood",
                 "ask each query by itself, or group by a CASE",
             )
         known = self.rows.environment(select, environment)
@@ -90,7 +94,7 @@ class _Outermost:
     def _check_clauses(self, select: exp.Expression) -> None:
         if select.args.get("qualify") is not None:
             self.parsed.refuse(select.args["qualify"], "QUALIFY on the answer", "use HAVING, ORDER BY and LIMIT")
-        if select.args.get("offset") is not None:
+        if select.args.get("offset") is not None and str(select.args["offset"].expression) != "0":
             self.parsed.refuse(select.args["offset"], "OFFSET on the answer", "take the first rows with LIMIT")
         if select.args.get("distinct") is not None and is_grouped(select):
             self.parsed.refuse(select, "DISTINCT on an answer whose groups are different anyway", "leave it out")
@@ -107,11 +111,12 @@ class _Outermost:
             "with_",
             "with",
         )
-        self.rows.only(select, *clauses, "distinct")
+        self.rows.only(select, *clauses, "distinct", "offset")
 
     # A query that aggregates.
 
     def _grouped(self, select: exp.Expression, known: Environment) -> Query:
+        select = with_person_totals(self.rows, select, known)
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
         measured = _Measured(self.rows, scope, [key.name for key in keys])
@@ -125,7 +130,8 @@ class _Outermost:
         outputs = self._outputs(select, scalars, scope)
         kinds = {key.name: kind_of(key.value, scope.relation.columns) for key in keys}
         kinds |= {aggregate.name: aggregate.kind(scope.relation.columns) for aggregate in measured.aggregates}
-        aliases = {name.lower(): Typed(value, kind_of(value, kinds)) for name, value in outputs}
+        numbers = [(name, value) for name, value in outputs if not isinstance(value, IntervalEnd)]
+        aliases = {name.lower(): Typed(value, kind_of(value, kinds)) for name, value in numbers}
         having = select.args.get("having")
         condition = None
         if having is not None:
@@ -148,14 +154,15 @@ class _Outermost:
         check_different(self.parsed, select, [self._label(item) for item in select.expressions if item.key == "alias"])
         said = {self._label(item).lower() for item in select.expressions if item.key == "alias"}
         for index, item in enumerate(select.expressions, start=1):
-            value = scalars.settled(scalars.value(item), Kind.TEXT).expression
+            end = end_of_interval(self.parsed, select, item, scalars)
+            value = scalars.settled(scalars.value(item), Kind.TEXT).expression if end is None else end
             if item.key == "alias":
                 name = self._label(item)
             else:
                 if item.key == "column":
                     label = item.name if scope is None else shown_names(scope, item, item.name)
                 else:
-                    label = value.name if isinstance(value, Name) else f"column_{index}"
+                    label = value.name if isinstance(value, Name) else end_name(value) or f"column_{index}"
                 name = free_name(label, [*said, *(known for known, _ in found)])
             found.append((name, value))
         return found
@@ -201,7 +208,12 @@ class _Outermost:
         node = clause.args.get("expression") or clause.args.get("count")
         if clause.key not in ("limit", "fetch") or node is None:
             self.parsed.refuse(clause, "this form of LIMIT", "write LIMIT 10")
-        self.rows.only(clause, "expression", "count", "direction")
+        options = clause.args.get("limit_options")
+        if options is not None and (options.args.get("percent") or options.args.get("with_ties")):
+            self.parsed.refuse(clause, "a number of rows with PERCENT or WITH TIES", "write LIMIT 10")
+        self.rows.only(clause, "expression", "count", "direction", "limit_options")
+        if node.key == "var" and node.name.upper() == "ALL":
+            return None
         scalars = Scalars(self.parsed, self._no_column, lambda node: None)
         limit = scalars.whole_constant(node)
         if not 1 <= limit <= 10**9:
@@ -220,6 +232,7 @@ class _Outermost:
             if not self._is_only_source(select, error.select, known):
                 raise
             return self._over(select, self.query(error.select, error.environment))
+        refuse_unknown_functions(self.parsed, select)
         raise self.parsed.refusal(
             select,
             "the query selects raw rows, and no row ever leaves",
