@@ -405,6 +405,7 @@ class Session(Closing):
         with self._alone():
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
+            offer.mechanism.check_public(self._open())
 
         def run(engine: Engine) -> bytes:
             return offer.present(perform(offer.mechanism, engine))

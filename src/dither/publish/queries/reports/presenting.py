@@ -1,0 +1,151 @@
+"""From the answers of a report's queries to the table that an analyst sees.
+
+Everything here is a function of released numbers, public rows and public facts.
+
+**Which intervals.** The failure probability is divided among the queries, and within each among all its numbers: all
+intervals of all queries hold at once with the confidence asked for, and so does whatever follows from them by
+arithmetic, for rows that are chosen or sorted by what they show as well. Where a report only shows measured numbers
+under one another (totals of grouping sets), each interval holds by itself. A number that is not made of released
+numbers by arithmetic alone, such as a rank, has none, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+from dither.data import Name
+from dither.errors import DitherError, InvalidParameter
+from dither.exact import Number, probability
+from dither.publish.queries.answer import Answer
+from dither.publish.queries.present import present
+from dither.publish.queries.rehearsal import nothing
+from dither.publish.queries.reports.cells import Cells
+from dither.publish.queries.reports.evaluation import Evaluation, Rows
+from dither.publish.queries.reports.mechanism import Reported, ReportAnswer
+from dither.publish.queries.reports.views import View, ViewRelease, ViewSelect, ViewSort, ViewTotals, views_in
+from dither.publish.queries.result import QueryResult, ResultColumn
+
+_NUMBERS: Final = ("integer", "real")
+
+
+def present_report(answer: ReportAnswer, released: Reported, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
+    """Return the table of a released report.
+
+    Args:
+        answer: the mechanism.
+        released: what it released.
+        confidence: of the intervals, all at once.
+
+    """
+    wanted = probability("confidence", confidence, open_below=True)
+    together = not _shows_measured_numbers(answer.report.view)
+    level = 1 - (1 - wanted) / max(1, len(answer.answers)) if together else wanted
+    notes: dict[str, None] = {}
+    tables: dict[str, Rows] = {}
+    for (name, _), one, out in zip(answer.queries, answer.answers, released.answers, strict=True):
+        shown = present(one, out, confidence=level, together=together)
+        tables[name] = _rows(one, shown)
+        notes |= dict.fromkeys(shown.notes)
+    evaluation = Evaluation(tables, dict(released.public))
+    rows = evaluation.rows(answer.report.view)
+    notes |= evaluation.notes | dict.fromkeys(_remarks(answer.report.view, rows))
+    columns = [rows.columns[name] for name in answer.report.view.columns]
+    parts: dict[str, tuple[tuple[Any, ...], ...]] = {
+        part: tuple(tuple(getattr(cells, part)[place] for cells in columns) for place in range(rows.size))
+        for part in ("shown", "low", "high", "raw")
+    }
+    kinds = answer.report.view.columns.items()
+    return QueryResult(
+        tuple(_column(name, kind.value, cells) for (name, kind), cells in zip(kinds, columns, strict=True)),
+        parts["shown"],
+        parts["low"],
+        parts["high"],
+        wanted,
+        together and bool(answer.answers),
+        answer.loss(1),
+        str(answer.distance),
+        tuple(notes),
+        raw=parts["raw"],
+    )
+
+
+def rehearse_report(answer: ReportAnswer, *, confidence: Number = Fraction(19, 20)) -> None:
+    """Reject a report that could not be shown, whatever is drawn: tried on queries that found nothing."""
+    out = Reported(
+        tuple(nothing(one) for one in answer.answers),
+        tuple((view.table.name, ((None,) * len(view.columns),)) for view in answer.report.public_tables),
+    )
+    reason = None
+    try:
+        present_report(answer, out, confidence=confidence).to_json()
+    except DitherError:
+        raise
+    except Exception as error:
+        reason = type(error).__name__
+    if reason is not None:
+        raise InvalidParameter("query", f"outputs that end in {reason}", "one whose outputs can be computed")
+
+
+def _rows(answer: Answer, shown: QueryResult) -> Rows:
+    """Return a released table as columns of cells."""
+    columns = {}
+    for place, column in enumerate(shown.columns):
+        values = [row[place] for row in shown.rows]
+        if column.is_key:
+            columns[column.name] = Cells(values)
+            continue
+        raw, low, high = ([row[place] for row in part] for part in (shown.raw, shown.low, shown.high))
+        has_ends = column.kind in _NUMBERS
+        columns[column.name] = Cells(
+            values,
+            raw,
+            low if has_ends else [],
+            high if has_ends else [],
+            True,
+            has_ends,
+            column.estimand,
+            column.bias,
+            _variance(answer, column.name),
+        )
+    return Rows(columns, len(shown.rows))
+
+
+def _variance(answer: Answer, output: str) -> float:
+    """Return the variance of the noise in an output that is an aggregate, in steps of its measured parts."""
+    design, value = answer.design, dict(answer.query.outputs)[output]
+    numbers = design.numbers.get(value.name, ()) if isinstance(value, Name) else ()
+    return sum(float(design.parts[number].scale) ** 2 for number in numbers) or 1.0
+
+
+def _shows_measured_numbers(view: View) -> bool:
+    """Whether a view puts totals of grouping sets under one another, sorted by keys at most, and does nothing else."""
+    for part in views_in(view):
+        if isinstance(part, ViewSelect):
+            is_plain = all(isinstance(value, Name) for _, value in part.outputs)
+        elif isinstance(part, ViewSort):
+            named = [value.name if isinstance(value, Name) else "" for value, *_ in part.order]
+            totals = [one for one in views_in(part) if isinstance(one, ViewTotals)]
+            keys = {name for one in totals for name in (*(key for key, *_ in one.keys), *(m for m, _ in one.marks))}
+            is_plain = set(named) <= keys
+        else:
+            is_plain = isinstance(part, ViewTotals | ViewRelease)
+        if not is_plain:
+            return False
+    return any(isinstance(part, ViewTotals) for part in views_in(view))
+
+
+def _remarks(view: View, rows: Rows) -> list[str]:
+    """Return what a reader must know of values that are not measured numbers."""
+    found = []
+    for name, kind in view.columns.items():
+        cells = rows.columns[name]
+        if cells.is_noisy and not cells.has_ends and kind.is_number:
+            found.append(f"{name} has no interval: it is computed from several released numbers")
+    if any(isinstance(part, ViewTotals) for part in views_in(view)):
+        found.append("totals of counts and sums agree: all groupings are fitted together, by least squares")
+    return found
+
+
+def _column(name: str, kind: str, cells: Cells) -> ResultColumn:
+    return ResultColumn(name, kind, not cells.is_noisy, cells.estimand, cells.bias)

@@ -1,0 +1,95 @@
+"""A report: private queries by name, and a view of what they release and of public tables, as one public record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dither.data import DataSet, Kind
+from dither.data.expressions import kind_of
+from dither.data.own_tables import is_own
+from dither.data.wire import register_records
+from dither.errors import InvalidParameter
+from dither.exact import typed
+from dither.privacy import PureDP
+from dither.publish.queries.design import LAPLACE, Design
+from dither.publish.queries.present import kind_of_aggregate
+from dither.publish.queries.query import Query
+from dither.publish.queries.reports.views import (
+    CLOSED,
+    View,
+    ViewMeasure,
+    ViewPublic,
+    ViewRelease,
+    views_in,
+)
+
+#: A report of more private queries is refused.
+MOST_QUERIES: Final = 32
+#: A view of more nodes is refused.
+MOST_VIEWS: Final = 1_000
+
+register_records(*CLOSED, ViewMeasure)
+
+
+@dataclass(frozen=True)
+@typed
+class Report:
+    """Private queries, each released once, and what is made of their tables and of public ones at no further cost.
+
+    Args:
+        dataset: the schema.
+        queries: what is released, each under a name of its own; none where only public tables are read.
+        view: what is shown.
+
+    """
+
+    dataset: DataSet
+    queries: tuple[tuple[str, Query], ...]
+    view: View
+
+    def __post_init__(self) -> None:
+        """Reject queries of other data, and a view of tables that the report does not release."""
+        names = [name for name, _ in self.queries]
+        if len(set(names)) != len(names) or len(names) > MOST_QUERIES:
+            raise InvalidParameter("queries", names, f"at most {MOST_QUERIES}, under different names")
+        for name, query in self.queries:
+            if query.dataset != self.dataset:
+                raise InvalidParameter(f"query {name}", query.dataset.name, f"about {self.dataset.name}")
+        released = {name: tuple(output_kinds(query).items()) for name, query in self.queries}
+        many = 0
+        for view in views_in(self.view):
+            many += 1
+            if many > MOST_VIEWS:
+                raise InvalidParameter("view", "more", f"of at most {MOST_VIEWS} steps")
+            if isinstance(view, ViewRelease) and released.get(view.release) != view.outputs:
+                raise InvalidParameter("view", view.release, f"of what is released: {', '.join(names) or 'nothing'}")
+            if isinstance(view, ViewPublic) and not is_own(view.table, self.dataset):
+                raise InvalidParameter("view", view.table.name, f"of public tables of {self.dataset.name}")
+        if not self.view.columns:
+            raise InvalidParameter("view", "no column", "of at least one column")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it reads public tables alone, and costs nothing."""
+        return not self.queries
+
+    @property
+    def public_tables(self) -> tuple[ViewPublic, ...]:
+        """The public tables that are read, each once."""
+        found = {view.table.name: view for view in views_in(self.view) if isinstance(view, ViewPublic)}
+        return tuple(found[name] for name in sorted(found))
+
+
+def output_kinds(query: Query) -> Mapping[str, Kind]:
+    """Return the outputs of a query and the kinds of their values; lists have no place in a view."""
+    design = Design(query, PureDP(1), LAPLACE, None)  # the loss changes no kind
+    kinds = {key.name: kind for key, kind in zip(query.keys, design.key_kinds, strict=True)}
+    for aggregate in query.aggregates:
+        kind = kind_of_aggregate(design, aggregate)
+        if kind is None:
+            rule = "one value a row: a list of commonest values is shown by a query of its own"
+            raise InvalidParameter("outputs", aggregate.name, rule)
+        kinds[aggregate.name] = kind
+    return {name: kind_of(value, kinds) for name, value in query.outputs}
