@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar, o
 from dither.curator.card import Card, release_card
 from dither.curator.ledger import OWNER, Account, Balance, Ledger, Receipt, Stored
 from dither.curator.ledger.interface import MOST_ATTEMPTS, Reservation
-from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
+from dither.curator.offers import (
+    Offers,
+    anonymous_tables,
+    answers,
+    count_tables,
+    found_facts,
+    models,
+    reports,
+    synthetic_tables,
+)
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
@@ -52,6 +61,7 @@ from dither.mechanisms.core.release import before_first_draw
 from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
+from dither.publish.queries.reports.report import Report
 from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import parse_statement
 
@@ -247,7 +257,7 @@ class Session(Closing):
     @overload
     def quote(
         self,
-        what: str | Query | Groups,
+        what: str | Query | Groups | Report,
         /,
         *,
         epsilon: Number | None = None,
@@ -260,7 +270,7 @@ class Session(Closing):
     ) -> Quote: ...
     def quote(
         self,
-        what: str | Query | Groups | Offer[Any],
+        what: str | Query | Groups | Report | Offer[Any],
         /,
         *,
         epsilon: Number | None = None,
@@ -290,12 +300,16 @@ class Session(Closing):
         if isinstance(what, Offer):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
-        with self._saying_what_is_left():
-            stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        how: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+        if any(word is not None for word in how.values()):
+            stated_loss(**how)
         if isinstance(what, str):
             threshold_share = answers.one_share(parse_statement(what), threshold_share)
-        query = answers.read_query(self.dataset, what)
-        quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+        asked = answers.read_request(self.dataset, what)
+        with self._saying_what_is_left():
+            stated = reports.loss_of(asked, **how)
+        ways: dict[str, Any] = {"noise": noise, "shares": shares, "threshold_share": threshold_share}
+        quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
         return replace(quoted, left=str(self.balance().left), affordable=self._affordable(quoted.loss))
 
     def _affordable(self, loss: Loss) -> int:

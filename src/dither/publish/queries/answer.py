@@ -101,6 +101,7 @@ class ShareField(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[s
     """Names and shares, or None."""
 
     def convert(self, name: str, value: Any) -> tuple[tuple[str, Fraction], ...] | None:
+        """Return the pairs, with exact shares."""
         if value is None:
             return None
         if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):

@@ -124,7 +124,8 @@ def _ends(expression: Expression, used: Mapping[str, Cells], rows: int) -> tuple
 def _said(expression: Expression, noisy: Mapping[str, Cells]) -> tuple[str, str]:
     parts = [f"{name} is the {cells.estimand}" for name, cells in noisy.items() if cells.estimand]
     bias = "; ".join(dict.fromkeys(cells.bias for cells in noisy.values() if cells.bias))
-    return describe(expression) + (f", where {'; '.join(parts)}" if parts else ""), bias
+    text = describe(expression) + (f", where {'; '.join(parts)}" if parts else "")
+    return text.replace("__", ""), bias  # columns that no text names begin so
 
 
 def tidy(value: Any) -> Any:

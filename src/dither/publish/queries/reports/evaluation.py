@@ -1,7 +1,8 @@
 """Views evaluated: tables of cells from released tables and public rows, in plain Python, the same everywhere.
 
 Deterministic given what was released, and total: nothing that was released makes it raise. Rows keep the order of the
-tables they come from; groups stand in the order of their first row. A join stops at a public number of rows, and says so.
+tables they come from; groups stand in the order of their first row. A join stops at a public number of rows, and says
+so.
 """
 
 from __future__ import annotations

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dither.data import Call, Kind, Name
+from dither.data import Call, Name
 from dither.data.examples import neighbours_of, some_visits
 from dither.data.schema import person_unit
 from dither.mechanisms import Example
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
 from dither.publish.queries.examples import clinic_query
-from dither.publish.queries.reports.report import Report
-from dither.publish.queries.reports.views import ViewRelease, ViewScalar, ViewSelect
+from dither.publish.queries.reports.report import Report, release_of
+from dither.publish.queries.reports.views import ViewScalar, ViewSelect
 
 
 def clinic_report(unit: Unit = ROW, groups: str = "public") -> Report:
     """Return the share of each site in the visits: two counts, one divided by the other."""
     by_site = clinic_query("count", unit=unit, groups=groups)
     whole = clinic_query("count", unit=unit, groups="none")
-    sites = ViewRelease("by_site", (("site", Kind.TEXT), ("count", Kind.INTEGER)))
-    both = ViewScalar(sites, "total", ViewRelease("whole", (("count", Kind.INTEGER),)))
+    sites = release_of("by_site", by_site)
+    both = ViewScalar(sites, "total", release_of("whole", whole))
     share = Call("divide", (Name("count"), Name("total")))
     view = ViewSelect(both, (("site", Name("site")), ("share", share)))
     return Report(by_site.dataset, (("by_site", by_site), ("whole", whole)), view)

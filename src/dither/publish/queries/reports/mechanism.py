@@ -7,7 +7,7 @@ it. What is made of the released tables afterwards costs nothing: see ``presenti
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

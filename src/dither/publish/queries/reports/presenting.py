@@ -22,7 +22,7 @@ from dither.publish.queries.present import present
 from dither.publish.queries.rehearsal import nothing
 from dither.publish.queries.reports.cells import Cells
 from dither.publish.queries.reports.evaluation import Evaluation, Rows
-from dither.publish.queries.reports.mechanism import Reported, ReportAnswer
+from dither.publish.queries.reports.mechanism import ReportAnswer, Reported
 from dither.publish.queries.reports.views import View, ViewRelease, ViewSelect, ViewSort, ViewTotals, views_in
 from dither.publish.queries.result import QueryResult, ResultColumn
 

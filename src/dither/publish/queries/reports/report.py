@@ -57,13 +57,11 @@ class Report:
         for name, query in self.queries:
             if query.dataset != self.dataset:
                 raise InvalidParameter(f"query {name}", query.dataset.name, f"about {self.dataset.name}")
-        released = {name: tuple(output_kinds(query).items()) for name, query in self.queries}
-        many = 0
-        for view in views_in(self.view):
-            many += 1
+        released = {name: release_of(name, query) for name, query in self.queries}
+        for many, view in enumerate(views_in(self.view), 1):
             if many > MOST_VIEWS:
                 raise InvalidParameter("view", "more", f"of at most {MOST_VIEWS} steps")
-            if isinstance(view, ViewRelease) and released.get(view.release) != view.outputs:
+            if isinstance(view, ViewRelease) and released.get(view.release) != view:
                 raise InvalidParameter("view", view.release, f"of what is released: {', '.join(names) or 'nothing'}")
             if isinstance(view, ViewPublic) and not is_own(view.table, self.dataset):
                 raise InvalidParameter("view", view.table.name, f"of public tables of {self.dataset.name}")
@@ -93,3 +91,9 @@ def output_kinds(query: Query) -> Mapping[str, Kind]:
             raise InvalidParameter("outputs", aggregate.name, rule)
         kinds[aggregate.name] = kind
     return {name: kind_of(value, kinds) for name, value in query.outputs}
+
+
+def release_of(name: str, query: Query) -> ViewRelease:
+    """Return the released table of a query, under its name in a report."""
+    is_single = not query.keys or (query.limit is not None and query.limit <= 1)
+    return ViewRelease(name, tuple(output_kinds(query).items()), is_single)

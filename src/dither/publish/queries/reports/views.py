@@ -76,10 +76,11 @@ class View:
 @dataclass(frozen=True)
 @typed
 class ViewRelease(View):
-    """The table that one of a report's queries released: its name, and the kinds of its outputs."""
+    """The table that one of a report's queries released: its name, the kinds of its outputs, whether it is one row."""
 
     release: str
     outputs: tuple[tuple[str, Kind], ...]
+    is_single: bool = False
 
     @cached_property
     def columns(self) -> Mapping[str, Kind]:
@@ -398,7 +399,7 @@ class ViewSlice(_Over):
 @dataclass(frozen=True)
 @typed
 class ViewTotals(View):
-    """The released tables of several grouping sets of the same public keys, one below the other, with totals that agree.
+    """The released tables of several grouping sets of the same public keys, with totals that agree.
 
     Args:
         sets: for every set its released table, and which of the keys it has, by their places.

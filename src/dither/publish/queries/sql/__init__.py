@@ -6,6 +6,7 @@ query. Only SQL that an engine's emitter prints from the closed tree ever reache
 """
 
 from dither.publish.queries.sql.parse import Statement, parse_statement
+from dither.publish.queries.sql.request import parse_request
 from dither.publish.queries.sql.select import parse_sql
 
-__all__ = ["Statement", "parse_sql", "parse_statement"]
+__all__ = ["Statement", "parse_request", "parse_sql", "parse_statement"]
