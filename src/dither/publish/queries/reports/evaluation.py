@@ -364,14 +364,8 @@ def _below(first: Cells, second: Cells, takes_both: bool) -> Cells:
     """Return one column under another."""
     noisy = first.is_noisy or second.is_noisy
     ends = noisy and all(cells.has_ends or not cells.is_noisy for cells in (first, second))
-    # Exact values beside noisy ones are their own interval.
     low, high = (
-        [
-            value if not cells.is_noisy and isinstance(value, int | float) else end
-            for cells in (first, second)
-            for value, end in zip(cells.shown, column(cells), strict=True)
-        ]
-        for column in (lambda cells: cells.low, lambda cells: cells.high)
+        [end for cells in (first, second) for end in _ends(cells, which)] if ends else [] for which in ("low", "high")
     )
     texts = dict.fromkeys(
         cells.estimand for cells in (first, second) if cells.estimand and (takes_both or cells is first)
@@ -380,8 +374,8 @@ def _below(first: Cells, second: Cells, takes_both: bool) -> Cells:
     return Cells(
         [*first.shown, *second.shown],
         [*first.raw, *second.raw] if noisy else [],
-        low if ends else [],
-        high if ends else [],
+        low,
+        high,
         noisy,
         ends,
         "; or: ".join(texts),
@@ -389,15 +383,20 @@ def _below(first: Cells, second: Cells, takes_both: bool) -> Cells:
     )
 
 
+def _ends(cells: Cells, which: str) -> list[Any]:
+    """Return the ends of a column's intervals; exact numbers beside noisy ones are their own."""
+    if cells.is_noisy:
+        return list(getattr(cells, which))
+    return [value if isinstance(value, int | float) and not isinstance(value, bool) else None for value in cells.shown]
+
+
 def _key(rows: Rows, place: int) -> tuple[Any, ...]:
     return tuple(_plain(cells.shown[place]) for cells in rows.columns.values())
 
 
 def _plain(value: Any) -> Any:
-    """Return a value such that equal values of different kinds are equal, and 1 is not true."""
-    if isinstance(value, bool):
-        return (value,)
-    return float(value) if isinstance(value, int) else value
+    """Return a value to compare by: numbers are equal as numbers, and 1 is not true."""
+    return (value,) if isinstance(value, bool) else value
 
 
 _READERS: Final[dict[type[View], Callable[[Any, Any], Rows]]] = {

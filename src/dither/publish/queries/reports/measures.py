@@ -46,7 +46,7 @@ def summary(function: str, cells: Cells | None, places: Sequence[int], share: Fr
     if function == "count_of":
         return Summary(len(known), len(known), None, None)
     if function == "count_different":
-        many = len({_same(cells.shown[place]) for place in known})
+        many = len({cells.shown[place] for place in known})
         return Summary(many, many, None, None)
     of = _FUNCTIONS[function]
 
@@ -75,10 +75,6 @@ def _end(
         return least
     found = of(given, share)
     return math.nextafter(found, least) if isinstance(found, float) else found
-
-
-def _same(value: Any) -> Any:
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _sum(values: list[Any], share: Fraction | None) -> Any:

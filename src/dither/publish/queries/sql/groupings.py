@@ -180,7 +180,7 @@ def grouping_marks(
                 word = one.name.lower() if one.key == "column" and not one.table else ""
                 value = scalars.value(aliases.get(word, one) if word not in scope.relation.columns else one).expression
                 if value not in keys:
-                    rows.parsed.refuse(node, "GROUPING of what is not grouped by", "name a column of GROUP BY")
+                    rows.parsed.refuse(part, "GROUPING of what is not grouped by", "name a column of GROUP BY")
                 places.append(keys.index(value))
             name = free_name("__grouping", [mark for mark, _ in marks])
             marks.append((name, tuple(places)))

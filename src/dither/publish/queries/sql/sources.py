@@ -93,7 +93,7 @@ class Sources:
 
     def _join(self, table: _Table, right: View, join: exp.Expression) -> None:
         self._only(join)
-        side, kind, method = join.side.upper(), join.kind.upper(), str(join.args.get("method") or "").upper()
+        side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
         if kind not in ("", "INNER", "OUTER", "CROSS") or method not in ("", "NATURAL"):
             self.parsed.refuse(join, f"{method or kind} JOIN of released tables", "write JOIN, LEFT JOIN or FULL JOIN")
         left, before = self.view, self._tables

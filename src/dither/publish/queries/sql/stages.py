@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dither.data import Call, Case, Expression, Kind, Literal, Name
@@ -55,7 +55,7 @@ class Stage:
         column: Column,
         special: Special,
         subquery: Subquery,
-        visible: list[tuple[str, Expression, str]],
+        visible: Sequence[tuple[str, Expression, str]],
         windows: Mapping[str, exp.Expression],
     ) -> None:
         self.parsed, self.view, self.visible = parsed, view, visible
@@ -153,7 +153,7 @@ class Stage:
         # Subqueries in its arguments come first, so that the window stands over them.
         for part in node.walk():
             if part is not node and part.key in ("subquery", "window"):
-                self._made(part, scalars, False)
+                self._made(part, scalars, False)  # type: ignore[arg-type]
         name = self._free("window")
         made, beyond = add_window(self.parsed, scalars, self.view, node, name, self._windows)
         self.view = made

@@ -278,7 +278,7 @@ class Views:
     def _starred(self, item: exp.Expression, stage: Stage, taken: list[str]) -> list[tuple[str, Expression]]:
         star = item if item.key == "star" else item.this
         self.natures.rows().only(star)
-        table = item.table.lower() if item.key == "column" else ""
+        table = str(item.args["table"].name).lower() if item.args.get("table") else ""
         found: list[tuple[str, Expression]] = []
         for shown, value, source in stage.visible:
             if not table or source.lower() == table:
