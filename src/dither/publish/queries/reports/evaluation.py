@@ -175,6 +175,8 @@ class Evaluation:
             else:
                 for place, source in zip(places, _neighbours(view, places, equals), strict=True):
                     found[place] = source
+        if view.function == "count":
+            noisy = noisy or self._rows_are_noisy(below)
         made = self._made(view, given, found, noisy)
         return Rows({**below.columns, view.name: made}, below.size)
 

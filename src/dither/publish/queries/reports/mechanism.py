@@ -32,7 +32,7 @@ from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Plan, PureDP, Unit, Us
 from dither.publish.queries.answer import Answer, Answered, Law, ShareField, badness
 from dither.publish.queries.design import GAUSSIAN, LAPLACE
 from dither.publish.queries.reports.examples import report_examples
-from dither.publish.queries.reports.report import Report
+from dither.publish.queries.reports.report import Report, check_work
 from dither.publish.queries.sizes import check_query
 from dither.publish.queries.split import check_shares
 from dither.publish.queries.work import planning
@@ -87,8 +87,8 @@ class ReportAnswer(OverData[Reported]):
         shares: how the loss is divided among the queries, by their names; None for equal parts.
 
     >>> from dither.publish.queries.reports.examples import clinic_report
-    >>> ReportAnswer(report=clinic_report(), target=PureDP(1), noise="laplace").loss(1)
-    PureDP('1')
+    >>> ReportAnswer(report=clinic_report(), target=PureDP(1), noise="laplace").loss(1).epsilon
+    Fraction(1, 1)
 
     """
 
@@ -213,6 +213,7 @@ def plan_report(
     with planning():
         for name, query in report.queries:
             check_query(query, f"query {name}")
+        check_work(report)
         given = check_shares(shares, [name for name, _ in report.queries])
         wanted = None if given is None else tuple(given.items())
         fixed: dict[str, Any] = {"report": report, "target": loss, "shares": wanted}

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dither.data import DataSet, Kind
-from dither.data.expressions import kind_of
+from dither.data import Call, DataSet, Kind
+from dither.data.expressions import kind_of, names_in
 from dither.data.own_tables import is_own
 from dither.data.wire import register_records
 from dither.errors import InvalidParameter
 from dither.exact import typed
 from dither.privacy import PureDP
+from dither.publish.queries.assemble import conjuncts
 from dither.publish.queries.design import LAPLACE, Design
 from dither.publish.queries.present import kind_of_aggregate
 from dither.publish.queries.query import Query
 from dither.publish.queries.reports.views import (
     CLOSED,
     View,
+    ViewJoin,
     ViewMeasure,
     ViewPublic,
     ViewRelease,
+    ViewSet,
+    ViewTotals,
     views_in,
 )
+from dither.publish.queries.work import step
 
 #: A report of more private queries is refused.
 MOST_QUERIES: Final = 32
@@ -78,6 +84,45 @@ class Report:
         """The public tables that are read, each once."""
         found = {view.table.name: view for view in views_in(self.view) if isinstance(view, ViewPublic)}
         return tuple(found[name] for name in sorted(found))
+
+
+def check_work(report: Report) -> None:
+    """Reject a report whose table would take long to make: it is made after the charge, from released numbers.
+
+    Counted in cells, from the public numbers of groups; groups that are discovered count as one.
+    """
+    sizes = {}
+    for name, query in report.queries:
+        values = [key.values for key in query.keys] if query.key_values is None else [query.key_values]
+        sizes[name] = math.prod(1 if part is None else len(part) for part in values)
+    known: dict[int, int] = {}
+    for view in reversed(list(views_in(report.view))):
+        known[id(view)] = many = _rows(view, known, sizes)
+        step(many * (len(view.columns) + 1) // 64)
+
+
+def _rows(view: View, known: Mapping[int, int], sizes: Mapping[str, int]) -> int:
+    """Return about how many rows a view has, or tries, from those of the views below it."""
+    below = [known[id(part)] for part in view.below()]
+    if isinstance(view, ViewRelease):
+        return sizes[view.release]
+    if isinstance(view, ViewTotals | ViewSet):
+        return sum(below)
+    if isinstance(view, ViewJoin):
+        # Rows that meet by equal values are tried alone, others all with all.
+        return max(below) if is_equated(view) else math.prod(below)
+    return below[0] if below else 1
+
+
+def is_equated(view: ViewJoin) -> bool:
+    """Return whether a join's condition equates a value of one side with a value of the other."""
+    left, right = view.left.columns.keys(), view.right.columns.keys()
+    for part in () if view.condition is None else conjuncts(view.condition):
+        if isinstance(part, Call) and part.function == "equal":
+            names = [names_in(argument) for argument in part.arguments]
+            if all(names) and any(one <= left and other <= right for one, other in (names, names[::-1])):
+                return True
+    return False
 
 
 def output_kinds(query: Query) -> Mapping[str, Kind]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dither.data import DataSet, Expression, Keep, Kind, Literal, Name, Relation
 from dither.data.expressions import kind_of
@@ -44,8 +43,7 @@ Places = tuple[int, ...]
 Mark = tuple[str, Places]
 
 
-@dataclass(frozen=True)
-class Sets:
+class Sets(NamedTuple):
     """Several groupings of the same rows.
 
     Args:

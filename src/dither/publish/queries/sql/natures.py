@@ -7,7 +7,7 @@ and so has rows of people, or aggregates over people, and so must be released be
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dither.data import DataSet, Name
 from dither.data.relations import person_columns
@@ -117,14 +117,18 @@ class Natures:
             return any(self.has_people(side, known) for side in (select.this, select.expression))
         if select.key != "select" or not self.reads_people(select, environment):
             return select.key != "select"
-        if not groups(select):
-            return True
         if has_grouping_sets(select):
             return False
+        if not groups(select) and select.args.get("distinct") is None:
+            return True
         rows = self.rows()
         known = rows.environment(select, environment)
         scope = rows.scope(select, known)
         ids = person_columns(scope.relation)
+        if not groups(select):
+            # Different values of several people are released as groups; with the privacy id they are rows of people.
+            names = [scope.find(item) for item in _columns_of(select)]
+            return any(item.key == "star" for item in select.expressions) or bool(ids & set(names))
         return any(isinstance(value, Name) and value.name in ids for _, value in group_keys(rows, select, scope))
 
     def _has_people(self, node: exp.Expression, environment: Environment) -> bool:
@@ -193,6 +197,12 @@ def needs_view(select: exp.Expression, *, people: bool) -> bool:
         for part in (*after_rows(select), *(() if where is None or people else (where,)))
         for node in part.walk()
     )
+
+
+def _columns_of(select: exp.Expression) -> list[exp.Column]:
+    """Return the columns that SELECT names by themselves."""
+    items: list[Any] = [item.this if item.key == "alias" else item for item in select.expressions]
+    return [item for item in items if item.key == "column" and item.this.key != "star"]
 
 
 def _is_all(node: exp.Expression) -> bool:
