@@ -29,6 +29,9 @@ from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Part, Pick
 from dither.publish.queries.groups import laid_out, persons_by_text, positions
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
+from dither.publish.queries.reports.mechanism import plan_report
+from dither.publish.queries.reports.report import Report
+from dither.publish.queries.sql import parse_request
 
 _SITES = ("a", "b", "c", None)
 _DRUGS = ("x", "y", "z")
@@ -40,7 +43,13 @@ _CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
 #: Five times in six all aggregates are asked; choices are refused where groups are discovered.
-_GROUPS = ("public", "none", "public", "none", "public", "discovered")
+_GROUPS = ("public", "none", "public", "none", "public", "discovered", "report")
+#: Several releases in one text: groupings of groupings, a scalar, a query that filters otherwise.
+_REPORT = """
+SELECT site, drug, COUNT(*) AS n, SUM(CLAMP(cost, -7, 13)) AS cost, AVG(CLAMP(age, 0, 100)) AS age,
+    COUNT(*) / (SELECT COUNT(*) FROM visits WHERE drug = 'x') AS share
+FROM visits WHERE site IN ('a', 'b') AND drug IN ('x', 'y', 'z') GROUP BY CUBE (site, drug)
+"""
 
 Row = dict[str, Any]
 
@@ -78,7 +87,11 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
             elif left == 1:
                 limits |= {"groups": None, "rows_per_group": None}
         is_pure = bool(noise.uniform_below(2, 1)[0])
-        if groups_are == "discovered":
+        if groups_are == "report":
+            asked = parse_request(_REPORT, _dataset(unit, limits))
+            if isinstance(asked, Report):
+                yield from plan_report(asked, PureDP(1) if is_pure else ZCDP("1/2")).answers
+        elif groups_are == "discovered":
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
         else:
@@ -198,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if any(found.is_exceeded for (found,) in worst.values()) else 0
 
 
-def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
+def _dataset(unit: Unit, limits: dict[str, int | None]) -> DataSet:
     of_persons = unit.protects == "person"
     columns = (
         Column("person", Kind.INTEGER),
@@ -209,7 +222,11 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     )
     table = Table("visits", columns, "visits.csv", person="person" if of_persons else None)
     bounds: dict[str, Any] = limits if of_persons else {}
-    dataset = DataSet("clinic", (table,), unit, **bounds)
+    return DataSet("clinic", (table,), unit, **bounds)
+
+
+def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
+    dataset = _dataset(unit, limits)
     is_discovered = groups_are == "discovered"
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
@@ -217,7 +234,7 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     aggregates = tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
     outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates)
-    return Query(dataset, Scan(table), keys, aggregates, outputs, Limits())
+    return Query(dataset, Scan(dataset.tables[0]), keys, aggregates, outputs, Limits())
 
 
 def _aggregate(function: str) -> Aggregate:
