@@ -152,6 +152,7 @@ def test_a_report_without_noise_is_what_duckdb_answers(text: str) -> None:
     assert QueryResult.from_json(result.to_json()) == result
     assert result._repr_html_()
     assert str(result)
+    assert quote_report(asked(text)).rows in (None, len(result.rows))
     assert json.loads(result.to_json())["loss"] == result.loss.to_dict()
 
 
@@ -203,7 +204,9 @@ def test_a_report_is_one_record_that_is_written_and_read_and_priced_without_data
         assert decode(encode(report)) == report
         planned = plan_report(report, ApproxDP(1, "1e-6") if report.queries else PureDP(0))
         assert planned.loss(1) <= ApproxDP(1, "1e-6")
-        assert quote_report(planned).loss == planned.loss(1)
+        quoted = quote_report(planned)
+        assert quoted.loss == planned.loss(1)
+        assert str(quoted)
         rehearse_report(planned)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dither.publish.queries.quote import Quote, plain_quote
 from dither.publish.queries.reports.mechanism import ReportAnswer
+from dither.publish.queries.reports.report import shown_rows
 
 
 def quote_report(answer: ReportAnswer) -> Quote:
@@ -32,7 +33,7 @@ def quote_report(answer: ReportAnswer) -> Quote:
         loss,
         columns,
         "; ".join(keys) or "only public rows",
-        None,
+        shown_rows(answer.report),
         float(success(loss)),
         answer.numerics.value,
         False,

@@ -21,12 +21,17 @@ from dither.publish.queries.query import Query
 from dither.publish.queries.reports.views import (
     CLOSED,
     View,
+    ViewDistinct,
+    ViewGroup,
     ViewJoin,
     ViewMeasure,
+    ViewOne,
     ViewPublic,
     ViewRelease,
     ViewSet,
+    ViewSlice,
     ViewTotals,
+    ViewWhere,
     views_in,
 )
 from dither.publish.queries.work import step
@@ -91,14 +96,20 @@ def check_work(report: Report) -> None:
 
     Counted in cells, from the public numbers of groups; groups that are discovered count as one.
     """
+    known: dict[int, int] = {}
+    sizes = _sizes(report)
+    for view in reversed(list(views_in(report.view))):
+        known[id(view)] = many = _rows(view, known, sizes)
+        step(many * (len(view.columns) + 1) // 64)
+
+
+def _sizes(report: Report) -> dict[str, int]:
+    """Return the number of groups of every query; those that are discovered count as one."""
     sizes = {}
     for name, query in report.queries:
         values = [key.values for key in query.keys] if query.key_values is None else [query.key_values]
         sizes[name] = math.prod(1 if part is None else len(part) for part in values)
-    known: dict[int, int] = {}
-    for view in reversed(list(views_in(report.view))):
-        known[id(view)] = many = _rows(view, known, sizes)
-        step(many * (len(view.columns) + 1) // 64)
+    return sizes
 
 
 def _rows(view: View, known: Mapping[int, int], sizes: Mapping[str, int]) -> int:
@@ -112,6 +123,31 @@ def _rows(view: View, known: Mapping[int, int], sizes: Mapping[str, int]) -> int
         # Rows that meet by equal values are tried alone, others all with all.
         return max(below) if is_equated(view) else math.prod(below)
     return below[0] if below else 1
+
+
+def shown_rows(report: Report) -> int | None:
+    """Return how many rows a report shows, None where that depends on what is released or on public tables."""
+
+    def many(view: View) -> int | None:
+        if isinstance(view, ViewRelease):
+            query = dict(report.queries)[view.release]
+            known = not query.is_discovered and query.having is None
+            return _rows(view, {}, _sizes(report)) if known and query.limit is None else None
+        if isinstance(view, ViewOne) or (isinstance(view, ViewGroup) and not view.keys):
+            return 1
+        below = [many(part) for part in view.below()]
+        if None in below or isinstance(view, ViewWhere | ViewJoin | ViewDistinct | ViewGroup | ViewPublic):
+            return None
+        if isinstance(view, ViewSet) and not (view.how == "union" and view.keeps_all):
+            return None
+        sizes = [size for size in below if size is not None]
+        whole = sum(sizes) if isinstance(view, ViewSet | ViewTotals) else sizes[0]
+        if isinstance(view, ViewSlice):
+            whole = max(0, whole - view.offset)
+            return whole if view.limit is None else min(whole, view.limit)
+        return whole
+
+    return many(report.view)
 
 
 def is_equated(view: ViewJoin) -> bool:

@@ -16,6 +16,7 @@ from typing import Final
 
 from dither.data import Expression, Kind, Table
 from dither.data.expressions import kind_of
+from dither.data.relations import PublicScan
 from dither.errors import InvalidParameter
 from dither.exact import typed
 
@@ -93,17 +94,17 @@ class ViewRelease(View):
 class ViewPublic(View):
     """All rows of a public table, sorted by all columns."""
 
-    table: Table
+    scan: PublicScan
 
-    def __post_init__(self) -> None:
-        """Refuse a private table."""
-        if not self.table.is_public:
-            raise InvalidParameter("table", self.table.name, "a public table")
+    @property
+    def table(self) -> Table:
+        """The public table."""
+        return self.scan.table
 
     @property
     def columns(self) -> Mapping[str, Kind]:
-        """The declared columns."""
-        return self.table.kinds
+        """The columns of the table."""
+        return self.scan.columns
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from dither.data import Call, DataSet, Expression, Name
+from dither.data.relations import PublicScan
 from dither.errors import InvalidParameter
 from dither.publish.queries.assemble import conjunction
 from dither.publish.queries.reports.views import View, ViewJoin, ViewOne, ViewPublic, ViewSelect
@@ -170,7 +171,7 @@ def _table(
     except InvalidParameter as error:
         raise InvalidParameter(f"table at {parsed.place(node)}", node.name, error.rule) from None
     stored = {column.source: column.name for column in table.columns if column.source is not None}
-    return alias, ViewPublic(table), stored
+    return alias, ViewPublic(PublicScan(table)), stored
 
 
 def _plain(parsed: Parsed, node: exp.Expression, *arguments: str) -> None:
