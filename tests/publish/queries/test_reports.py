@@ -29,7 +29,8 @@ from dither.publish.queries.reports.presenting import rehearse_report
 from dither.publish.queries.reports.quoting import quote_report
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.reports.views import View, ViewOne, ViewRelease, ViewSelect
-from dither.publish.queries.sql import parse_request
+from dither.publish.queries.sql import parse_request, parse_sql
+from tests.publish.queries import test_sql_meaning as meaning
 from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, same_rows, tables
 
 HUGE = PureDP(10**9)
@@ -472,3 +473,10 @@ def test_the_confidence_of_a_report_is_shared_by_its_queries() -> None:
     result = present_report(planned, Runner(Use(planned), system_noise())(planned, ENGINE))
     low, high = result.interval("t")[0]
     assert high - low == 2 * int(one)  # type: ignore[operator]
+
+
+def test_a_text_that_one_query_answers_is_that_query() -> None:
+    """What was asked before is asked as before: the same record, the same price, the same intervals."""
+    texts = [*meaning.AGGREGATES, *meaning.GROUPS, *meaning.PERSONS, *meaning.JOINS, *meaning.SHOWN]
+    for text in texts:
+        assert parse_request(text, CLINIC) == parse_sql(text, CLINIC), text
