@@ -2,11 +2,11 @@
 
 Everything here is a function of released numbers, public rows and public facts.
 
-**Which intervals.** The failure probability is divided among the queries, and within each among all its numbers: all
-intervals of all queries hold at once with the confidence asked for, and so does whatever follows from them by
-arithmetic, for rows that are chosen or sorted by what they show as well. Where a report only shows measured numbers
-under one another (totals of grouping sets), each interval holds by itself. A number that is not made of released
-numbers by arithmetic alone, such as a rank, has none, and the answer says so.
+**Which intervals.** Where every cell is made of a few released numbers, and no row is chosen or sorted by what was
+released, each interval holds by itself: its failure probability is divided among the numbers of a cell. Otherwise it is
+divided among the queries, and within each among all its numbers: all intervals of all queries hold at once, and so does
+whatever follows from them by arithmetic. A number that is not made of released numbers by arithmetic alone, such as a
+rank, has none, and the answer says so.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from dither.publish.queries.answer import Answer
 from dither.publish.queries.present import present
 from dither.publish.queries.rehearsal import nothing
 from dither.publish.queries.reports.cells import Cells
+from dither.publish.queries.reports.dependence import numbers_in_cells
 from dither.publish.queries.reports.evaluation import Evaluation, Rows
 from dither.publish.queries.reports.mechanism import ReportAnswer, Reported
-from dither.publish.queries.reports.views import View, ViewRelease, ViewSelect, ViewSort, ViewTotals, views_in
+from dither.publish.queries.reports.views import View, ViewTotals, views_in
 from dither.publish.queries.result import QueryResult, ResultColumn
 
 _NUMBERS: Final = ("integer", "real")
@@ -35,12 +36,13 @@ def present_report(answer: ReportAnswer, released: Reported, *, confidence: Numb
     Args:
         answer: the mechanism.
         released: what it released.
-        confidence: of the intervals, all at once.
+        confidence: of the intervals.
 
     """
     wanted = probability("confidence", confidence, open_below=True)
-    together = not _shows_measured_numbers(answer.report.view)
-    level = 1 - (1 - wanted) / max(1, len(answer.answers)) if together else wanted
+    numbers = numbers_in_cells(answer.report)
+    together = numbers is None
+    level = 1 - (1 - wanted) / max(1, len(answer.answers) if numbers is None else numbers)
     notes: dict[str, None] = {}
     tables: dict[str, Rows] = {}
     for (name, _), one, out in zip(answer.queries, answer.answers, released.answers, strict=True):
@@ -116,23 +118,6 @@ def _variance(answer: Answer, output: str) -> float:
     design, value = answer.design, dict(answer.query.outputs)[output]
     numbers = design.numbers.get(value.name, ()) if isinstance(value, Name) else ()
     return sum(float(design.parts[number].scale) ** 2 for number in numbers) or 1.0
-
-
-def _shows_measured_numbers(view: View) -> bool:
-    """Whether a view puts totals of grouping sets under one another, sorted by keys at most, and does nothing else."""
-    for part in views_in(view):
-        if isinstance(part, ViewSelect):
-            is_plain = all(isinstance(value, Name) for _, value in part.outputs)
-        elif isinstance(part, ViewSort):
-            named = [value.name if isinstance(value, Name) else "" for value, *_ in part.order]
-            totals = [one for one in views_in(part) if isinstance(one, ViewTotals)]
-            keys = {name for one in totals for name in (*(key for key, *_ in one.keys), *(m for m, _ in one.marks))}
-            is_plain = set(named) <= keys
-        else:
-            is_plain = isinstance(part, ViewTotals | ViewRelease)
-        if not is_plain:
-            return False
-    return any(isinstance(part, ViewTotals) for part in views_in(view))
 
 
 def _remarks(view: View, rows: Rows) -> list[str]:

@@ -58,6 +58,8 @@ class Sources:
         """Return what a column means, or reject it: unknown or ambiguous."""
         if node.args.get("db") or node.args.get("catalog"):
             self.parsed.refuse(node, "a name of three parts has no meaning here", "write table.column")
+        if not self._tables:
+            self.parsed.refuse(node, "a query without FROM has no columns", "name a table")
         tables = [table for table in self._tables if not node.table or table.alias.lower() == node.table.lower()]
         if not tables:
             known = ", ".join(table.alias for table in self._tables) or "none"
