@@ -30,6 +30,9 @@ from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Part, Pick
 from dither.publish.queries.groups import laid_out, persons_by_text, positions
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
+from dither.publish.queries.reports.mechanism import plan_report
+from dither.publish.queries.reports.report import Report
+from dither.publish.queries.sql import parse_request
 
 _SITES = ("a", "b", "c", None)
 _DRUGS = ("x", "y", "z")
@@ -40,8 +43,14 @@ _PERSONS = (1, 2, 3, None)
 _CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES))
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
-#: Five times in eight all aggregates are asked; choices are refused where groups are discovered.
-_GROUPS = ("public", "none", "public", "none", "public", "discovered", "words", "words")
+#: Five times in nine all aggregates are asked; choices are refused where groups are discovered.
+_GROUPS = ("public", "none", "public", "none", "public", "discovered", "words", "words", "report")
+#: Several releases in one text: groupings of groupings, a scalar, a query that filters otherwise.
+_REPORT = """
+SELECT site, drug, COUNT(*) AS n, SUM(CLAMP(cost, -7, 13)) AS cost, AVG(CLAMP(age, 0, 100)) AS age,
+    COUNT(*) / (SELECT COUNT(*) FROM visits WHERE drug = 'x') AS share
+FROM visits WHERE site IN ('a', 'b') AND drug IN ('x', 'y', 'z') GROUP BY CUBE (site, drug)
+"""
 
 Row = dict[str, Any]
 
@@ -80,10 +89,12 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
                 limits |= {"groups": None, "rows_per_group": None}
         is_pure = bool(noise.uniform_below(2, 1)[0])
         if groups_are == "words":
-            asked = word_query(_dataset(unit, limits), noise)
-            yield plan_query(asked, PureDP(1) if is_pure else ZCDP("1/2"))
-            continue
-        if groups_are == "discovered":
+            yield plan_query(word_query(_dataset(unit, limits), noise), PureDP(1) if is_pure else ZCDP("1/2"))
+        elif groups_are == "report":
+            asked = parse_request(_REPORT, _dataset(unit, limits))
+            if isinstance(asked, Report):
+                yield from plan_report(asked, PureDP(1) if is_pure else ZCDP("1/2")).answers
+        elif groups_are == "discovered":
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
         else:

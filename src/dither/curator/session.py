@@ -22,7 +22,16 @@ from dither.curator.drawing import Drawing
 from dither.curator.in_turn import InTurn
 from dither.curator.ledger import OWNER, Account, Balance, Receipt, Stored
 from dither.curator.ledger.interface import Reservation
-from dither.curator.offers import Offers, anonymous_tables, answers, count_tables, found_facts, models, synthetic_tables
+from dither.curator.offers import (
+    Offers,
+    anonymous_tables,
+    answers,
+    count_tables,
+    found_facts,
+    models,
+    reports,
+    synthetic_tables,
+)
 from dither.curator.offers.rows import rows_of
 from dither.curator.offers.signatures import without_dataset
 from dither.curator.pictures import spending
@@ -52,6 +61,7 @@ from dither.privacy import Loss, stated_loss
 from dither.publish.queries import Query, QueryResult, Quote, loss_for_error, quote
 from dither.publish.queries.builder import Groups, Rows, table
 from dither.publish.queries.found_clamps import USUAL_SHARE, found_clamps
+from dither.publish.queries.reports.report import Report
 from dither.publish.queries.result import UNLEDGERED
 from dither.publish.queries.sql import agreed_loss, parse_statement
 
@@ -286,7 +296,7 @@ class Session(Closing):
     @overload
     def quote(
         self,
-        what: str | Query | Groups,
+        what: str | Query | Groups | Report,
         /,
         *,
         epsilon: Number | None = None,
@@ -300,7 +310,7 @@ class Session(Closing):
     ) -> Quote: ...
     def quote(
         self,
-        what: str | Query | Groups | Offer[Any],
+        what: str | Query | Groups | Report | Offer[Any],
         /,
         *,
         epsilon: Number | None = None,
@@ -334,20 +344,25 @@ class Session(Closing):
             fits, left = self.curator.ledger.would_admit(self.account, what.loss), str(self.balance().left)
             return Price(self._request(what).summary or what.verb, what.loss, str(self.dataset.unit), left, fits)
         said: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
-        with saying_what_is_left(self.balance):
-            stated = agreed_loss(parse_statement(what).sql, **said) if isinstance(what, str) else stated_loss(**said)
-        clamps = None
+        if any(word is not None for word in said.values()):
+            stated_loss(**said)
+        clamps, text = None, ""
         if isinstance(what, str):
             statement = parse_statement(what)
-            clamps = found_clamps(statement.sql, self.dataset)
+            text = statement.sql
+            clamps = found_clamps(text, self.dataset)
             threshold_share = answers.one_share(statement, threshold_share)
+        ways: dict[str, Any] = {"noise": noise, "shares": shares, "threshold_share": threshold_share}
         if clamps is not None:
-            how: dict[str, Any] = {"loss": stated, "noise": noise, "shares": shares, "threshold_share": threshold_share}
-            turns = InTurn.of(self.dataset, clamps, how, auto_share=auto_share)
+            with saying_what_is_left(self.balance):
+                stated = agreed_loss(text, **said)
+            turns = InTurn.of(self.dataset, clamps, {"loss": stated, **ways}, auto_share=auto_share)
             fits, left = self.curator.ledger.would_admit(self.account, turns.loss), str(self.balance().left)
             return Price(turns.words, turns.loss, str(self.dataset.unit), left, fits)
-        query = answers.read_query(self.dataset, what)
-        quoted = quote(query, stated, noise=noise, shares=shares, threshold_share=threshold_share)
+        asked = answers.read_request(self.dataset, what)
+        with saying_what_is_left(self.balance):
+            stated = reports.loss_of(asked, text, **said)
+        quoted = reports.quoted(asked, stated, **ways) if isinstance(asked, Report) else quote(asked, stated, **ways)
         return replace(
             quoted, left=str(self.balance().left), affordable=affordable(self.curator.ledger, self.account, quoted.loss)
         )
@@ -437,6 +452,7 @@ class Session(Closing):
         with self._alone:
             for aggregation in offer.mechanism.aggregations():
                 self._open().prepare(aggregation)
+            offer.mechanism.check_public(self._open())
 
     def _warn_of_edition(self, receipt: Receipt) -> None:
         """Say so where a stored answer is about rows that others have taken the place of."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
 from dither.data.own_tables import check_tables, parts_of
-from dither.data.relations import rows_per_person
+from dither.data.relations import PublicScan, rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
 #: A query that reads more private tables is refused; a subquery counts as often as it is read.
@@ -64,6 +64,9 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
             if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
                 rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"
                 raise InvalidParameter("join", sizes, rule)
+    for part in parts:
+        if isinstance(part, PublicScan):
+            raise InvalidParameter("relation", part.table.name, "private rows: public ones are only joined to them")
     tables = sum(isinstance(part, Scan) for part in parts)
     if tables > MOST_TABLES:
         raise Unanswerable(

@@ -19,6 +19,7 @@ from dither.data.relations import (
     Keep,
     PerPerson,
     Project,
+    PublicScan,
     Relation,
     Scan,
     Window,
@@ -29,6 +30,7 @@ from dither.errors import InvalidParameter
 #: The closed tree: what stands directly below a relation of each class.
 _BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
     Scan: (),
+    PublicScan: (),
     JoinPersons: ("left", "right"),
     **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
 }
@@ -70,11 +72,12 @@ def check_tables(relation: Relation, dataset: DataSet, *, anywhere: bool = False
 
     """
     for part in parts_of(relation):
-        if isinstance(part, Scan | JoinPublic) and not _is_own(part.table, dataset, anywhere):
+        if isinstance(part, Scan | PublicScan | JoinPublic) and not is_own(part.table, dataset, anywhere):
             raise InvalidParameter("table", part.table.name, f"a table of {dataset.name} as it is declared there")
 
 
-def _is_own(table: Table, dataset: DataSet, anywhere: bool) -> bool:
+def is_own(table: Table, dataset: DataSet, anywhere: bool = False) -> bool:
+    """Return whether a table is one of the data set's own, as it is declared there."""
     for own in dataset.tables:
         if table is own:
             return True

@@ -32,6 +32,7 @@ from dither.data.relations import (
     PerPerson,
     Persons,
     Project,
+    PublicScan,
     Relation,
     Scan,
     Smallest,
@@ -429,6 +430,7 @@ def _meeting(key: tuple[Value, ...], wanted: Sequence[Kind | None]) -> tuple[Val
 
 _READERS: dict[type[Relation], Callable[[Any, _Reading], list[_Row]]] = {
     Scan: _scan,
+    PublicScan: lambda relation, reading: _typed(relation.table, reading),
     Filter: _filter,
     Project: _project,
     JoinPublic: _join_public,

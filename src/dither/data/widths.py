@@ -34,6 +34,7 @@ from dither.data.relations import (
     Measure,
     PerPerson,
     Project,
+    PublicScan,
     Relation,
     Scan,
     Window,
@@ -229,7 +230,7 @@ def _values(measures: Sequence[Measure]) -> list[Expression]:
 
 def _walk(relation: Relation, request: _Request) -> _Rows:
     """Return the rows of a relation, after adding all places below it."""
-    if isinstance(relation, Scan):
+    if isinstance(relation, Scan | PublicScan):
         request.scans += 1
         return _limited(relation, _scanned(relation.table, request.scans))
     if isinstance(relation, JoinPersons):

@@ -295,7 +295,14 @@ _SCALARS: Final[Mapping[type, tuple[str, Callable[[Any], str], Callable[[str], A
 register_records(
     *(expressions.Kind, expressions.Name, expressions.Literal, expressions.Call, expressions.Case, expressions.Cast),
     *(expressions.OneOf, expressions.Grid, expressions.IntervalEnd),
-    *(relations.Scan, relations.Filter, relations.Project, relations.JoinPublic, relations.JoinPersons),
+    *(
+        relations.Scan,
+        relations.PublicScan,
+        relations.Filter,
+        relations.Project,
+        relations.JoinPublic,
+        relations.JoinPersons,
+    ),
     *(relations.PerPerson, relations.Window, relations.Keep, relations.Limits, relations.Bounded),
     *(relations.CountRows, relations.CountOf, relations.Persons, relations.Sum, relations.Smallest, relations.Largest),
     *(relations.Aggregation, schema.Column, schema.Table, schema.DataSet, Unit, Neighbours),

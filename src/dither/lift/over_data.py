@@ -19,3 +19,6 @@ class OverData(Composed[Engine, O]):
     @abstractmethod
     def aggregations(self) -> Iterable[Aggregation]:
         """Return the engine's first aggregations; it may refuse them before anything is charged."""
+
+    def check_public(self, data: Engine) -> None:
+        """Reject, by public rows alone, what cannot be released: before anything is charged."""

@@ -47,8 +47,8 @@ from dither.data import (
     reference,
 )
 from dither.data.engines.bounding import effective_limits, preaggregates
-from dither.data.reference import aggregate
-from dither.data.relations import PERSON, rows_per_person
+from dither.data.reference import ReferenceEngine, aggregate
+from dither.data.relations import PERSON, PublicScan, rows_per_person
 from dither.data.schema import person_unit
 from dither.errors import InvalidParameter
 
@@ -437,6 +437,21 @@ def test_nothing_to_count_is_one_row_of_zeros_without_keys_and_none_with(open_en
             assert engine.aggregate(Aggregation(relation, (Name("n"),), measures)).keys == ()
         counts = Aggregation(Bounded(Scan(VISITS), (), Limits(rows=2), ()), (), (CountRows(), Persons()))
         assert engine.aggregate(counts).measures == ((0, 0),)
+
+
+def test_public_rows_are_read_as_they_are_each_as_often_as_it_occurs(open_engine: Any) -> None:
+    values = [cell for cell in CELLS[Kind.REAL] if cell is None or abs(cell) < 1e9]
+    regions = [
+        {"name": name, "size": size, "rank": rank}
+        for name, size, rank in itertools.product(TEXTS, (None, -(2**63), 7), values)
+    ]
+    data: dict[str, Any] = {table.name: [] for table in DATASET.tables} | {"regions": regions + regions[:3]}
+    asked = Aggregation(PublicScan(REGIONS), tuple(map(Name, REGIONS.kinds)), (CountRows(),))
+    with open_engine(DATASET, data) as engine:
+        found = engine.aggregate(asked)
+    wanted = ReferenceEngine(DATASET, data).aggregate(asked)
+    ours, theirs = (dict(zip(one.keys, one.measures, strict=True)) for one in (found, wanted))
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("portable", [False, True])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dither.curator.offers.reports import loss_of, report
 from dither.data import wire
 from dither.data.schema import DataSet
 from dither.errors import InvalidParameter
@@ -19,7 +20,8 @@ from dither.publish.queries.partition import plan_partitioned, present_partition
 from dither.publish.queries.partitioned import Partitioned
 from dither.publish.queries.parts import PartitionedGroups
 from dither.publish.queries.rehearsal import Rehearsed, rehearse
-from dither.publish.queries.sql import Statement, agreed_loss, parse_sql, parse_statement
+from dither.publish.queries.reports.report import Report
+from dither.publish.queries.sql import Statement, parse_request, parse_statement
 
 
 def sql(
@@ -54,12 +56,15 @@ def sql(
         confidence: the level of the intervals.
 
     """
+    words: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "rho": rho, "loss": loss}
+    if any(word is not None for word in words.values()):
+        stated_loss(**words)
     statement = parse_statement(text)
-    stated = agreed_loss(statement.sql, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+    built = parse_request(statement.sql, dataset)
     return ask(
         dataset,
-        parse_sql(statement.sql, dataset),
-        stated,
+        built,
+        loss_of(built, statement.sql, **words),
         key=key,
         noise=noise,
         shares=shares,
@@ -71,7 +76,7 @@ def sql(
 
 def ask(
     dataset: DataSet,
-    query: Query | Groups,
+    query: Query | Groups | Report,
     loss: Loss | None = None,
     *,
     epsilon: Number | None = None,
@@ -84,7 +89,7 @@ def ask(
     confidence: Number = "0.95",
     description: str = "",
 ) -> Offer[QueryResult]:
-    """Offer the private answer to a query that the builder or ``parse_sql`` made.
+    """Offer the private answer to a query that the builder made, or to what ``parse_request`` read.
 
     Args:
         dataset: the schema.
@@ -101,8 +106,14 @@ def ask(
         description: one line for people.
 
     """
+    if isinstance(query, Report):
+        stated = loss if query.is_free and loss is not None and loss.is_zero else None
+        stated = stated or loss_of(query, epsilon=epsilon, delta=delta, rho=rho, loss=loss)
+        how: dict[str, Any] = {"key": key, "noise": noise, "shares": shares, "threshold_share": threshold_share}
+        return report(dataset, query, stated, **how, confidence=confidence, description=description)
     stated = stated_loss(epsilon=epsilon, delta=delta, rho=rho, loss=loss)
-    built, level = read_query(dataset, query), probability("confidence", confidence, open_below=True)
+    built = query.build(dataset) if isinstance(query, Groups) else query
+    level = probability("confidence", confidence, open_below=True)
     if built.dataset != dataset:
         raise InvalidParameter("query", built.dataset.name, f"about {dataset.name} as it is declared now")
     answer = plan_query(built, stated, noise=noise, shares=shares, threshold_share=threshold_share)
@@ -196,11 +207,20 @@ def _most_of_each(rehearsed: Mapping[str, Rehearsed]) -> dict[str, int]:
     return {label: each if one.is_cut else one.length for label, one in rehearsed.items()}
 
 
-def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:
-    """Return the query that a text, a builder or a query means."""
+def read_request(dataset: DataSet, query: str | Query | Groups | Report) -> Query | Report:
+    """Return what a text, a builder, a query or a report asks for."""
     if isinstance(query, str):
-        return parse_sql(parse_statement(query).sql, dataset)
+        return parse_request(parse_statement(query).sql, dataset)
     return query.build(dataset) if isinstance(query, Groups) else query
+
+
+def read_query(dataset: DataSet, query: str | Query | Groups) -> Query:
+    """Return the one query that a text, a builder or a query means."""
+    built = read_request(dataset, query)
+    if isinstance(built, Report):
+        rule = "one private query: what is made of several, or of windows and subqueries, has no single error"
+        raise InvalidParameter("query", "a report", rule)
+    return built
 
 
 def one_share(statement: Statement, said: Number | None) -> Number | None:

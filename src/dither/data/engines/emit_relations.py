@@ -32,6 +32,7 @@ from dither.data.relations import (
     PerPerson,
     Persons,
     Project,
+    PublicScan,
     Relation,
     Scan,
     Smallest,
@@ -162,6 +163,8 @@ class RelationEmitter(ExpressionEmitter):
         """Return the SELECT of a relation."""
         if isinstance(relation, Scan):
             return self._scan(relation.table, relation.table.person)
+        if isinstance(relation, PublicScan):
+            return self._scan(relation.table, None)
         if isinstance(relation, Filter):
             below = self.relation(relation.relation)
             condition = self.expression(relation.condition, below.scope)

@@ -97,10 +97,11 @@ class Law(OneOf):
         super().__init__(LAPLACE, GAUSSIAN, rule=f"'{LAPLACE}' or '{GAUSSIAN}'")
 
 
-class _Shares(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str, Fraction], ...] | None"]):
+class ShareField(Field["tuple[tuple[str, Fraction], ...] | None", "tuple[tuple[str, Fraction], ...] | None"]):
     """Names and shares, or None."""
 
     def convert(self, name: str, value: Any) -> tuple[tuple[str, Fraction], ...] | None:
+        """Return the pairs, with exact shares."""
         if value is None:
             return None
         if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
@@ -158,7 +159,7 @@ class Answer(OverData[Answered]):
     query: Of[Query] = Of(Query, rule="a Query")
     target: Target = Target()
     noise: Law = Law()
-    shares: _Shares = _Shares(None)
+    shares: ShareField = ShareField(None)
     threshold_share: _ThresholdShare = _ThresholdShare(None)
 
     def __post_init__(self) -> None:
@@ -334,10 +335,10 @@ def _planned(
     # A delta too small for any rho leaves Laplace noise alone.
     with contextlib.suppress(NoGuarantee):
         found.append(Answer(noise=GAUSSIAN, **fixed))
-    return min(found, key=lambda answer: _badness(answer.design))
+    return min(found, key=lambda answer: badness(answer.design))
 
 
-def _badness(design: Design) -> float:
+def badness(design: Design) -> float:
     """Return the largest error of a column plus the threshold for discovered groups, both in rows."""
     threshold = 0 if design.discovery is None else design.discovery.threshold
     return threshold + max(design.errors(0.05).values(), default=0.0)

@@ -51,17 +51,20 @@ class Enclosed(NamedTuple):
     raw: Sequence[Any]
 
 
-def present(answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20)) -> QueryResult:
+def present(
+    answer: Answer, released: Answered, *, confidence: Number = Fraction(19, 20), together: bool = False
+) -> QueryResult:
     """Return the table for a released answer.
 
     Args:
         answer: the mechanism.
         released: what it released.
         confidence: of the intervals.
+        together: whether all intervals hold at once, whatever the query does with them.
 
     """
     wanted = probability("confidence", confidence, open_below=True)
-    return _Presentation(answer, released, wanted).result()
+    return _Presentation(answer, released, wanted, together=together).result()
 
 
 def is_selected(answer: Answer) -> bool:
@@ -109,11 +112,11 @@ def kind_of_aggregate(design: Design, aggregate: Aggregate) -> Kind | None:
 class _Presentation:
     """Turns one answer into a table."""
 
-    def __init__(self, answer: Answer, released: Answered, confidence: Fraction) -> None:
+    def __init__(self, answer: Answer, released: Answered, confidence: Fraction, *, together: bool) -> None:
         self.answer, self.released, self.confidence = answer, released, confidence
         self.design, self.query = answer.design, answer.query
         self.groups: tuple[Group, ...] = released.groups if released.groups is not None else self.design.groups or ()
-        self.is_simultaneous = is_selected(answer)
+        self.is_simultaneous = together or is_selected(answer)
         self.kinds = {a.name: kind_of_aggregate(self.design, a) for a in self.query.aggregates}
         self._cache: dict[tuple[str, float], Enclosed] = {}
         self._together: dict[tuple[int, float], list[Enclosed]] = {}

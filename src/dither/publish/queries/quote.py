@@ -236,7 +236,7 @@ def quote(
 def quote_of(answer: Answer) -> Quote:
     """Return the quote of a planned answer, with advice unless pricing took long."""
     with planning() as work:
-        found = _quote_of(answer)
+        found = plain_quote(answer)
         is_short = work.steps <= _MOST_STEPS_ADVISED
     return replace(found, advice=advice_for(answer, _errors)) if is_short else found
 
@@ -249,7 +249,8 @@ def _errors(answer: Answer) -> dict[str, tuple[float, str]]:
     }
 
 
-def _quote_of(answer: Answer) -> Quote:
+def plain_quote(answer: Answer) -> Quote:
+    """Return the quote of a planned answer, without advice."""
     from dither.privacy.accountants import success
 
     design, query = answer.design, answer.query
@@ -314,7 +315,7 @@ def loss_for_error(
     def does(amount: Fraction) -> bool:
         try:
             with planning():
-                found = _quote_of(plan_query(query, built(amount), shares=shares)).column(column)
+                found = plain_quote(plan_query(query, built(amount), shares=shares)).column(column)
         except NoGuarantee:
             return False
         error = found.error

@@ -59,7 +59,7 @@ def rehearse(answer: Answer, *, confidence: Number = Fraction(19, 20), parameter
     """
     reason = None
     try:
-        shown = present(answer, _nothing(answer), confidence=confidence)
+        shown = present(answer, nothing(answer), confidence=confidence)
         text = shown.to_json()
     except DitherError:
         raise
@@ -86,7 +86,7 @@ def _check_length(answer: Answer, shown: QueryResult, head: int, parameter: str)
     return head + rows * row
 
 
-def _nothing(answer: Answer) -> Answered:
+def nothing(answer: Answer) -> Answered:
     """Return what would be released for one group without rows and without noise."""
     design = answer.design
     group: Group = tuple(None for _ in answer.query.keys) if design.groups is None else design.groups[0]

@@ -9,6 +9,7 @@ from the closed tree ever reaches an engine.
 
 from dither.publish.queries.sql.parse import Statement, parse_statement
 from dither.publish.queries.sql.privacy_clause import agreed_loss
+from dither.publish.queries.sql.request import parse_request
 from dither.publish.queries.sql.select import parse_sql
 
-__all__ = ["Statement", "agreed_loss", "parse_sql", "parse_statement"]
+__all__ = ["Statement", "agreed_loss", "parse_request", "parse_sql", "parse_statement"]

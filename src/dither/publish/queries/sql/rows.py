@@ -71,7 +71,7 @@ class Rows:
 
     def environment(self, select: exp.Expression, known: Environment) -> Environment:
         """Return the names known inside a SELECT: those outside, and its own WITH."""
-        if not select.expressions:
+        if select.key == "select" and not select.expressions:
             raise InvalidParameter("sql", "SELECT", "complete: nothing is selected")
         clause = select.args.get("with_") or select.args.get("with")
         if clause is None:

@@ -60,7 +60,7 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     parsed = Parsed(text)
     try:
         with planning():
-            query = with_options(_Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
+            query = with_options(Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
             check_query(query, "sql")
             return query
     except AcrossPersons as error:
@@ -69,13 +69,16 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
         raise Unanswerable("the query is nested too deep", "split it, or use WITH") from None
 
 
-class _Outermost:
+class Outermost:
+    """Translates one private query, and what it shows of its own answer."""
+
     def __init__(self, parsed: Parsed, dataset: DataSet) -> None:
         self.parsed = parsed
         self.dataset = dataset
         self.rows = Rows(parsed, dataset)
 
     def query(self, select: exp.Expression, environment: Environment) -> Query:
+        """Return the query of a SELECT that aggregates, or shows what another one released."""
         while select.key in ("subquery", "paren"):
             self.rows.only(select, "this", "alias")
             select = select.this
@@ -119,12 +122,12 @@ class _Outermost:
         select = with_person_totals(self.rows, select, known)
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
-        measured = _Measured(self.rows, scope, [key.name for key in keys])
+        measured = self.measured(self.rows, scope, [key.name for key in keys])
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:
             bare = item.this if item.key == "alias" else item
             if is_aggregate(bare):
-                measured.add(bare, self._label(item) if item.key == "alias" else None)
+                measured.add(bare, self.label(item) if item.key == "alias" else None)
         pairs = [(key.name, key.value) for key in keys]
         scalars = over_groups(self.rows, scope, pairs, measured.typed)
         outputs = self._outputs(select, scalars, scope)
@@ -146,18 +149,18 @@ class _Outermost:
             outputs,
             having=condition,
             order=order,
-            limit=self._limit(select),
+            limit=self.limit(select),
         )
 
     def _outputs(self, select: exp.Expression, scalars: Scalars, scope: Scope | None) -> list[tuple[str, Expression]]:
         found: list[tuple[str, Expression]] = []
-        check_different(self.parsed, select, [self._label(item) for item in select.expressions if item.key == "alias"])
-        said = {self._label(item).lower() for item in select.expressions if item.key == "alias"}
+        check_different(self.parsed, select, [self.label(item) for item in select.expressions if item.key == "alias"])
+        said = {self.label(item).lower() for item in select.expressions if item.key == "alias"}
         for index, item in enumerate(select.expressions, start=1):
             end = end_of_interval(self.parsed, select, item, scalars)
             value = scalars.settled(scalars.value(item), Kind.TEXT).expression if end is None else end
             if item.key == "alias":
-                name = self._label(item)
+                name = self.label(item)
             else:
                 if item.key == "column":
                     label = item.name if scope is None else shown_names(scope, item, item.name)
@@ -167,7 +170,8 @@ class _Outermost:
             found.append((name, value))
         return found
 
-    def _label(self, item: exp.Expression) -> str:
+    def label(self, item: exp.Expression) -> str:
+        """Return an alias, if it may be shown."""
         label = str(item.alias)
         if not (1 <= len(label) <= _LONGEST_LABEL and label.isprintable()) or label.startswith("__"):
             rule = f"1 to {_LONGEST_LABEL} printable characters, not starting with two underscores"
@@ -201,7 +205,8 @@ class _Outermost:
             found += sorted_by(value, bool(part.args.get("desc")), key_may_be_null(value, keys, relation))
         return found
 
-    def _limit(self, select: exp.Expression) -> int | None:
+    def limit(self, select: exp.Expression) -> int | None:
+        """Return how many rows LIMIT leaves; None where it is not said."""
         clause = select.args.get("limit")
         if clause is None:
             return None
@@ -222,6 +227,10 @@ class _Outermost:
 
     def _no_column(self, node: exp.Column) -> Typed:
         self.parsed.refuse(node, "LIMIT of something else than a number", "write LIMIT 10")
+
+    def measured(self, rows: Rows, scope: Scope, taken: list[str]) -> Measured:
+        """Return an empty list of aggregates over the rows of a scope."""
+        return Measured(rows, scope, taken)
 
     # A query that only shows what another one released.
 
@@ -293,12 +302,12 @@ class _Outermost:
             outputs,
             having=conjunction(having) if having else None,
             order=order or inner.order,
-            limit=self._limit(select) or inner.limit,
+            limit=self.limit(select) or inner.limit,
             key_values=inner.key_values,
         )
 
 
-class _Measured:
+class Measured:
     """The aggregates of a query, each once, with a unique name."""
 
     def __init__(self, rows: Rows, scope: Scope, taken: list[str]) -> None:

@@ -1,0 +1,43 @@
+"""Reports on the clinic's visits, for the checks that every mechanism goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dither.data import Call, Name
+from dither.data.examples import neighbours_of, some_visits
+from dither.data.schema import person_unit
+from dither.mechanisms import Example
+from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
+from dither.publish.queries.examples import clinic_query
+from dither.publish.queries.reports.report import Report, release_of
+from dither.publish.queries.reports.views import ViewScalar, ViewSelect
+
+
+def clinic_report(unit: Unit = ROW, groups: str = "public") -> Report:
+    """Return the share of each site in the visits: two counts, one divided by the other."""
+    by_site = clinic_query("count", unit=unit, groups=groups)
+    whole = clinic_query("count", unit=unit, groups="none")
+    sites = release_of("by_site", by_site)
+    both = ViewScalar(sites, "total", release_of("whole", whole))
+    share = Call("divide", (Name("count"), Name("total")))
+    view = ViewSelect(both, (("site", Name("site")), ("share", share)))
+    return Report(by_site.dataset, (("by_site", by_site), ("whole", whole)), view)
+
+
+def report_examples() -> Iterator[Example]:
+    """Return reports of every kind of unit and loss, with public and with discovered groups."""
+    from dither.data.reference import ReferenceEngine
+    from dither.publish.queries.reports.mechanism import plan_report
+
+    person = person_unit("person")
+    cases: list[tuple[Unit, Loss, str]] = [
+        (ROW, PureDP(1), "public"),
+        (ROW_REPLACED, ZCDP("1/2"), "public"),
+        (person, ApproxDP(1, "1e-6"), "public"),
+        (person, ApproxDP(4, "1e-3"), "discovered"),
+    ]
+    for unit, loss, groups in cases:
+        report = clinic_report(unit, groups)
+        data = ReferenceEngine(report.dataset, {"visits": some_visits()})
+        yield Example(plan_report(report, loss), data, neighbours_of(report.dataset))
