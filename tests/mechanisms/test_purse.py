@@ -1,6 +1,7 @@
 """What a purse buys costs no more than is in it, whatever loss it was made of."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from dither.errors import InvalidParameter, NoGuarantee
 from dither.exact import sqrt_up
 from dither.mechanisms import DiscreteGaussian, Exponential, Geometric
-from dither.mechanisms.core.purse import Purse
+from dither.mechanisms.core.purse import PureSpending, Purse, Spending
 from dither.privacy import ZCDP, ApproxDP, GaussianDP, Loss, PureDP
 
 _SMALL = st.fractions(min_value=Fraction(1, 1000), max_value=50)
@@ -100,6 +101,15 @@ def test_a_loss_that_buys_nothing_is_refused(loss: Loss) -> None:
         Purse.within(loss)
     with pytest.raises((NoGuarantee, InvalidParameter)):
         Purse.pure_within(loss)
+
+
+@pytest.mark.parametrize("field", [Spending(), PureSpending()])
+def test_a_budget_whose_stated_rho_leaves_nothing_to_spend_is_refused_when_it_is_named(field: Any) -> None:
+    small = PureDP(1, rho=Fraction(1, 2**200))
+    assert field.convert("budget", small) == small
+    Purse.of(small).noise()
+    with pytest.raises(InvalidParameter, match="budget must be"):
+        field.convert("budget", PureDP(1, rho=Fraction(1, 2**450)))
 
 
 def test_amounts_buy_nothing_of_the_other_kind() -> None:

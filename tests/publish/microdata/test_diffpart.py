@@ -140,8 +140,10 @@ def test_prices() -> None:
     [
         ({"taxonomy": Taxonomy(("alone",), (-1,))}, "taxonomy"),
         ({"taxonomy": Taxonomy.flat([str(number) for number in range(17)])}, "taxonomy"),
+        ({"budget": PureDP(Fraction(1, 2**30))}, "budget"),
+        ({"budget": PureDP(1, rho="1e-20")}, "budget"),
     ],
-    ids=["alone", "wide"],
+    ids=["alone", "wide", "little", "little by its rho"],
 )
 def test_bad_parameters_are_refused_by_name(parameters: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidParameter) as refusal:

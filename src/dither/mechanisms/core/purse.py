@@ -79,8 +79,15 @@ _AMOUNTS = "of an epsilon or a rho between 2^-150 and 2^40: no other buys noise 
 
 def _buys(budget: Loss) -> bool:
     """Whether noise can be bought with a budget: its epsilon where it is pure, else its rho."""
-    amount = budget.rho if budget.pure is None else budget.pure
-    return LEAST_AMOUNT <= amount <= MOST_AMOUNT
+    stated = budget.rho if budget.pure is None else budget.pure
+    if not LEAST_AMOUNT <= stated <= MOST_AMOUNT:
+        return False
+    try:
+        # A rho that is stated beside an epsilon may leave less of it to spend.
+        Purse.of(budget)
+    except (InvalidParameter, NoGuarantee):
+        return False
+    return True
 
 
 class Spending(Field[Loss, Loss]):
@@ -97,6 +104,7 @@ class Spending(Field[Loss, Loss]):
     def offenders(self) -> Iterator[Any]:
         """Return losses of other kinds, and anything that is not a loss."""
         yield from (PureDP(2**41), ZCDP(2**41), PureDP(LEAST_AMOUNT / 2), ZCDP(LEAST_AMOUNT / 2))
+        yield PureDP(1, rho=LEAST_AMOUNT**3)
         yield from (PureDP(0), ZCDP(0), ZCDP(1, "1e-9"), ApproxDP(1, "1e-9"), GaussianDP(1), 1, "1", None, object())
 
 
@@ -109,6 +117,7 @@ class PureSpending(Of[PureDP]):
     def offenders(self) -> Iterator[Any]:
         """Return losses of other kinds, and anything that is not a loss."""
         yield from (PureDP(0), ZCDP(1), ApproxDP(1, 0), PureDP(2**41), PureDP(LEAST_AMOUNT / 2))
+        yield PureDP(1, rho=LEAST_AMOUNT**3)
         yield from super().offenders()
 
 

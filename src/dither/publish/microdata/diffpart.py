@@ -105,8 +105,8 @@ class DiffPart(Composed[Any, ItemSets]):
     false_groups: Positive = Positive(1, least=Fraction(1, 2**40))
 
     def __post_init__(self) -> None:
-        if self.share * self.budget.epsilon < _LEAST_GUIDE:
-            raise InvalidParameter("budget", self.budget, "an epsilon of which the share is at least 2^-30")
+        if self.share * Purse.of(self.budget).amount < _LEAST_GUIDE:
+            raise InvalidParameter("budget", self.budget, "an epsilon to spend of which the share is at least 2^-30")
 
     @classmethod
     def calibrated(cls, within: Loss, *, taxonomy: Taxonomy, **parameters: Any) -> Self:
