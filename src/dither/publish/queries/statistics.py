@@ -216,12 +216,14 @@ class Averaged(Statistic):
 
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
         """Return the range of sum / count over the box; a group without values has a mean anywhere in the range."""
-        first, last = mean_bounds((low[0], high[0]), (low[1], high[1]), self.scaled)
-        least, most = outwards(self._worth(first), self._worth(last))
+        least, most = float(self.scaled.grid.least), float(self.scaled.grid.most)
+        found = mean_bounds((low[0], high[0]), (low[1], high[1]), self.scaled)
+        first, last = unless_empty(found, low[1], (least, most))
+        lower, upper = outwards(self._worth(first), self._worth(last))
         # The first and the last step of the grid may lie a little outside the declared range, and so may a mean on it.
         ends = self._worth(np.array([self.scaled.grid.least, self.scaled.grid.most], dtype=np.float64))
         lowest, highest = min(self.scaled.grid.lower, float(ends[0])), max(self.scaled.grid.upper, float(ends[1]))
-        return np.maximum(least, lowest), np.minimum(most, highest)
+        return np.maximum(lower, lowest), np.minimum(upper, highest)
 
     def _worth(self, steps: Floats) -> Floats:
         return self.scaled.grid.origin + np.ldexp(steps, -self.scaled.grid.exponent)
@@ -289,7 +291,9 @@ class Spread(Statistic):
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
         """Return the range of squares / count - (sum / count)^2 over the box."""
         squares = _shifted((low[0], high[0]), self.squares[1])
-        first, last = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self._largest)
+        found = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self._largest)
+        # One value has no sample variance, as no value has a variance.
+        first, last = unless_empty(found, low[2] - (1 if self.is_sample else 0), (0.0, self._largest))
         fewest, most = np.maximum(low[2], 1).astype(np.float64), np.maximum(high[2], 1).astype(np.float64)
         least, _ = outwards(self._shown(first, most), first)
         _, largest = outwards(last, self._shown(last, fewest))
@@ -391,6 +395,7 @@ class Related(Statistic):
         mean = quotient_bounds(_shifted((low[0], high[0]), self.products[0][1]), count, (-bound, bound))
         first, last = outwards(mean[0] - of_means[1], mean[1] - of_means[0])
         first, last = np.clip(first, -self._largest, self._largest), np.clip(last, -self._largest, self._largest)
+        first, last = unless_empty((first, last), count[0], (-self._largest, self._largest))
         if not self.is_correlation:
             return outwards(self._worth(first), self._worth(last))
         spreads = []
@@ -406,7 +411,7 @@ class Related(Statistic):
         least, greatest = (
             np.clip(np.nan_to_num(end, nan=worst), -1.0, 1.0) for end, worst in ((least, -1), (greatest, 1))
         )
-        least, greatest = outwards(least, greatest)
+        least, greatest = unless_empty(outwards(least, greatest), count[0], (-1.0, 1.0))
         return np.clip(least, -1.0, 1.0), np.clip(greatest, -1.0, 1.0)
 
     @property
@@ -470,6 +475,16 @@ def variance_bounds(squares: Bounds, total: Bounds, count: Bounds, largest: floa
     slack = _OUTWARDS * (most_q / fewest + (far / fewest) ** 2)
     lowest = np.minimum(least_q / fewest - (far / fewest) ** 2, least_q / most - (far / most) ** 2)
     return np.clip(lowest - slack, 0.0, largest), np.clip(highest + slack, 0.0, largest)
+
+
+def unless_empty(found: Bounds, fewest: NDArray[Any], whole: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Return the ends, or the whole possible range where there may be no value at all, and so no statistic.
+
+    >>> [end.tolist() for end in unless_empty((np.array([2.0, 2.0]), np.array([3.0, 3.0])), np.array([0, 1]), (0, 9))]
+    [[0.0, 2.0], [9.0, 3.0]]
+    """
+    is_empty = fewest <= 0
+    return np.where(is_empty, whole[0], found[0]), np.where(is_empty, whole[1], found[1])
 
 
 def outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[Floats, Floats]:
