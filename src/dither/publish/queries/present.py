@@ -37,9 +37,12 @@ from dither.publish.queries.intervals import Range, enclose
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
+from dither.publish.queries.sharper import sharp
 from dither.publish.queries.statistics import describe
 
 _LIST = "list"
+#: How much of the failure probability of a number that is shown by itself goes to the box of its parts.
+_OF_BOX = 0.1
 
 
 class Enclosed(NamedTuple):
@@ -150,7 +153,7 @@ class _Presentation:
         failure = self._failure(used)
         parts = {name: self._enclosed(name, failure) for name in used}
         if isinstance(expression, Name):
-            return parts[expression.name]
+            return self._alone(expression.name, parts[expression.name])
         shown, raws, lows, highs = [], [], [], []
         for place, keys in enumerate(self._keys):
             numbers = {name: part.shown[place] for name, part in parts.items()}
@@ -232,6 +235,28 @@ class _Presentation:
                 values = [row if is_list else row[0] for row in chosen]
                 return Enclosed(values, nothing, nothing, values)
         return Enclosed(nothing, nothing, nothing, nothing)
+
+    def _alone(self, name: str, boxed: Enclosed) -> Enclosed:
+        """Return an aggregate that is shown by itself, with the interval of the sum of noises behind it where it has one.
+
+        That sum has most of the failure probability, and a box the rest: the true value lies in both.
+        """
+        statistic = self.design.statistics.get(name)
+        if statistic is None or self.is_simultaneous or not self.groups:
+            return boxed
+        numbers, allowed = self.design.numbers[name], float(1 - self.confidence)
+        with np.errstate(all="ignore"):
+            ends = sharp(
+                statistic,
+                [self.released.numbers[number].values for number in numbers],
+                [self.design.parts[number].drawn() for number in numbers],
+                (1 - _OF_BOX) * allowed,
+            )
+        if ends is None:
+            return boxed
+        wide = self._enclosed(name, _OF_BOX * allowed / len(numbers))
+        low, high = np.fmax(ends[0], wide.low), np.fmin(ends[1], wide.high)
+        return _listed(np.asarray(boxed.shown), low, high, np.asarray(boxed.raw))
 
     def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
         """Return the values and ends of a quantile; quantiles of one search are found together."""

@@ -181,7 +181,9 @@ class _Walk:
         """Return how far the noisy rank of every inner edge may be off; 0 for a slot that seeks no end."""
         search = self.search
         places = np.arange(1, children)
-        first = np.broadcast_to(self.first[:, :, None] + (places if level == 0 else 0), (*self.nodes.shape, children - 1))
+        first = np.broadcast_to(
+            self.first[:, :, None] + (places if level == 0 else 0), (*self.nodes.shape, children - 1)
+        )
         below = np.broadcast_to(self.below[:, :, None] + (0 if level == 0 else places), first.shape)
         found = np.zeros(first.shape)
         failure = self.failure / search.levels

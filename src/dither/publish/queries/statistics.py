@@ -291,21 +291,21 @@ class Spread(Statistic):
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
         """Return the range of squares / count - (sum / count)^2 over the box."""
         squares = _shifted((low[0], high[0]), self.squares[1])
-        found = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self._largest)
+        found = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self.largest)
         # One value has no sample variance, as no value has a variance.
-        first, last = unless_empty(found, low[2] - (1 if self.is_sample else 0), (0.0, self._largest))
+        first, last = unless_empty(found, low[2] - (1 if self.is_sample else 0), (0.0, self.largest))
         fewest, most = np.maximum(low[2], 1).astype(np.float64), np.maximum(high[2], 1).astype(np.float64)
         least, _ = outwards(self._shown(first, most), first)
         _, largest = outwards(last, self._shown(last, fewest))
         return np.maximum(least, 0.0), largest
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """The largest variance that values within the range can have, in squared steps."""
         return ((self.scaled.grid.most - self.scaled.grid.least) / 2) ** 2 * (1 + _OUTWARDS)
 
     def _shown(self, variance: Floats, count: Floats) -> Floats:
-        bounded = np.clip(variance, 0.0, self._largest)
+        bounded = np.clip(variance, 0.0, self.largest)
         if self.is_sample:
             # One value has no sample variance; with two it is at most twice the population variance.
             bounded = bounded * count / np.maximum(count - 1, count / 2)
@@ -378,7 +378,7 @@ class Related(Statistic):
         ]
         covariance = moments[0] - x * y
         if not self.is_correlation:
-            return self._worth(np.clip(covariance, -self._largest, self._largest))
+            return self._worth(np.clip(covariance, -self.largest, self.largest))
         # A standard deviation is at least one step here: it only decides how the noisy covariance is shown.
         spread = np.sqrt(np.maximum(moments[1] - x * x, 1.0) * np.maximum(moments[2] - y * y, 1.0))
         correlation: NDArray[Any] = np.clip(covariance / spread, -1.0, 1.0)
@@ -394,8 +394,8 @@ class Related(Statistic):
         bound = float(self.first.farthest) * float(self.second.farthest)
         mean = quotient_bounds(_shifted((low[0], high[0]), self.products[0][1]), count, (-bound, bound))
         first, last = outwards(mean[0] - of_means[1], mean[1] - of_means[0])
-        first, last = np.clip(first, -self._largest, self._largest), np.clip(last, -self._largest, self._largest)
-        first, last = unless_empty((first, last), count[0], (-self._largest, self._largest))
+        first, last = np.clip(first, -self.largest, self.largest), np.clip(last, -self.largest, self.largest)
+        first, last = unless_empty((first, last), count[0], (-self.largest, self.largest))
         if not self.is_correlation:
             return outwards(self._worth(first), self._worth(last))
         spreads = []
@@ -415,7 +415,7 @@ class Related(Statistic):
         return np.clip(least, -1.0, 1.0), np.clip(greatest, -1.0, 1.0)
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         spans = [scaled.grid.most - scaled.grid.least for scaled in (self.first, self.second)]
         return spans[0] * spans[1] / 4 * (1 + _OUTWARDS)
 

@@ -77,7 +77,9 @@ def many_reach(noise: Additive, weights: Floats, many: Floats, failure: float) -
         sharp = np.full(len(weights), np.inf)
         for start in range(0, len(weights), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
-            sharp[rows] = _transformed(weights[rows], many[rows], failure * (1 - _UNLUCKY), plain[rows] / float(noise.scale))
+            sharp[rows] = _transformed(
+                weights[rows], many[rows], failure * (1 - _UNLUCKY), plain[rows] / float(noise.scale)
+            )
         sharp = sharp * float(noise.scale) + _BACK_LAPLACE * np.sqrt(squares)
     return np.minimum(plain, sharp)
 
