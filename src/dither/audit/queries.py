@@ -27,7 +27,8 @@ from dither.noise import Noise, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Part, Pick
-from dither.publish.queries.groups import laid_out, persons_by_text, positions
+from dither.publish.queries.distinct import exact_table
+from dither.publish.queries.groups import persons_by_text
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
 
 _SITES = ("a", "b", "c", None)
@@ -39,8 +40,9 @@ _PERSONS = (1, 2, 3, None)
 _CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES))
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
-#: Five times in six all aggregates are asked; choices are refused where groups are discovered.
-_GROUPS = ("public", "none", "public", "none", "public", "discovered")
+#: Five times in seven all aggregates are asked; choices are refused where groups are discovered, and where nothing is
+#: asked but which groups there are, all of the loss is spent on that.
+_GROUPS = ("public", "none", "public", "none", "public", "discovered", "selected")
 
 Row = dict[str, Any]
 
@@ -78,7 +80,7 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
             elif left == 1:
                 limits |= {"groups": None, "rows_per_group": None}
         is_pure = bool(noise.uniform_below(2, 1)[0])
-        if groups_are == "discovered":
+        if groups_are in ("discovered", "selected"):
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
         else:
@@ -113,12 +115,12 @@ class Comparison:
             texts = [persons_by_text(engine.aggregate(self._discovered), kinds) for engine in (here, there)]
             apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
             found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.contribution.touched)))
-        places, width = positions(self._groups, kinds), len(design.measured)
-        tables = [laid_out(engine.aggregate(self._asked), places, kinds, width) for engine in (here, there)]
+        tables = [exact_table(design, engine, self._groups) for engine in (here, there)]
         moved = tables[0] - tables[1]
         for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
             length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
-            found.append(Found(type(measured.measure).__name__, length, part.stability))
+            what = type(measured.measure).__name__ if measured.distinct is None else "Distinct"
+            found.append(Found(what, length, part.stability))
         for part, counted in self._levels:
             sides = [_counted(engine, counted) for engine in (here, there)]
             changes = [change for key, change in _changes(*sides) if key[-1] is not None]
@@ -146,11 +148,6 @@ class Comparison:
     @cached_property
     def _relation(self) -> Relation:
         return self.answer.design.bounded(self._groups)
-
-    @cached_property
-    def _asked(self) -> Aggregation:
-        design = self.answer.design
-        return Aggregation(self._relation, design.key_values, tuple(part.measure for part in design.measured))
 
     @cached_property
     def _levels(self) -> list[tuple[Part, Aggregation]]:
@@ -210,13 +207,13 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     table = Table("visits", columns, "visits.csv", person="person" if of_persons else None)
     bounds: dict[str, Any] = limits if of_persons else {}
     dataset = DataSet("clinic", (table,), unit, **bounds)
-    is_discovered = groups_are == "discovered"
+    is_discovered = groups_are in ("discovered", "selected")
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
     functions = (function for function in AGGREGATES if not (is_discovered and function in ("mode", "top")))
-    aggregates = tuple(map(_aggregate, functions))
+    aggregates = () if groups_are == "selected" else tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
-    outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates)
+    outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates) or (("site", Name("site")),)
     return Query(dataset, Scan(table), keys, aggregates, outputs, Limits())
 
 
@@ -225,6 +222,8 @@ def _aggregate(function: str) -> Aggregate:
     pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES[function]]
     if function in ("mode", "top"):
         return Aggregate(function, function, (Name("drug"),), values=_DRUGS, many=2 if function == "top" else None)
+    if function == "distinct":
+        return Aggregate(function, function, (Name("drug"),))
     if function == "quantile":
         return Aggregate(function, function, (Name("age"),), (age[1],), share=Fraction(1, 2), granularity=0.01)
     arguments = tuple(argument for argument, _ in pairs)

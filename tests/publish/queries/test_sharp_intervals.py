@@ -67,7 +67,7 @@ WHOLE = {
 @pytest.mark.statistical(false_alarm=9 * 5 * FALSE_ALARM)
 @pytest.mark.parametrize("is_gaussian", [False, True], ids=["laplace", "gaussian"])
 def test_what_no_value_has_may_be_anything(is_gaussian: bool) -> None:
-    """n = 150 empty groups for each of five losses: the whole range. Would catch: a mean of nothing known to a digit."""
+    """n = 150 empty groups for each of five losses: the whole range. Would catch: a mean of nothing, known."""
     for epsilon in EPSILONS:
         loss: Loss = ZCDP(Fraction(epsilon) ** 2 / 2) if is_gaussian else PureDP(epsilon)
         for function, (least, most) in WHOLE.items():
@@ -79,7 +79,7 @@ def test_what_no_value_has_may_be_anything(is_gaussian: bool) -> None:
 
 @pytest.mark.statistical(false_alarm=4 * 5 * 3 * FALSE_ALARM)
 def test_nearly_empty_groups_are_covered() -> None:
-    """n = 150 groups of one, two and three rows for each of five losses. Would catch: a count taken to be at least 1."""
+    """n = 150 groups of one, two and three rows for each of five losses. Would catch: a count of at least 1."""
     for rows, epsilon in itertools.product(([(3, 1.0)], [(3, 1.0), (15, 60.0)], [(0, 0.0)] * 3), EPSILONS):
         xs = [x for x, _ in rows]
         truth = {

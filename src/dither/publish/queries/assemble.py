@@ -39,10 +39,13 @@ from dither.errors import InvalidParameter, Unanswerable
 from dither.publish.queries.bounds import bounds_of
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.selection import selected
 from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
+#: Different values are looked for among public ones if these are not more.
+_MOST_VALUES = 1024
 #: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
 _BITS_PER_PERSON = 40
 _NEEDS_BOUNDS = frozenset(
@@ -317,6 +320,9 @@ def make_aggregate(
             )
         value = arguments[0] if where is None else only_where(where, arguments[0], columns)
         return Aggregate(label, function, (value,), many=many, values=candidates)
+    if function == "distinct":
+        value = arguments[0] if where is None else only_where(where, arguments[0], columns)
+        return Aggregate(label, function, (value,), values=_few_values(arguments[0], relation, values))
     if function not in _NEEDS_BOUNDS:
         return Aggregate(label, function, tuple(arguments))
     final: list[Expression] = []
@@ -328,6 +334,15 @@ def make_aggregate(
         final.append(value if where is None else only_where(where, value, columns))
         ranges.append(interval)
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
+
+
+def _few_values(
+    value: Expression, relation: Relation, said: Sequence[Value] | None
+) -> tuple[Value, ...] | None:
+    """Return the values that may be counted, if they are public and few; NULL is not one."""
+    known = public_values(value, relation) if said is None else tuple(said)
+    found = None if known is None else tuple(one for one in known if one is not None)
+    return found if found and len(found) <= _MOST_VALUES else None
 
 
 def _bounded_argument(
@@ -374,10 +389,7 @@ def make_query(
 ) -> Query:
     """Return the record, after checking that what is shown makes sense given what is released."""
     if not aggregates:
-        raise Unanswerable(
-            "nothing is measured, and rows are never shown",
-            "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
-        )
+        keys = selected(keys, key_values)
     check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])

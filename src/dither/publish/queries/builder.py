@@ -390,6 +390,10 @@ class Groups:
         """Count people."""
         return self.measure("persons", name=name)
 
+    def distinct(self, value: Any, **options: Any) -> Groups:
+        """Count the different values; one that nobody has is not counted."""
+        return self.measure("distinct", value, **options)
+
     def sum(self, value: Any, **options: Any) -> Groups:
         """Sum values, each clamped to ``bounds`` or to the declared bounds."""
         return self.measure("sum", value, **options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
@@ -221,12 +221,20 @@ class Design:
         cells = None if self.groups is None else len(self.groups)
         by_units = of_persons(self.contribution, cells)
         found = [
-            by_units if part.counts_units else of_rows(self.contribution, part.least, part.most, cells)
+            by_units if part.counts_units else of_rows(self._counting(part), part.least, part.most, cells)
             for part in self.measured
         ]
         found += [of_rows(self.contribution, 0, 1, None) for _ in self.searches]
         found += [of_persons(self.contribution, None) for _ in self.chosen]
         return tuple(found if self.groups is not None else [*found, of_persons(self.contribution, None)])
+
+    def _counting(self, part: Measured) -> Contribution:
+        """Return how much of one unit counts in a part: of few possible values nobody has more than all."""
+        unit = self.contribution
+        if part.values is None:
+            return unit
+        in_one = min(unit.per_group, max(1, len(part.values)))
+        return replace(unit, per_group=in_one, total=min(unit.total, in_one * unit.groups))
 
     @cached_property
     def split(self) -> tuple[Fraction, ...]:
@@ -273,6 +281,11 @@ class Design:
         if self.groups is not None:
             return None
         delta = self._delta
+        if delta == 0 and not self.query.aggregates:
+            raise Unanswerable(
+                "which values occur is decided by a threshold, which costs a delta, and the loss has none",
+                "give a delta, or ask for COUNT(*) of values that are declared or listed with IN",
+            )
         if delta == 0:
             raise Unanswerable(
                 "groups that are not known beforehand cost a delta, and the loss has none",

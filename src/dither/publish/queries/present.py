@@ -237,7 +237,7 @@ class _Presentation:
         return Enclosed(nothing, nothing, nothing, nothing)
 
     def _alone(self, name: str, boxed: Enclosed) -> Enclosed:
-        """Return an aggregate that is shown by itself, with the interval of the sum of noises behind it where it has one.
+        """Return an aggregate that is shown by itself, with the interval of the sum of noises behind it, if it has one.
 
         That sum has most of the failure probability, and a box the rest: the true value lies in both.
         """
@@ -342,6 +342,8 @@ def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray
     # A reach beyond every integer that is released would not fit beside them.
     around: Any = int(reach) if reach <= LARGEST_SUM else float(reach)
     least, most = 0 if part.least >= 0 else -math.inf, 0 if part.most <= 0 else math.inf
+    if part.values is not None:
+        most = len(part.values)
     return believable(values, values - around, values + around, least, most)
 
 

@@ -1,7 +1,7 @@
 """Sharp intervals of means, variances, covariances and correlations: one sum of noises instead of a box.
 
 At the true mean m the number ``s - m n`` is 0, where s is the sum of n values; so the noisy one is noise alone, and its
-law is known. All m for which it is not farther from 0 than that noise reaches are the interval: nothing is lost to a box.
+law is known. All m for which it is not farther from 0 than that noise reaches are the interval: a box loses more.
 For a variance v the number is ``q - 2 m s + (m^2 - v) n``; it also needs m, but is least at the true one, so that an
 interval for m at a small part of the failure probability costs little. Covariances and correlations are the same in two
 variables; a correlation r has ``C - r (a V + W / a) / 2``, for the ratio a of the standard deviations.

@@ -28,6 +28,7 @@ from dither.publish.queries.measures import (
     Scaled,
     both_known,
     count_of,
+    distinct_of,
     on_grid,
     product_of,
     total_of,
@@ -416,6 +417,7 @@ class Related(Statistic):
 
     @property
     def largest(self) -> float:
+        """The largest covariance that values within both ranges can have, in steps of both."""
         spans = [scaled.grid.most - scaled.grid.least for scaled in (self.first, self.second)]
         return spans[0] * spans[1] / 4 * (1 + _OUTWARDS)
 
@@ -430,6 +432,9 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
         "count_of": lambda: Counted(aggregate, count_of(aggregate.arguments[0]), _counted(aggregate, columns)),
         # Where every row is a separate unit, it counts as a separate person.
         "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different persons"),
+        "distinct": lambda: Counted(
+            aggregate, distinct_of(aggregate.arguments[0], aggregate.values), _different(aggregate)
+        ),
         "sum": lambda: Summed(aggregate, on_grid(aggregate, 0, columns, origin="zero")),
         "mean": lambda: Averaged(aggregate, on_grid(aggregate, 0, columns, origin="middle")),
     }
@@ -512,6 +517,11 @@ def _counted(aggregate: Aggregate, columns: Mapping[str, Kind]) -> str:
     argument = aggregate.arguments[0]
     is_condition = kind_of(argument, columns) is Kind.BOOLEAN
     return f"number of rows where {describe(argument)} {'holds' if is_condition else 'is not NULL'}"
+
+
+def _different(aggregate: Aggregate) -> str:
+    known = "" if aggregate.values is None else f"declared ones of {len(aggregate.values)} "
+    return f"number of different values of {describe(aggregate.arguments[0])}" + (f", {known.strip()}" if known else "")
 
 
 def _shifted(bounds: Bounds, shift: int) -> Bounds:

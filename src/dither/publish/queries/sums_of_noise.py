@@ -18,8 +18,8 @@ from dither.mechanisms import DiscreteGaussian, Geometric
 Floats = NDArray[np.float64]
 Additive = Geometric | DiscreteGaussian
 
-#: What continuous noise is made of the discrete one goes back by more than ``_BACK`` roots of the sum of squared weights
-#: with at most this probability.
+#: What makes continuous noise of discrete noise takes away more than ``_BACK`` roots of the sum of squared weights with
+#: at most this probability.
 _UNLUCKY: Final = 0.05
 _BACK_LAPLACE: Final = math.sqrt(math.log(1 / _UNLUCKY))
 #: Discrete Gaussian noise of at least this sigma, with a normal variable of this variance added, has at most a normal

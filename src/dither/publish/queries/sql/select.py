@@ -24,6 +24,7 @@ from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
@@ -82,6 +83,7 @@ class _Outermost:
                 "ask each query by itself, or group by a CASE",
             )
         known = self.rows.environment(select, environment)
+        select = grouped_by_itself(self.rows, select, known)
         self._check_clauses(select)
         if is_grouped(select):
             return self._grouped(select, known)
@@ -304,21 +306,9 @@ class _Measured:
     def add(self, node: exp.Expression, name: str | None) -> Aggregate:
         """Return the aggregate, new or known."""
         asked = read_aggregate(self._scalars, node, self.scope.relation)
-        if asked.distinct is not None and not self.scope.relation.has_persons:
-            self.rows.parsed.refuse(
-                node,
-                "COUNT(DISTINCT ...) where every row is a unit of its own: there are no persons",
-                "ask for COUNT(*)",
-            )
-        if asked.distinct is not None:
-            self.rows.parsed.refuse(
-                node,
-                "COUNT(DISTINCT ...) counts values, which depend on what other people have",
-                "count persons with COUNT(DISTINCT id), or group by the column and count",
-            )
         try:
             made = make_aggregate(
-                asked.function,
+                asked.function if asked.distinct is None else "distinct",
                 asked.arguments,
                 self.scope.relation,
                 where=asked.where,
