@@ -119,7 +119,9 @@ class Comparison:
         moved = tables[0] - tables[1]
         for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
             length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
-            what = type(measured.measure).__name__ if measured.distinct is None else "Distinct"
+            what = type(measured.measure).__name__
+            if measured.distinct is not None:
+                what = "different values" if measured.values is None else "different declared values"
             found.append(Found(what, length, part.stability))
         for part, counted in self._levels:
             sides = [_counted(engine, counted) for engine in (here, there)]
@@ -210,7 +212,7 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     is_discovered = groups_are in ("discovered", "selected")
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
-    functions = (function for function in AGGREGATES if not (is_discovered and function in ("mode", "top")))
+    functions = (function for function in (*AGGREGATES, "declared") if not (is_discovered and function in ("mode", "top")))
     aggregates = () if groups_are == "selected" else tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
     outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates) or (("site", Name("site")),)
@@ -219,11 +221,13 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
 
 def _aggregate(function: str) -> Aggregate:
     cost, age = (Name("cost"), (-7.0, 13.0)), (Name("age"), (0.0, 100.0))
-    pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES[function]]
+    pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES.get(function, 1)]
     if function in ("mode", "top"):
         return Aggregate(function, function, (Name("drug"),), values=_DRUGS, many=2 if function == "top" else None)
     if function == "distinct":
         return Aggregate(function, function, (Name("drug"),))
+    if function == "declared":
+        return Aggregate(function, "distinct", (Name("drug"),), values=_DRUGS)
     if function == "quantile":
         return Aggregate(function, function, (Name("age"),), (age[1],), share=Fraction(1, 2), granularity=0.01)
     arguments = tuple(argument for argument, _ in pairs)

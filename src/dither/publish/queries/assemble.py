@@ -51,7 +51,7 @@ _BITS_PER_PERSON = 40
 _NEEDS_BOUNDS = frozenset(
     (
         *("sum", "mean", "variance", "deviation", "sample_variance", "sample_deviation"),
-        *("quantile", "minimum", "maximum", "covariance", "correlation"),
+        *("quantile", "minimum", "maximum", "covariance", "sample_covariance", "correlation"),
     )
 )
 

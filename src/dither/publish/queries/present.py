@@ -33,7 +33,7 @@ from dither.mechanisms.core.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design
-from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.intervals import Range, days_enclosed, enclose
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
@@ -174,6 +174,8 @@ class _Presentation:
                 known[name] = part.shown[place]
             else:
                 ranges[name] = Range(part.low[place], part.high[place])
+        if self._kind(expression) in (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP):
+            return days_enclosed(expression, known, ranges)
         found = enclose(expression, known, ranges)
         if isinstance(found, Range):
             return found.low, found.high

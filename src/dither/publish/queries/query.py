@@ -41,7 +41,8 @@ AGGREGATES: Final = {
     "quantile": 1,  # and the share, see ``Aggregate.share``
     "minimum": 1,
     "maximum": 1,
-    "covariance": 2,
+    "covariance": 2,  # divided by the number of pairs
+    "sample_covariance": 2,  # divided by one less
     "correlation": 2,
     "mode": 1,  # the commonest of the public values
     "top": 1,  # the commonest public values, see ``Aggregate.many``

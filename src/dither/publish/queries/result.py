@@ -27,7 +27,7 @@ VERSION: Final = 1
 #: The receipt of what no durable ledger was debited for.
 UNLEDGERED: Final = "unledgered"
 Cell = Value | tuple[Value, ...]
-End = bool | int | float | None
+End = bool | int | float | datetime.date | None
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,9 @@ def _of_pair(
         found, whole = pair.correlation(), (-1.0, 1.0)
         low, high = outwards(*unless_empty(found, fewest, whole))
         return np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0)
-    ends = unless_empty(pair.covariance(), fewest, (-statistic.largest, statistic.largest))
+    less = 1 if statistic.is_sample else 0
+    largest = statistic.largest * (1 + less)
+    ends = unless_empty(pair.covariance(less), fewest - less, (-largest, largest))
     exponent = -statistic.first.grid.exponent - statistic.second.grid.exponent
     return outwards(*(np.ldexp(end, exponent) for end in ends))
 
@@ -160,16 +162,17 @@ class _Pair:
         corners = [self.products[0] - b * x - a * y + a * b * self.count for a in self.means[0] for b in self.means[1]]
         self.joint = np.minimum.reduce(corners), np.maximum.reduce(corners)
 
-    def covariance(self) -> Ends:
-        """Return all covariances c for which p - m_y x - m_x y + (m_x m_y - c) n may be noise."""
-        low, high = np.full_like(self.count, -self.largest), np.full_like(self.count, self.largest)
+    def covariance(self, less: int) -> Ends:
+        """Return all c for which p - m_y x - m_x y + (m_x m_y - c) n may be noise, with ``less`` fewer to divide by."""
+        largest, divisor = self.largest * (1 + less), np.maximum(self.count - less, 1)
+        low, high = np.full_like(self.count, -largest), np.full_like(self.count, largest)
         (x_far, y_far), corners = (_far(*mean) for mean in self.means), self._corners()
         for _ in range(_ROUNDS):
             of_count = np.maximum.reduce([np.abs(corner - end) for corner in corners for end in (low, high)])
             weights = np.stack([np.full_like(x_far, self.weights[0]), y_far, x_far, of_count], axis=1)
             reach = few_reach([self.parts[0], *self.parts[-3:]], weights, self.failure * (1 - 2 * _BESIDE))
             low, high = (
-                np.clip(end / self.count, -self.largest, self.largest)
+                np.clip(end / divisor, -largest, largest)
                 for end in (self.joint[0] - reach, self.joint[1] + reach)
             )
         return low, high

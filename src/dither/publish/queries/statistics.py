@@ -329,6 +329,11 @@ class Related(Statistic):
         return self.aggregate.function == "correlation"
 
     @property
+    def is_sample(self) -> bool:
+        """Whether it is divided by one less than the number of pairs."""
+        return self.aggregate.function.startswith("sample")
+
+    @property
     def products(self) -> tuple[tuple[Measured, int], ...]:
         """The sum of products, and for a correlation also of squares, with the bits shifted away."""
         pairs = [(self.first, self.second)]
@@ -355,7 +360,7 @@ class Related(Statistic):
         """The statistic on both grids."""
         names = [describe(argument) for argument in self.aggregate.arguments]
         both = " and ".join(map(Scaled.clamped, (self.first, self.second), names))
-        return f"{self.aggregate.function} of {both}, over rows that have both"
+        return f"{self.aggregate.function.replace('_', ' ')} of {both}, over rows that have both"
 
     @property
     def bias(self) -> str:
@@ -379,7 +384,7 @@ class Related(Statistic):
         ]
         covariance = moments[0] - x * y
         if not self.is_correlation:
-            return self._worth(np.clip(covariance, -self.largest, self.largest))
+            return self._worth(self._divided(np.clip(covariance, -self.largest, self.largest), count))
         # A standard deviation is at least one step here: it only decides how the noisy covariance is shown.
         spread = np.sqrt(np.maximum(moments[1] - x * x, 1.0) * np.maximum(moments[2] - y * y, 1.0))
         correlation: NDArray[Any] = np.clip(covariance / spread, -1.0, 1.0)
@@ -396,8 +401,13 @@ class Related(Statistic):
         mean = quotient_bounds(_shifted((low[0], high[0]), self.products[0][1]), count, (-bound, bound))
         first, last = outwards(mean[0] - of_means[1], mean[1] - of_means[0])
         first, last = np.clip(first, -self.largest, self.largest), np.clip(last, -self.largest, self.largest)
-        first, last = unless_empty((first, last), count[0], (-self.largest, self.largest))
         if not self.is_correlation:
+            fewest, most = (np.maximum(end, 1).astype(np.float64) for end in count)
+            # Dividing by one less moves an end away from 0, most where there are fewest.
+            first = np.minimum(self._divided(first, fewest), self._divided(first, most))
+            last = np.maximum(self._divided(last, fewest), self._divided(last, most))
+            twice = self.largest * (2 if self.is_sample else 1)
+            first, last = unless_empty((first, last), count[0] - (1 if self.is_sample else 0), (-twice, twice))
             return outwards(self._worth(first), self._worth(last))
         spreads = []
         for place, sums, scaled in ((1, -3, self.first), (2, -2, self.second)):
@@ -421,6 +431,10 @@ class Related(Statistic):
         spans = [scaled.grid.most - scaled.grid.least for scaled in (self.first, self.second)]
         return spans[0] * spans[1] / 4 * (1 + _OUTWARDS)
 
+    def _divided(self, covariance: Floats, count: Floats) -> Floats:
+        """Return a covariance divided as asked; of one pair there is no sample covariance, and of two it is twice."""
+        return covariance * count / np.maximum(count - 1, count / 2) if self.is_sample else covariance
+
     def _worth(self, steps: Floats) -> Floats:
         return np.ldexp(steps, -self.first.grid.exponent - self.second.grid.exponent)
 
@@ -440,7 +454,7 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
     }
     for name in ("variance", "deviation", "sample_variance", "sample_deviation"):
         makers[name] = lambda: Spread(aggregate, on_grid(aggregate, 0, columns, origin="middle"))
-    for name in ("covariance", "correlation"):
+    for name in ("covariance", "sample_covariance", "correlation"):
         makers[name] = lambda: Related(
             aggregate, *both_known(*(on_grid(aggregate, place, columns, origin="middle") for place in (0, 1)))
         )
@@ -520,8 +534,8 @@ def _counted(aggregate: Aggregate, columns: Mapping[str, Kind]) -> str:
 
 
 def _different(aggregate: Aggregate) -> str:
-    known = "" if aggregate.values is None else f"declared ones of {len(aggregate.values)} "
-    return f"number of different values of {describe(aggregate.arguments[0])}" + (f", {known.strip()}" if known else "")
+    among = "" if aggregate.values is None else f" among {len(aggregate.values)} public ones"
+    return f"number of different values of {describe(aggregate.arguments[0])}{among}, each once a person"
 
 
 def _shifted(bounds: Bounds, shift: int) -> Bounds:

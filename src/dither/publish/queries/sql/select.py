@@ -21,10 +21,11 @@ from dither.publish.queries.assemble import (
 )
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_number, check_query
-from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
+from dither.publish.queries.sql.aggregates import Asked, is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.selection import grouped_by_itself
+from dither.publish.queries.sql.made_of import made_of
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
@@ -116,12 +117,12 @@ class _Outermost:
     def _grouped(self, select: exp.Expression, known: Environment) -> Query:
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
-        measured = _Measured(self.rows, scope, [key.name for key in keys])
+        measured = _Measured(self.rows, scope, keys)
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:
             bare = item.this if item.key == "alias" else item
             if is_aggregate(bare):
-                measured.add(bare, self._label(item) if item.key == "alias" else None)
+                measured.typed(bare, self._label(item) if item.key == "alias" else None)
         pairs = [(key.name, key.value) for key in keys]
         scalars = over_groups(self.rows, scope, pairs, measured.typed)
         outputs = self._outputs(select, scalars, scope)
@@ -290,22 +291,28 @@ class _Outermost:
 class _Measured:
     """The aggregates of a query, each once, with a unique name."""
 
-    def __init__(self, rows: Rows, scope: Scope, taken: list[str]) -> None:
+    def __init__(self, rows: Rows, scope: Scope, keys: Sequence[Key]) -> None:
         self.rows = rows
         self.scope = scope
         self.aggregates: list[Aggregate] = []
         self._known: dict[Aggregate, Aggregate] = {}  # without their names
-        self._taken = taken
+        self._keys = {key.value: key.name for key in keys}
+        self._taken = [key.name for key in keys]
         self._scalars = rows.scalars(scope)
 
-    def typed(self, node: exp.Expression) -> Typed:
-        """Return an aggregate's name; it is measured once however often it occurs."""
-        aggregate = self.add(node, None)
-        return Typed(Name(aggregate.name), aggregate.kind(self.scope.relation.columns))
+    def typed(self, node: exp.Expression, name: str | None = None) -> Typed:
+        """Return an aggregate's name, or what it is made of; it is measured once however often it occurs."""
+        relation = self.scope.relation
+        made = made_of(
+            self._scalars, node, relation, self._keys, lambda asked: Name(self.add(node, asked, None).name)
+        )
+        if made is not None:
+            return made
+        aggregate = self.add(node, read_aggregate(self._scalars, node, relation), name)
+        return Typed(Name(aggregate.name), aggregate.kind(relation.columns))
 
-    def add(self, node: exp.Expression, name: str | None) -> Aggregate:
+    def add(self, node: exp.Expression, asked: Asked, name: str | None) -> Aggregate:
         """Return the aggregate, new or known."""
-        asked = read_aggregate(self._scalars, node, self.scope.relation)
         try:
             made = make_aggregate(
                 asked.function if asked.distinct is None else "distinct",
