@@ -36,7 +36,7 @@ from dither.data.expressions import Value, kind_of
 from dither.data.lengths import largest_text
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
-from dither.publish.queries.bounds import bounds_of
+from dither.publish.queries.bounds import clamp_bounds_of, missing_bound
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.selection import selected
@@ -196,9 +196,9 @@ def person_sum(value: Expression, relation: Relation) -> tuple[Expression, Calla
     if kind_of(value, relation.columns) is not Kind.REAL:
         return value, lambda total: total
     inner = unclamped(value)
-    bounds = bounds_of(value, relation)
+    bounds = clamp_bounds_of(value, relation)
     if bounds is None:
-        raise unbounded("SUM", value)
+        raise unbounded("SUM", value, relation)
     largest = max(abs(bounds[0]), abs(bounds[1]))
     exponent = _BITS_PER_PERSON - (math.frexp(largest)[1] if largest else 0)
     grid = Grid(value if inner is None else inner[0], *bounds, origin=0.0, exponent=exponent)
@@ -257,11 +257,14 @@ def described(expression: Expression) -> str:
 # Aggregates and queries.
 
 
-def unbounded(called: str, value: Expression) -> Unanswerable:
-    """Return the error for an aggregate with unbounded values."""
+def unbounded(called: str, value: Expression, relation: Relation) -> Unanswerable:
+    """Return the error for an aggregate with unbounded values, which names what lacks bounds."""
+    shown, column = described(value)[:60], missing_bound(value, relation)
+    because = "" if column is None or value == Name(column) else f", because {column} has none"
+    write = f"CLAMP({column}, low, high)" if column is not None else "CLAMP(x, low, high) around the value"
     return Unanswerable(
-        f"{called} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
-        "declare bounds for the column, or write CLAMP(x, low, high) around the value",
+        f"{called} of {shown} has no public bounds{because}, so that one person could move it without limit",
+        f"declare bounds for {column or 'the column'}, or write {write}",
     )
 
 
@@ -336,9 +339,7 @@ def make_aggregate(
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
 
 
-def _few_values(
-    value: Expression, relation: Relation, said: Sequence[Value] | None
-) -> tuple[Value, ...] | None:
+def _few_values(value: Expression, relation: Relation, said: Sequence[Value] | None) -> tuple[Value, ...] | None:
     """Return the values that may be counted, if they are public and few; NULL is not one."""
     known = public_values(value, relation) if said is None else tuple(said)
     found = None if known is None else tuple(one for one in known if one is not None)
@@ -360,10 +361,10 @@ def _bounded_argument(
     if stripped is not None:
         argument, low, high = stripped
         said = (low, high) if said is None else (max(low, said[0]), min(high, said[1]))
-    known = bounds_of(argument, relation)
+    known = clamp_bounds_of(argument, relation)
     if said is None:
         if known is None:
-            raise unbounded(called, argument)
+            raise unbounded(called, argument, relation)
         return argument, known
     low, high = (float(end) for end in said)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):

@@ -172,8 +172,7 @@ class _Pair:
             weights = np.stack([np.full_like(x_far, self.weights[0]), y_far, x_far, of_count], axis=1)
             reach = few_reach([self.parts[0], *self.parts[-3:]], weights, self.failure * (1 - 2 * _BESIDE))
             low, high = (
-                np.clip(end / divisor, -largest, largest)
-                for end in (self.joint[0] - reach, self.joint[1] + reach)
+                np.clip(end / divisor, -largest, largest) for end in (self.joint[0] - reach, self.joint[1] + reach)
             )
         return low, high
 

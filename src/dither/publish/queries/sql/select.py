@@ -19,6 +19,7 @@ from dither.publish.queries.assemble import (
     make_query,
     sorted_by,
 )
+from dither.publish.queries.person_bounds import limited_to
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import Asked, is_aggregate, name_of, read_aggregate
@@ -57,7 +58,7 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
     """
     parsed = Parsed(text)
     try:
-        with planning():
+        with planning(), limited_to(dataset):
             query = _Outermost(parsed, dataset).query(parsed.tree, {})
             check_query(query, "sql")
             return query
@@ -303,9 +304,7 @@ class _Measured:
     def typed(self, node: exp.Expression, name: str | None = None) -> Typed:
         """Return an aggregate's name, or what it is made of; it is measured once however often it occurs."""
         relation = self.scope.relation
-        made = made_of(
-            self._scalars, node, relation, self._keys, lambda asked: Name(self.add(node, asked, None).name)
-        )
+        made = made_of(self._scalars, node, relation, self._keys, lambda asked: Name(self.add(node, asked, None).name))
         if made is not None:
             return made
         aggregate = self.add(node, read_aggregate(self._scalars, node, relation), name)
