@@ -30,7 +30,7 @@ from dither.mechanisms import DiscreteGaussian, Geometric, PermuteAndFlip, TopK
 from dither.mechanisms.propose_test_release import threshold_for
 from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
-from dither.publish.queries.groups import kept, key_kinds, public_groups
+from dither.publish.queries.groups import kept, key_kinds, positions, public_groups
 from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
@@ -360,10 +360,27 @@ class Design:
         """What counts units: people, or rows."""
         return UNITS if self.has_persons else COUNT
 
+    def kept(self, groups: tuple[Group, ...] | None) -> Relation:
+        """Return the rows of these groups (None: groups not yet known); those of public groups are written down once."""
+        return self._of_public if groups is not None and groups is self.groups else kept(self.query, groups)
+
     def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
         """Return the rows that count in these groups (None: groups not yet known)."""
-        relation = kept(self.query, groups)
+        relation = self.kept(groups)
         return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
+
+    def places(self, groups: tuple[Group, ...]) -> Mapping[Group, int]:
+        """Return the place of each group."""
+        return self._public_places if groups is self.groups else positions(groups, self.key_kinds)
+
+    @cached_property
+    def _of_public(self) -> Relation:
+        return kept(self.query, self.groups)
+
+    @cached_property
+    def _public_places(self) -> Mapping[Group, int]:
+        # ``public_groups`` has made every group canonical, and has refused two that are equal.
+        return {group: place for place, group in enumerate(self.groups or ())}
 
     def candidates(self, pick: Pick, relation: Relation) -> Relation:
         """Return the rows whose value is one of the candidates."""

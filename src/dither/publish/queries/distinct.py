@@ -32,7 +32,7 @@ from dither.data.engines.protocol import Engine
 from dither.data.expressions import kind_of
 from dither.data.returned import Group, canonical
 from dither.publish.queries.design import Design
-from dither.publish.queries.groups import kept, laid_out, positions
+from dither.publish.queries.groups import laid_out
 from dither.publish.queries.measures import Measured
 
 Integers = NDArray[np.int64]
@@ -49,7 +49,7 @@ def requests(design: Design, groups: tuple[Group, ...]) -> list[Aggregation]:
 
 def exact_table(design: Design, data: Engine, groups: tuple[Group, ...]) -> Integers:
     """Return the exact numbers, a row for each group and a column for each measured part."""
-    places, kinds = positions(groups, design.key_kinds), design.key_kinds
+    places, kinds = design.places(groups), design.key_kinds
     table = np.zeros((len(groups), len(design.measured)), dtype=np.int64)
     plain = [number for number, part in enumerate(design.measured) if part.distinct is None]
     others = [number for number, part in enumerate(design.measured) if part.distinct is not None]
@@ -65,7 +65,7 @@ def exact_table(design: Design, data: Engine, groups: tuple[Group, ...]) -> Inte
 def _different(design: Design, part: Measured, groups: tuple[Group, ...]) -> Aggregation:
     """Return the request for the pairs of a group and a value that occur, each once for a unit and within its limits."""
     value = part.distinct or Name("")
-    relation: Relation = Filter(kept(design.query, groups), Call("not", (Call("is_null", (value,)),)))
+    relation: Relation = Filter(design.kept(groups), Call("not", (Call("is_null", (value,)),)))
     if part.values is not None:
         relation = Keep(relation, (value,), tuple((one,) for one in part.values))
     keys = design.key_values

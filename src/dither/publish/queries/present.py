@@ -147,7 +147,7 @@ class _Presentation:
         """Return values and ends of an output in every group."""
         used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
-            values: list[Cell] = [value_of(row) for row in self._keys]
+            values = self._of_key(expression) or [value_of(row) for row in self._keys]
             nothing: list[End] = [None] * len(values)
             return Enclosed(values, nothing, nothing, values)
         failure = self._failure(used)
@@ -164,6 +164,13 @@ class _Presentation:
             lows.append(least)
             highs.append(most)
         return Enclosed(shown, lows, highs, raws)
+
+    def _of_key(self, expression: Expression) -> list[Cell] | None:
+        """Return the values of a key as it is, in every group."""
+        for place, key in enumerate(self.query.keys):
+            if expression == Name(key.name):
+                return [group[place] for group in self.groups]
+        return None
 
     def _ends(
         self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, Enclosed], place: int
@@ -187,21 +194,33 @@ class _Presentation:
     def _chosen(self, shown: Mapping[str, Sequence[Cell]]) -> list[int]:
         """Return which groups are shown, and in which order, by the noisy values alone."""
         query, places = self.query, list(range(len(self.groups)))
-        rows = (
-            # What was measured goes before an output of the same name, here as for the kinds of columns.
-            [{**{name: values[place] for name, values in shown.items()}, **self._row(place)} for place in places]
-            if query.having is not None or query.order
-            else []
-        )
-        columns = self._all_columns
-        if query.having is not None:
-            is_met = evaluator(query.having, columns)
-            places = [place for place in places if is_met(rows[place]) is True]
+        columns, kinds = self._named(shown), self._all_columns
+
+        def values_of(expression: Expression) -> Sequence[Any]:
+            if isinstance(expression, Name):
+                return columns[expression.name]
+            value_of, used = evaluator(expression, kinds), sorted(names_in(expression))
+            return [
+                value_of(dict(zip(used, row, strict=True)))
+                for row in zip(*(columns[name] for name in used), strict=True)
+            ]
+
+        if query.having is not None and names_in(query.having):
+            met = values_of(query.having)
+            places = [place for place in places if met[place] is True]
+        elif query.having is not None and evaluator(query.having, kinds)({}) is not True:
+            places = []
         for expression, is_descending in reversed(query.order):
-            value_of = evaluator(expression, columns)
-            keys = {place: sort_key(value_of(rows[place])) for place in places}
-            places.sort(key=keys.__getitem__, reverse=is_descending)
+            if names_in(expression):
+                keys = list(map(sort_key, values_of(expression)))
+                places.sort(key=keys.__getitem__, reverse=is_descending)
         return places if query.limit is None else places[: query.limit]
+
+    def _named(self, shown: Mapping[str, Sequence[Cell]]) -> dict[str, Sequence[Any]]:
+        """Return the columns that a condition or an order may name; what was measured goes before an output."""
+        failure = 0.5  # any: only the values are read
+        keys = {key.name: self._of_key(Name(key.name)) or () for key in self.query.keys}
+        return {**shown, **keys, **{name: self._enclosed(name, failure).shown for name in self.kinds}}
 
     def _enclosed(self, name: str, failure: float) -> Enclosed:
         """Return values and ends of an aggregate, each of whose parts may fail with that probability."""
@@ -290,11 +309,6 @@ class _Presentation:
     def _keys(self) -> list[dict[str, Value]]:
         names = [key.name for key in self.query.keys]
         return [dict(zip(names, group, strict=True)) for group in self.groups]
-
-    def _row(self, place: int) -> dict[str, Any]:
-        keys = dict(zip((key.name for key in self.query.keys), self.groups[place], strict=True))
-        failure = 0.5  # any: only the values are read
-        return {**keys, **{name: self._enclosed(name, failure).shown[place] for name in self.kinds}}
 
     @cached_property
     def _columns(self) -> dict[str, Kind]:

@@ -28,7 +28,8 @@ from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_gro
 from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.sql.made_of import made_of
 from dither.publish.queries.sql.numbers import whole_number
-from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.options import discovered, without_option
+from dither.publish.queries.sql.parse import Parsed, check_text
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
 from dither.publish.queries.work import planning
@@ -56,10 +57,13 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
         Unanswerable: it cannot be answered privately as asked.
 
     """
+    check_text(text)
+    text, are_discovered = without_option(text)
     parsed = Parsed(text)
     try:
         with planning(), limited_to(dataset):
             query = _Outermost(parsed, dataset).query(parsed.tree, {})
+            query = discovered(query) if are_discovered else query
             check_query(query, "sql")
             return query
     except AcrossPersons as error:
