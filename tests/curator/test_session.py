@@ -40,7 +40,7 @@ from dither.errors import (
 )
 from dither.lift import Rows, cells_of
 from dither.lift.offer import Offer
-from dither.privacy import PureDP
+from dither.privacy import ApproxDP, PureDP
 from dither.publish.queries import QueryResult, Quote, plan_query
 from dither.publish.queries.builder import col
 from dither.publish.workloads import Workload
@@ -857,3 +857,20 @@ def test_a_session_is_not_asked_in_the_midst_of_a_statement(session: Session, mo
     asked(session, "SELECT COUNT(*) AS n FROM visits", epsilon=1)
     assert len(refused) == 1
     assert session.balance().releases == 1
+
+
+def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: Path) -> None:
+    """Through the door: a delta is paid where a threshold decides, and a number of values costs its epsilon."""
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(contextlib.closing(Curator.create(folder / "other", anchors=folder / "others")))
+        made.add(folder / "clinic.yaml", budget=ApproxDP(100, "0.1"))
+        opened = stack.enter_context(contextlib.closing(made.session("clinic", analyst="ana")))
+        notes = asked(opened, "SELECT DISTINCT note FROM visits", epsilon=20, delta="0.01", key="notes")
+        assert notes.column("note") == ("n0", "n1", "n2", "n3")
+        again = asked(opened, "SELECT DISTINCT note FROM visits", epsilon=20, delta="0.01", key="notes")
+        assert again.rows == notes.rows
+        with pytest.raises(Unanswerable, match="costs a delta"):
+            opened.sql("SELECT DISTINCT ward FROM visits", epsilon=1)
+        counted = asked(opened, "SELECT COUNT(DISTINCT note) AS n, MIN(waited) AS least FROM visits", epsilon=60)
+        assert counted.loss == PureDP(60)
+        assert counted.interval("n")[0][0] <= 4 <= counted.interval("n")[0][1]  # type: ignore[operator]

@@ -212,7 +212,8 @@ def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     is_discovered = groups_are in ("discovered", "selected")
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
-    functions = (function for function in (*AGGREGATES, "declared") if not (is_discovered and function in ("mode", "top")))
+    every = (*AGGREGATES, "declared")
+    functions = (function for function in every if not (is_discovered and function in ("mode", "top")))
     aggregates = () if groups_are == "selected" else tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
     outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates) or (("site", Name("site")),)

@@ -1,4 +1,4 @@
-"""Groups of a large public domain: a run of integers is kept by its ends, and discovered groups leave empty ones out."""
+"""Groups of a large public domain: a run of integers is kept by its ends, and an option leaves empty ones out."""
 
 from __future__ import annotations
 

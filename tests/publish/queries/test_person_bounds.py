@@ -61,7 +61,7 @@ VISITS = st.fixed_dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(VISITS, min_size=1, max_size=6))
 def test_no_person_within_the_limits_is_clamped(visits: list[dict[str, object]]) -> None:
-    """As many rows as count, of values as declared: what is made of them lies within its bounds, so that no clamp acts."""
+    """As many rows as count, of values as declared: what is made of them lies within its bounds, and no clamp acts."""
     for total in TOTALS:
         query = parse_sql(EACH.format(total), CLINIC)
         (aggregate,) = query.aggregates

@@ -169,8 +169,8 @@ def _empty_groups(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Ad
     reach = design.parts[design.numbers[counted[0]][0]].drawn().reach(1 / groups)
     yield Advice(
         "rows",
-        f"each of {groups:,} public groups is answered, and {counted[0]} of the one that is farthest off is off by about "
-        f"{_short(reach)}, even if the group is empty",
+        f"each of {groups:,} public groups is answered, and of these many the farthest {counted[0]} is off by about "
+        f"{_short(reach)}, even if its group is empty",
         0.0,
         0.0,
         "",

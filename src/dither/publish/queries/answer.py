@@ -28,8 +28,8 @@ from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray
 from dither.mechanisms.core.spec import Codec, register_codec
 from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
-from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.distinct import exact_table, requests
+from dither.publish.queries.examples import answer_examples
 from dither.publish.queries.groups import from_texts, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query

@@ -361,7 +361,7 @@ class Design:
         return UNITS if self.has_persons else COUNT
 
     def kept(self, groups: tuple[Group, ...] | None) -> Relation:
-        """Return the rows of these groups (None: groups not yet known); those of public groups are written down once."""
+        """Return the rows of these groups (None: groups not yet known); of public groups they are made once."""
         return self._of_public if groups is not None and groups is self.groups else kept(self.query, groups)
 
     def bounded(self, groups: tuple[Group, ...] | None) -> Relation:

@@ -63,7 +63,7 @@ def exact_table(design: Design, data: Engine, groups: tuple[Group, ...]) -> Inte
 
 
 def _different(design: Design, part: Measured, groups: tuple[Group, ...]) -> Aggregation:
-    """Return the request for the pairs of a group and a value that occur, each once for a unit and within its limits."""
+    """Return the request for the pairs of a group and a value that occur, once for a unit and within its limits."""
     value = part.distinct or Name("")
     relation: Relation = Filter(design.kept(groups), Call("not", (Call("is_null", (value,)),)))
     if part.values is not None:

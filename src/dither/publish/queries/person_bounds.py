@@ -77,7 +77,7 @@ def is_clamping() -> bool:
 
 
 def most_rows(relation: Relation) -> int | None:
-    """Return how many rows of one person count in a relation: by its form, or by declaration where values are clamped."""
+    """Return how many rows of one person count in a relation: by its form, or as declared where values are clamped."""
     known = rows_per_person(relation) if relation.has_persons else None
     return known if known is not None or not _applied.get() else _declared.get()
 

@@ -1,4 +1,4 @@
-"""``OPTION (GROUPS = DISCOVERED)`` after a query: groups of a public domain are shown only if enough people are in them.
+"""``OPTION (GROUPS = DISCOVERED)`` after a query: groups of a public domain are shown if enough people are in them.
 
 Of a large public domain most groups are empty, and the largest of many noisy numbers are then mostly noise. A threshold
 on the number of people costs a delta, and leaves those groups out.

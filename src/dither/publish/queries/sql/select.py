@@ -25,13 +25,13 @@ from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import Asked, is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
-from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.sql.made_of import made_of
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.options import discovered, without_option
 from dither.publish.queries.sql.parse import Parsed, check_text
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
+from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.work import planning
 
 if TYPE_CHECKING:
