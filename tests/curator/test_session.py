@@ -872,5 +872,5 @@ def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: P
         with pytest.raises(Unanswerable, match="costs a delta"):
             opened.sql("SELECT DISTINCT ward FROM visits", epsilon=1)
         counted = asked(opened, "SELECT COUNT(DISTINCT note) AS n, MIN(waited) AS least FROM visits", epsilon=60)
-        assert counted.loss == PureDP(60)
+        assert counted.loss.pure == 60
         assert counted.interval("n")[0][0] <= 4 <= counted.interval("n")[0][1]  # type: ignore[operator]

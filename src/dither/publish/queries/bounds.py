@@ -208,10 +208,10 @@ def _of_call(expression: Call, relation: Relation, known: _Known) -> Interval | 
     if len(given) < len(below):
         return None  # one argument is always NULL, so is the call
     if function in _ARITHMETIC:
-        low, high = _ARITHMETIC[function](*given)
+        found = _ARITHMETIC[function](*given)
         if function in ("subtract", "days_between") and is_range(expression, relation):
-            return max(low, Fraction(0)), high
-        return low, high
+            return max(found[0], Fraction(0)), found[1]
+        return found
     return _of_function(expression, given, relation)
 
 

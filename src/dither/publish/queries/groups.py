@@ -65,13 +65,16 @@ def kept(query: Query, groups: Sequence[Group] | None) -> Relation:
 
 def _with_values(relation: Relation, key: Expression, values: tuple[Value, ...]) -> Relation:
     """Return the rows whose key is one of some values; a long run of integers is written as its two ends."""
-    whole = [value for value in values if value is not None]
-    is_long = len(whole) > _LONG_RUN and all(type(value) is int for value in whole)
-    if not is_long or max(whole) - min(whole) + 1 != len(set(whole)):  # type: ignore[type-var, operator]
+    whole = [value for value in values if type(value) is int]
+    others = len(values) - len(whole)
+    is_run = len(whole) > _LONG_RUN and max(whole) - min(whole) + 1 == len(set(whole))
+    # Between two integers lie reals that the list does not have.
+    is_whole = kind_of(key, relation.columns) is Kind.INTEGER and others == (None in values)
+    if not (is_run and is_whole):
         return Keep(relation, (key,), tuple((value,) for value in values))
-    ends = (("at_least", min(whole)), ("at_most", max(whole)))  # type: ignore[type-var]
+    ends = (("at_least", min(whole)), ("at_most", max(whole)))
     within: Expression = Call("and", tuple(Call(name, (key, Literal(end, Kind.INTEGER))) for name, end in ends))
-    if len(whole) < len(values):
+    if others:
         within = Call("or", (Call("is_null", (key,)), within))
     return Filter(relation, within)
 
