@@ -192,9 +192,12 @@ class _Pair:
         ]
         is_flat = (spreads[0][0] <= 0) | (spreads[1][0] <= 0)
         with np.errstate(all="ignore"):
-            ratios = tuple(np.where(is_flat, 1.0, np.sqrt(spreads[1][end] / spreads[0][1 - end])) for end in (0, 1))
+            low_ratio, high_ratio = (
+                np.where(is_flat, 1.0, np.sqrt(spreads[1][end] / spreads[0][1 - end])) for end in (0, 1)
+            )
+        ratios = low_ratio, high_ratio
         squares = [_parabola(moments[i], self.means[i]) for i in (0, 1)]
-        product = self._of_ratio(squares, (ratios[0], ratios[1]))
+        product = self._of_ratio(squares, ratios)
         is_flat |= product[0] <= 0
         divisor = np.where(is_flat, 1.0, product[0]), np.where(is_flat, 1.0, product[1])
         low, high = np.full_like(self.count, -1.0), np.full_like(self.count, 1.0)

@@ -58,7 +58,7 @@ def few_reach(parts: list[Additive], weights: Floats, failure: float) -> Floats:
         sigmas = np.array([float(part.sigma) for part in parts if isinstance(part, DiscreteGaussian)])
         return _gaussian(np.square(sizes) @ (np.square(sigmas) + _ADDED), back, len(parts), failure)
     scales = sizes * np.array([float(part.scale) for part in parts if isinstance(part, Geometric)])
-    return _laplace(scales, failure * (1 - _UNLUCKY)) + _BACK_LAPLACE * back
+    return np.asarray(_laplace(scales, failure * (1 - _UNLUCKY)) + _BACK_LAPLACE * back)
 
 
 def many_reach(noise: Additive, weights: Floats, many: Floats, failure: float) -> Floats:
@@ -164,7 +164,7 @@ def _transformed(weights: Floats, many: Floats, failure: float, enough: Floats) 
     points = _MOST_POINTS
     while points > 128 and float(transform(np.array([points / 2 * width])).max(initial=0.0)) < 1e-10:
         points //= 2
-    at = (np.arange(points) + 0.5) * width
+    at = (np.arange(points, dtype=np.float64) + 0.5) * width
     heights = transform(at) / at * width
     last = points * width
     square = np.square(scales).max(axis=1) * last * last
