@@ -36,7 +36,7 @@ from dither.data.expressions import Value, kind_of
 from dither.data.lengths import largest_text
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
-from dither.publish.queries.bounds import clamp_bounds_of, missing_bound
+from dither.publish.queries.clamps import clamp_bounds_of, missing_bound
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.selection import selected

@@ -44,10 +44,8 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.person_bounds import (
-    clamping,
     is_clamping,
     is_range,
-    missing,
     of_count,
     of_length,
     of_ratio,
@@ -87,18 +85,6 @@ def bounds_of(expression: Expression, relation: Relation) -> tuple[float, float]
         return None
     low, high = float(interval[0]), float(interval[1])
     return low + 0.0, high + 0.0  # never minus zero
-
-
-def clamp_bounds_of(expression: Expression, relation: Relation) -> tuple[float, float] | None:
-    """Return the bounds to clamp a number to: those of ``bounds_of``, with totals of as many rows as count."""
-    with clamping():
-        return bounds_of(expression, relation)
-
-
-def missing_bound(expression: Expression, relation: Relation) -> str | None:
-    """Return the one column whose bounds would bound an expression that has none, or None."""
-    with planning(), clamping():
-        return missing(expression, relation, lambda part: _bounds(part, relation, {}))
 
 
 def date_bounds_of(expression: Expression, relation: Relation) -> tuple[datetime.date, datetime.date] | None:
