@@ -14,6 +14,7 @@ from dither.privacy import ApproxDP, PureDP, Use
 from dither.publish.queries import plan_query, present, quote
 from dither.publish.queries.groups import kept
 from dither.publish.queries.sql import parse_sql
+from dither.publish.queries.sql.parse import parse_statement
 
 TABLE = Table(
     "visits",
@@ -63,3 +64,6 @@ def test_the_option_needs_groups_and_is_no_text() -> None:
     with pytest.raises(Unanswerable, match="without groups"):
         parse_sql("SELECT COUNT(*) FROM visits OPTION (GROUPS = DISCOVERED)", CITY)
     assert not parse_sql(f"{TOP} -- OPTION (GROUPS = DISCOVERED)", CITY).is_discovered
+    both = parse_statement(f"{TOP} OPTION (GROUPS = DISCOVERED) OPTION (THRESHOLD_SHARE = 0.4)")
+    assert both.threshold_share == "0.4"
+    assert parse_sql(both.sql, CITY).is_discovered
