@@ -964,3 +964,20 @@ def test_parts_that_together_are_too_long_to_store_are_refused_before_the_charge
         with pytest.raises(InvalidParameter, match="parts must be such that all answers together have at most 2,000"):
             session.ask_parts(_parts(session, column), loss)
     assert session.balance().releases == 0
+
+
+def test_which_values_occur_and_how_many_are_priced_charged_and_stored(folder: Path) -> None:
+    """Through the door: a delta is paid where a threshold decides, and a number of values costs its epsilon."""
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(contextlib.closing(Curator.create(folder / "other", anchors=folder / "others")))
+        made.add(folder / "clinic.yaml", budget=ApproxDP(100, "0.1"))
+        opened = stack.enter_context(contextlib.closing(made.session("clinic", analyst="ana")))
+        notes = asked(opened, "SELECT DISTINCT note FROM visits", epsilon=20, delta="0.01", key="notes")
+        assert notes.column("note") == ("n0", "n1", "n2", "n3")
+        again = asked(opened, "SELECT DISTINCT note FROM visits", epsilon=20, delta="0.01", key="notes")
+        assert again.rows == notes.rows
+        with pytest.raises(Unanswerable, match="costs a delta"):
+            opened.sql("SELECT DISTINCT ward FROM visits", epsilon=1)
+        counted = asked(opened, "SELECT COUNT(DISTINCT note) AS n, MIN(waited) AS least FROM visits", epsilon=60)
+        assert counted.loss.pure == 60
+        assert counted.interval("n")[0][0] <= 4 <= counted.interval("n")[0][1]  # type: ignore[operator]

@@ -28,7 +28,8 @@ from dither.noise import Noise, system_noise
 from dither.privacy import ROW, ROW_REPLACED, ZCDP, ApproxDP, Loss, PureDP, Unit
 from dither.publish.queries.answer import Answer, plan_query
 from dither.publish.queries.design import Part, Pick
-from dither.publish.queries.groups import laid_out, persons_by_text, positions
+from dither.publish.queries.distinct import exact_table
+from dither.publish.queries.groups import persons_by_text
 from dither.publish.queries.query import AGGREGATES, Aggregate, Key, Query
 from dither.publish.queries.reports.mechanism import plan_report
 from dither.publish.queries.reports.report import Report
@@ -43,8 +44,9 @@ _PERSONS = (1, 2, 3, None)
 _CELLS = tuple(itertools.product(_SITES, (*_DRUGS, None, "other"), _COSTS, _AGES))
 _PUBLISHED = (("a",), ("c",), (None,))
 _NEW = 9
-#: Five times in nine all aggregates are asked; choices are refused where groups are discovered.
-_GROUPS = ("public", "none", "public", "none", "public", "discovered", "words", "words", "report")
+#: Five times in ten all aggregates are asked; choices are refused where groups are discovered, and where nothing is
+#: asked but which groups there are, all of the loss is spent on that.
+_GROUPS = ("public", "none", "public", "none", "public", "discovered", "selected", "words", "words", "report")
 #: Several releases in one text: groupings of groupings, a scalar, a query that filters otherwise.
 _REPORT = """
 SELECT site, drug, COUNT(*) AS n, SUM(CLAMP(cost, -7, 13)) AS cost, AVG(CLAMP(age, 0, 100)) AS age,
@@ -94,7 +96,7 @@ def hostile_answers(noise: Noise) -> Iterator[Answer]:
             asked = parse_request(_REPORT, _dataset(unit, limits))
             if isinstance(asked, Report):
                 yield from plan_report(asked, PureDP(1) if is_pure else ZCDP("1/2")).answers
-        elif groups_are == "discovered":
+        elif groups_are in ("discovered", "selected"):
             loss: Loss = ApproxDP(1, "1e-6")
             yield plan_query(_query(unit, limits, groups_are), loss, noise="laplace" if is_pure else "gaussian")
         else:
@@ -129,12 +131,14 @@ class Comparison:
             texts = [persons_by_text(engine.aggregate(self._discovered), kinds) for engine in (here, there)]
             apart = design.discovery.distance.measure(*map(design.discovery.domain.admit, texts))
             found.append(Found("discovered groups", apart or Fraction(0), Fraction(design.contribution.touched)))
-        places, width = positions(self._groups, kinds), len(design.measured)
-        tables = [laid_out(engine.aggregate(self._asked), places, kinds, width) for engine in (here, there)]
+        tables = [exact_table(design, engine, self._groups) for engine in (here, there)]
         moved = tables[0] - tables[1]
         for number, (part, measured) in enumerate(zip(design.parts, design.measured, strict=True)):
             length = _length([int(change) for change in moved[:, number]], part.is_gaussian)
-            found.append(Found(type(measured.measure).__name__, length, part.stability))
+            what = type(measured.measure).__name__
+            if measured.distinct is not None:
+                what = "different values" if measured.values is None else "different declared values"
+            found.append(Found(what, length, part.stability))
         for part, counted in self._levels:
             sides = [_counted(engine, counted) for engine in (here, there)]
             changes = [change for key, change in _changes(*sides) if key[-1] is not None]
@@ -162,11 +166,6 @@ class Comparison:
     @cached_property
     def _relation(self) -> Relation:
         return self.answer.design.bounded(self._groups)
-
-    @cached_property
-    def _asked(self) -> Aggregation:
-        design = self.answer.design
-        return Aggregation(self._relation, design.key_values, tuple(part.measure for part in design.measured))
 
     @cached_property
     def _levels(self) -> list[tuple[Part, Aggregation]]:
@@ -230,21 +229,26 @@ def _dataset(unit: Unit, limits: dict[str, int | None]) -> DataSet:
 
 def _query(unit: Unit, limits: dict[str, int | None], groups_are: str) -> Query:
     dataset = _dataset(unit, limits)
-    is_discovered = groups_are == "discovered"
+    is_discovered = groups_are in ("discovered", "selected")
     key = Key("site", Name("site"), None if is_discovered else _SITES[:2] + _SITES[3:])
     # Choices are refused where groups are discovered.
-    functions = (function for function in AGGREGATES if not (is_discovered and function in ("mode", "top")))
-    aggregates = tuple(map(_aggregate, functions))
+    every = (*AGGREGATES, "declared")
+    functions = (function for function in every if not (is_discovered and function in ("mode", "top")))
+    aggregates = () if groups_are == "selected" else tuple(map(_aggregate, functions))
     keys = () if groups_are == "none" else (key,)
-    outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates)
+    outputs = tuple((aggregate.name, Name(aggregate.name)) for aggregate in aggregates) or (("site", Name("site")),)
     return Query(dataset, Scan(dataset.tables[0]), keys, aggregates, outputs, Limits())
 
 
 def _aggregate(function: str) -> Aggregate:
     cost, age = (Name("cost"), (-7.0, 13.0)), (Name("age"), (0.0, 100.0))
-    pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES[function]]
+    pairs = {0: (), 1: (cost,), 2: (cost, age)}[AGGREGATES.get(function, 1)]
     if function in ("mode", "top"):
         return Aggregate(function, function, (Name("drug"),), values=_DRUGS, many=2 if function == "top" else None)
+    if function == "distinct":
+        return Aggregate(function, function, (Name("drug"),))
+    if function == "declared":
+        return Aggregate(function, "distinct", (Name("drug"),), values=_DRUGS)
     if function == "quantile":
         return Aggregate(function, function, (Name("age"),), (age[1],), share=Fraction(1, 2), granularity=0.01)
     arguments = tuple(argument for argument, _ in pairs)

@@ -62,6 +62,13 @@ def _rules(record: type) -> tuple[tuple[str, str, _Check], ...]:
     return tuple((field.name, str(field.type), _check(hints[field.name])) for field in dataclasses.fields(record))
 
 
+def _is_of_type_alone(hint: Any) -> bool:
+    """Whether the class of a value decides if it is of a type: a class, or a choice of classes."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return all(map(_is_of_type_alone, typing.get_args(hint)))
+    return hint is None or isinstance(hint, type)
+
+
 def _check(hint: Any) -> _Check:
     """Return whether a value is of a type, as far as that can be told."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
@@ -74,6 +81,9 @@ def _check(hint: Any) -> _Check:
         return lambda value: type(value) in classes or any(check(value) for check in checks)
     if origin is tuple and parts[1:] == (...,):
         each = _check(parts[0])
+        if _is_of_type_alone(parts[0]):
+            # One value of each type stands for all, because there may be very many.
+            return lambda value: isinstance(value, tuple) and all(map(each, {type(one): one for one in value}.values()))
         return lambda value: isinstance(value, tuple) and all(map(each, value))
     if origin is tuple:
         places = [_check(part) for part in parts]

@@ -158,6 +158,9 @@ def measure(aggregate: Aggregate, rows: list[dict[str, Value]], columns: Mapping
         return len({row[PERSON] for row in rows})
     arguments = [evaluator(argument, columns) for argument in aggregate.arguments]
     found = [[argument(row) for argument in arguments] for row in rows]
+    if function == "distinct":
+        different = {value for (value,) in found if value is not None}
+        return len(different if aggregate.values is None else different & set(aggregate.values))
     if function == "count_of":
         return sum(value is not None and value is not False for (value,) in found)
     known: list[Any] = [values for values in found if None not in values]
@@ -171,7 +174,7 @@ def measure(aggregate: Aggregate, rows: list[dict[str, Value]], columns: Mapping
     ]
     if not known:
         return None
-    if function in ("covariance", "correlation"):
+    if function in ("covariance", "sample_covariance", "correlation"):
         return _joint(function, known)
     return _single(function, [values[0] for values in known], aggregate)
 
@@ -203,6 +206,8 @@ def _joint(function: str, pairs: list[list[Any]]) -> Value:
     first, second = ([pair[side] for pair in pairs] for side in (0, 1))
     means = sum(first) / number, sum(second) / number
     covariance = sum((a - means[0]) * (b - means[1]) for a, b in pairs) / number
+    if function == "sample_covariance":
+        return float(covariance * number / (number - 1)) if number > 1 else None
     if function == "covariance":
         return float(covariance)
     spread = statistics.pstdev(first) * statistics.pstdev(second)

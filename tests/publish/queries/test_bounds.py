@@ -117,8 +117,8 @@ def test_bounds_go_through_relations(what: str, built: Groups, expected: tuple[f
 
 @pytest.mark.parametrize(
     "built",
-    [visits.sum("id"), visits.per_person(n=rows()).sum("n"), visits.per_person(s=col("age").sum()).sum("s")],
-    ids=["a column without bounds", "a person's number of rows", "a person's sum"],
+    [visits.sum("id"), visits.per_person(n=col("id").sum()).sum("n"), visits.mean(col("id") * col("age"))],
+    ids=["a column without bounds", "a person's sum of it", "what is computed from it"],
 )
 def test_what_has_no_bounds_says_how_to_get_some(built: Groups) -> None:
     """The refusal names both ways out."""

@@ -45,6 +45,14 @@ AGGREGATES = [
     "SELECT AVG(age * age - 3 * change) FROM visits",
     "SELECT MAX(-age), MIN(ABS(change)) FROM visits",
     "SELECT MIN(age) FROM visits WHERE note = 'nobody wrote this'",
+    "SELECT COUNT(DISTINCT region), COUNT(DISTINCT note), COUNT(DISTINCT smoker) FROM visits",
+    "SELECT COUNT(DISTINCT age // 10), COUNT(DISTINCT change * age) FROM visits",
+    "SELECT COUNT(DISTINCT note) FILTER (WHERE age > 50), COUNT(DISTINCT CASE WHEN smoker THEN region END) FROM visits",
+    "SELECT COUNT(DISTINCT day), COUNT(DISTINCT cost), COUNT(DISTINCT note || region) FROM visits",
+    "SELECT COVAR_SAMP(age, cost), REGR_COUNT(cost, age), REGR_AVGX(cost, age), REGR_AVGY(cost, age) FROM visits",
+    "SELECT REGR_SLOPE(cost, age), REGR_INTERCEPT(cost, age), REGR_R2(cost, age), REGR_SLOPE(age, change) FROM visits",
+    "SELECT MIN(day), MAX(day) AS last, MAX(day) FILTER (WHERE age < 30) AS l FROM visits",
+    "SELECT AVG(CAST(smoker AS INTEGER)), COUNTIF(age > 30) FROM visits",
 ]
 GROUPS = [
     "SELECT region, COUNT(*) AS n FROM visits GROUP BY region",
@@ -78,6 +86,13 @@ GROUPS = [
     "SELECT day, COUNT(*) FROM visits WHERE day BETWEEN DATE '2023-03-01' AND '2023-06-30' GROUP BY day",
     "SELECT CASE region WHEN 'north' THEN 1 WHEN 'south' THEN 2 END AS code, COUNT(*) FROM visits GROUP BY code",
     "SELECT region, MODE(smoker) IS NULL FROM visits GROUP BY region",
+    "SELECT ANY_VALUE(region), MIN(region) AS low, MAX(region) AS high, COUNT(*) FROM visits GROUP BY region",
+    "SELECT region, COUNT(DISTINCT note) AS n, COUNT(DISTINCT id) FROM visits GROUP BY region ORDER BY n, region",
+    "SELECT region, MIN(day), MAX(day) FROM visits GROUP BY region HAVING COUNT(DISTINCT note) > 1",
+    "SELECT region FROM visits GROUP BY region ORDER BY region",
+    "SELECT DISTINCT region, smoker FROM visits WHERE age > 20 ORDER BY region DESC, smoker LIMIT 4",
+    "SELECT DISTINCT UPPER(note) AS word FROM visits",
+    "SELECT DISTINCT age > 50 FROM visits",
 ]
 CONDITIONS = [
     "age = 50",

@@ -13,11 +13,12 @@ from fractions import Fraction
 from typing import Final
 
 from dither.data import Limits, Name
+from dither.data.expressions import names_in
 from dither.errors import DitherError
 from dither.publish.queries.answer import Answer
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.sense import always_true
-from dither.publish.queries.statistics import describe
+from dither.publish.queries.statistics import Counted, describe
 from dither.publish.queries.work import planning
 
 #: The error of every aggregate by its name, and the unit of that.
@@ -36,6 +37,8 @@ _CLAMPED: Final = {
     "deviation": "STDDEV_POP",
     "sample_deviation": "STDDEV_SAMP",
 }
+#: With more public groups than this, those that look largest may be empty.
+_MANY_GROUPS: Final = 100
 _SHARES: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -80,7 +83,7 @@ def advice_for(answer: Answer, priced: Priced) -> tuple[Advice, ...]:
     found: list[Advice] = []
     with planning():
         errors = priced(answer)
-        for part in (_clamps, _limits, _threshold, _conditions):
+        for part in (_clamps, _limits, _threshold, _empty_groups, _conditions):
             try:
                 found += part(answer, errors, priced)
             except DitherError:
@@ -153,6 +156,26 @@ def _threshold(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advic
         price = f"{name} is then off by {_short(off)} instead of {_short(errors[name][0])} {unit}"
         change = f"threshold_share={float(wanted):g} in place of {float(share):.2g}"
         yield Advice("groups", change, before, _threshold_of(other), units, price)
+
+
+def _empty_groups(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:
+    """Say what the largest of many numbers are, where groups may be empty."""
+    design, query = answer.design, answer.query
+    counted = [name for name, part in design.statistics.items() if isinstance(part, Counted)]
+    by_number = any(names_in(value) & {part.name for part in query.aggregates} for value, _ in query.order)
+    groups = len(design.groups or ())
+    if groups < _MANY_GROUPS or not counted or not (by_number or query.having is not None):
+        return
+    reach = design.parts[design.numbers[counted[0]][0]].drawn().reach(1 / groups)
+    yield Advice(
+        "rows",
+        f"each of {groups:,} public groups is answered, and of these many the farthest {counted[0]} is off by about "
+        f"{_short(reach)}, even if its group is empty",
+        0.0,
+        0.0,
+        "",
+        "with OPTION (GROUPS = DISCOVERED) at the end only groups with enough people are shown, for a delta",
+    )
 
 
 def _conditions(answer: Answer, errors: Errors, priced: Priced) -> Iterator[Advice]:

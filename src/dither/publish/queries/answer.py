@@ -28,8 +28,9 @@ from dither.mechanisms import DiscreteGaussian, Geometric, Numerics, PublicArray
 from dither.mechanisms.core.spec import Codec, register_codec
 from dither.privacy import ZCDP, ApproxDP, InOrder, Loss, Parallel, Plan, PureDP, Unit, Use, Within
 from dither.publish.queries.design import GAUSSIAN, LAPLACE, Design, Part
+from dither.publish.queries.distinct import exact_table, requests
 from dither.publish.queries.examples import answer_examples
-from dither.publish.queries.groups import from_texts, laid_out, persons_by_text, positions
+from dither.publish.queries.groups import from_texts, persons_by_text, positions
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_query
@@ -151,7 +152,7 @@ class Answer(OverData[Answered]):
     """
 
     name: ClassVar[str] = "query"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     numerics: ClassVar[Numerics] = Numerics.EXACT
     no_error_because: ClassVar[str] = "every column has its own error: see the quote of the query"
     no_interval_because: ClassVar[str] = "every number has its own interval: see the result of the query"
@@ -216,8 +217,7 @@ class Answer(OverData[Answered]):
         relation = design.bounded(groups)
         if design.discovery is not None:
             yield Aggregation(design.bounded(None), design.key_values, (design.one_unit.measure,))
-        if design.measured:
-            yield Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
+        yield from requests(design, groups)
         for search in design.searches:
             below = Call("shift_right", (search.scaled.expression, Literal(search.shift(0), Kind.INTEGER)))
             yield Aggregation(relation, (*design.key_values, below), (_COUNT,))
@@ -242,11 +242,10 @@ class Answer(OverData[Answered]):
         self, data: Engine, run: Runner, groups: tuple[Group, ...], found: tuple[Group, ...] | None
     ) -> Answered:
         design = self.design
-        relation, places = design.bounded(groups), positions(groups, design.key_kinds)
+        relation = design.bounded(groups)
         numbers: list[PublicArray] = []
         if design.measured:
-            asked = Aggregation(relation, design.key_values, tuple(part.measure for part in design.measured))
-            table = laid_out(data.aggregate(asked), places, design.key_kinds, len(design.measured))
+            table = exact_table(design, data, groups)
             for column, part in zip(table.T, design.parts, strict=True):
                 drawn = run(part.drawn(len(groups)), np.ascontiguousarray(column), stability=part.stability)
                 numbers.append(PublicArray(drawn))

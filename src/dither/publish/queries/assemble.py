@@ -36,19 +36,22 @@ from dither.data.expressions import Value, kind_of
 from dither.data.lengths import largest_text
 from dither.data.relations import person_columns
 from dither.errors import InvalidParameter, Unanswerable
-from dither.publish.queries.bounds import bounds_of
+from dither.publish.queries.clamps import clamp_bounds_of, missing_bound
 from dither.publish.queries.keys import check_number_of_groups, may_be_null, public_values
 from dither.publish.queries.query import Aggregate, Key, Query
+from dither.publish.queries.selection import selected
 from dither.publish.queries.sense import check_sense, check_values, declared_column
 from dither.publish.queries.work import planning, step
 
 _MOST_ARGUMENTS = 256
+#: Different values are looked for among public ones if these are not more.
+_MOST_VALUES = 1024
 #: How fine the sum of one person's reals is: steps of 2^-40 of the largest value that is allowed.
 _BITS_PER_PERSON = 40
 _NEEDS_BOUNDS = frozenset(
     (
         *("sum", "mean", "variance", "deviation", "sample_variance", "sample_deviation"),
-        *("quantile", "minimum", "maximum", "covariance", "correlation"),
+        *("quantile", "minimum", "maximum", "covariance", "sample_covariance", "correlation"),
     )
 )
 
@@ -193,9 +196,9 @@ def person_sum(value: Expression, relation: Relation) -> tuple[Expression, Calla
     if kind_of(value, relation.columns) is not Kind.REAL:
         return value, lambda total: total
     inner = unclamped(value)
-    bounds = bounds_of(value, relation)
+    bounds = clamp_bounds_of(value, relation)
     if bounds is None:
-        raise unbounded("SUM", value)
+        raise unbounded("SUM", value, relation)
     largest = max(abs(bounds[0]), abs(bounds[1]))
     exponent = _BITS_PER_PERSON - (math.frexp(largest)[1] if largest else 0)
     grid = Grid(value if inner is None else inner[0], *bounds, origin=0.0, exponent=exponent)
@@ -254,11 +257,14 @@ def described(expression: Expression) -> str:
 # Aggregates and queries.
 
 
-def unbounded(called: str, value: Expression) -> Unanswerable:
-    """Return the error for an aggregate with unbounded values."""
+def unbounded(called: str, value: Expression, relation: Relation) -> Unanswerable:
+    """Return the error for an aggregate with unbounded values, which names what lacks bounds."""
+    shown, column = described(value)[:60], missing_bound(value, relation)
+    because = "" if column is None or value == Name(column) else f", because {column} has none"
+    write = f"CLAMP({column}, low, high)" if column is not None else "CLAMP(x, low, high) around the value"
     return Unanswerable(
-        f"{called} of {described(value)[:60]} has no public bounds, so that one person could move it without limit",
-        "declare bounds for the column, or write CLAMP(x, low, high) around the value",
+        f"{called} of {shown} has no public bounds{because}, so that one person could move it without limit",
+        f"declare bounds for {column or 'the column'}, or write {write}",
     )
 
 
@@ -317,6 +323,9 @@ def make_aggregate(
             )
         value = arguments[0] if where is None else only_where(where, arguments[0], columns)
         return Aggregate(label, function, (value,), many=many, values=candidates)
+    if function == "distinct":
+        value = arguments[0] if where is None else only_where(where, arguments[0], columns)
+        return Aggregate(label, function, (value,), values=_few_values(arguments[0], relation, values))
     if function not in _NEEDS_BOUNDS:
         return Aggregate(label, function, tuple(arguments))
     final: list[Expression] = []
@@ -328,6 +337,13 @@ def make_aggregate(
         final.append(value if where is None else only_where(where, value, columns))
         ranges.append(interval)
     return Aggregate(label, function, tuple(final), tuple(ranges), share=share, granularity=granularity)
+
+
+def _few_values(value: Expression, relation: Relation, said: Sequence[Value] | None) -> tuple[Value, ...] | None:
+    """Return the values that may be counted, if they are public and few; NULL is not one."""
+    known = public_values(value, relation) if said is None else tuple(said)
+    found = None if known is None else tuple(one for one in known if one is not None)
+    return found if found and len(found) <= _MOST_VALUES else None
 
 
 def _bounded_argument(
@@ -345,10 +361,10 @@ def _bounded_argument(
     if stripped is not None:
         argument, low, high = stripped
         said = (low, high) if said is None else (max(low, said[0]), min(high, said[1]))
-    known = bounds_of(argument, relation)
+    known = clamp_bounds_of(argument, relation)
     if said is None:
         if known is None:
-            raise unbounded(called, argument)
+            raise unbounded(called, argument, relation)
         return argument, known
     low, high = (float(end) for end in said)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
@@ -376,10 +392,7 @@ def make_query(
 ) -> Query:
     """Return the record, after checking that what is shown makes sense given what is released."""
     if not aggregates:
-        raise Unanswerable(
-            "nothing is measured, and rows are never shown",
-            "ask for COUNT(*), SUM, AVG, MEDIAN or another aggregate, with GROUP BY for groups",
-        )
+        keys = selected(keys, key_values)
     check_sense(relation, keys, aggregates)
     if key_values is None:
         check_number_of_groups([key.values for key in keys])

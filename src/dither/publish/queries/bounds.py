@@ -44,6 +44,14 @@ from dither.data import (
 from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.bounds_of_parts import bounds_of_part
+from dither.publish.queries.person_bounds import (
+    is_clamping,
+    is_range,
+    of_count,
+    of_length,
+    of_ratio,
+    of_sum,
+)
 from dither.publish.queries.work import once, planning, step
 
 #: An end of an interval: exact, or infinite. Dates count days, timestamps microseconds.
@@ -190,7 +198,10 @@ def _of_call(expression: Call, relation: Relation, known: _Known) -> Interval | 
     if len(given) < len(below):
         return None  # one argument is always NULL, so is the call
     if function in _ARITHMETIC:
-        return _ARITHMETIC[function](*given)
+        found = _ARITHMETIC[function](*given)
+        if function in ("subtract", "days_between") and is_range(expression, relation):
+            return max(found[0], Fraction(0)), found[1]
+        return found
     return _of_function(expression, given, relation)
 
 
@@ -211,6 +222,9 @@ def _of_function(expression: Call, given: list[Interval], relation: Relation) ->
         same = expression.arguments[0] == expression.arguments[1]
         return _square(first) if same else _product(first, given[1])
     if function == "divide":
+        ratio = of_ratio(expression, relation, lambda value, below: _bounds(value, below, {}))
+        if ratio is not None:
+            return ratio
         return _quotient(first, given[1], kind_of(expression.arguments[1], relation.columns) is Kind.INTEGER)
     if function == "quotient":
         return _each(_quotient(first, given[1], True), math.trunc)
@@ -224,7 +238,7 @@ def _of_function(expression: Call, given: list[Interval], relation: Relation) ->
     if function == "power":
         return _power(first, given[1])
     if function == "length":
-        return Fraction(0), math.inf
+        return of_length(expression.arguments[0], relation)
     if function == "year":
         return _each(first, lambda end: _year(end, kind_of(expression.arguments[0], relation.columns)))
     if function == "truncate_date":
@@ -238,7 +252,8 @@ def _of_function(expression: Call, given: list[Interval], relation: Relation) ->
 
 
 def _of_column(name: str, relation: Relation) -> Interval | None:
-    return once("bounds", name, relation, lambda: _of_new_column(name, relation))
+    what = "clamp" if is_clamping() else "bounds"
+    return once(what, name, relation, lambda: _of_new_column(name, relation))
 
 
 def _of_new_column(name: str, relation: Relation) -> Interval | None:
@@ -277,13 +292,13 @@ def _of_new_column(name: str, relation: Relation) -> Interval | None:
 
 def _of_measure(measure: Measure, relation: Relation) -> Interval | None:
     if isinstance(measure, CountRows):
-        return Fraction(1), math.inf
+        return of_count(1, relation)
     if isinstance(measure, CountOf):
-        return Fraction(0), math.inf
+        return of_count(0, relation)
     if isinstance(measure, Persons):
         return Fraction(1), Fraction(1)
     if isinstance(measure, Sum):
-        return _of_sum(_bounds(measure.value, relation, {}))
+        return of_sum(_bounds(measure.value, relation, {}), relation)
     if isinstance(measure, Smallest | Largest):
         return _bounds(measure.value, relation, {})
     return _ALL
@@ -291,16 +306,11 @@ def _of_measure(measure: Measure, relation: Relation) -> Interval | None:
 
 def _of_window(window: Window) -> Interval | None:
     if window.function == "row_number":
-        return Fraction(1), math.inf
+        return of_count(1, window.relation)
     if window.function == "count":
-        return Fraction(0), math.inf
+        return of_count(0, window.relation)
     value = _ALL if window.value is None else _bounds(window.value, window.relation, {})
-    return _of_sum(value) if window.function == "sum" else value
-
-
-def _of_sum(value: Interval | None) -> Interval:
-    low, high = (Fraction(0), Fraction(0)) if value is None else value
-    return (Fraction(0) if low >= 0 else -math.inf), (Fraction(0) if high <= 0 else math.inf)
+    return of_sum(value, window.relation) if window.function == "sum" else value
 
 
 def _of_declared(column: Column) -> Interval:

@@ -65,6 +65,7 @@ from dither.publish.queries.assemble import (
 )
 from dither.publish.queries.keys import may_be_null
 from dither.publish.queries.parts import Partition
+from dither.publish.queries.person_bounds import limited_to
 from dither.publish.queries.query import Aggregate, Query
 from dither.publish.queries.sizes import check_number
 from dither.publish.queries.terms import Expr, PersonMeasure, When, col, column_of, fitted, lit, rows, share_of, when
@@ -390,6 +391,10 @@ class Groups:
         """Count people."""
         return self.measure("persons", name=name)
 
+    def distinct(self, value: Any, **options: Any) -> Groups:
+        """Count the different values; one that nobody has is not counted."""
+        return self.measure("distinct", value, **options)
+
     def sum(self, value: Any, **options: Any) -> Groups:
         """Sum values, each clamped to ``bounds`` or to the declared bounds."""
         return self.measure("sum", value, **options)
@@ -465,7 +470,7 @@ class Groups:
 
     def build(self, dataset: DataSet) -> Query:
         """Return the query over a data set."""
-        with planning():
+        with planning(), limited_to(dataset):
             return self._build(dataset, self._source.relation(dataset))
 
     def _build(self, dataset: DataSet, relation: Relation) -> Query:

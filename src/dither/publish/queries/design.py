@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -30,7 +30,7 @@ from dither.mechanisms import DiscreteGaussian, Geometric, PermuteAndFlip, TopK
 from dither.mechanisms.propose_test_release import threshold_for
 from dither.mechanisms.stability_selection import ThresholdedCounts
 from dither.privacy import ZCDP, ApproxDP, Loss, PureDP, gaussian_sigma, laplace_scale, zcdp_rho
-from dither.publish.queries.groups import kept, key_kinds, public_groups
+from dither.publish.queries.groups import kept, key_kinds, positions, public_groups
 from dither.publish.queries.measures import COUNT, UNITS, Measured, on_grid
 from dither.publish.queries.quantiles import Search
 from dither.publish.queries.query import Aggregate, Query
@@ -221,12 +221,20 @@ class Design:
         cells = None if self.groups is None else len(self.groups)
         by_units = of_persons(self.contribution, cells)
         found = [
-            by_units if part.counts_units else of_rows(self.contribution, part.least, part.most, cells)
+            by_units if part.counts_units else of_rows(self._counting(part), part.least, part.most, cells)
             for part in self.measured
         ]
         found += [of_rows(self.contribution, 0, 1, None) for _ in self.searches]
         found += [of_persons(self.contribution, None) for _ in self.chosen]
         return tuple(found if self.groups is not None else [*found, of_persons(self.contribution, None)])
+
+    def _counting(self, part: Measured) -> Contribution:
+        """Return how much of one unit counts in a part: of few possible values nobody has more than all."""
+        unit = self.contribution
+        if part.values is None:
+            return unit
+        in_one = min(unit.per_group, max(1, len(part.values)))
+        return replace(unit, per_group=in_one, total=min(unit.total, in_one * unit.groups))
 
     @cached_property
     def split(self) -> tuple[Fraction, ...]:
@@ -273,6 +281,11 @@ class Design:
         if self.groups is not None:
             return None
         delta = self._delta
+        if delta == 0 and not self.query.aggregates:
+            raise Unanswerable(
+                "which values occur is decided by a threshold, which costs a delta, and the loss has none",
+                "give a delta, or ask for COUNT(*) of values that are declared or listed with IN",
+            )
         if delta == 0:
             raise Unanswerable(
                 "groups that are not known beforehand cost a delta, and the loss has none",
@@ -347,10 +360,27 @@ class Design:
         """What counts units: people, or rows."""
         return UNITS if self.has_persons else COUNT
 
+    def kept(self, groups: tuple[Group, ...] | None) -> Relation:
+        """Return the rows of these groups (None: groups not yet known); of public groups they are made once."""
+        return self._of_public if groups is not None and groups is self.groups else kept(self.query, groups)
+
     def bounded(self, groups: tuple[Group, ...] | None) -> Relation:
         """Return the rows that count in these groups (None: groups not yet known)."""
-        relation = kept(self.query, groups)
+        relation = self.kept(groups)
         return Bounded(relation, self.key_values, self.limits, self.order) if self.has_persons else relation
+
+    def places(self, groups: tuple[Group, ...]) -> Mapping[Group, int]:
+        """Return the place of each group."""
+        return self._public_places if groups is self.groups else positions(groups, self.key_kinds)
+
+    @cached_property
+    def _of_public(self) -> Relation:
+        return kept(self.query, self.groups)
+
+    @cached_property
+    def _public_places(self) -> Mapping[Group, int]:
+        # ``public_groups`` has made every group canonical, and has refused two that are equal.
+        return {group: place for place, group in enumerate(self.groups or ())}
 
     def candidates(self, pick: Pick, relation: Relation) -> Relation:
         """Return the rows whose value is one of the candidates."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dither.data import Aggregated, Keep, Kind, Relation
+from dither.data import Aggregated, Call, Expression, Filter, Keep, Kind, Literal, Relation
 from dither.data.evaluation import sort_key
 from dither.data.expressions import Value, kind_of
 from dither.data.returned import Group, canonical, first_number, padded, saturated
@@ -25,6 +25,8 @@ from dither.errors import InvalidParameter
 from dither.publish.queries.query import Query
 
 MOST_GROUPS: Final = 2**22
+#: A list of more integers than this is written as a range, if it is one.
+_LONG_RUN: Final = 256
 
 
 def public_groups(query: Query) -> tuple[Group, ...] | None:
@@ -55,10 +57,26 @@ def kept(query: Query, groups: Sequence[Group] | None) -> Relation:
         # One list for each key says the same as all combinations, and is shorter.
         for key in query.keys:
             if key.values is not None:
-                relation = Keep(relation, (key.value,), tuple((value,) for value in key.values))
+                relation = _with_values(relation, key.value, key.values)
         if groups is None or not query.is_discovered:
             return relation
     return Keep(relation, tuple(key.value for key in query.keys), tuple(groups))
+
+
+def _with_values(relation: Relation, key: Expression, values: tuple[Value, ...]) -> Relation:
+    """Return the rows whose key is one of some values; a long run of integers is written as its two ends."""
+    whole = [value for value in values if type(value) is int]
+    others = len(values) - len(whole)
+    is_run = len(whole) > _LONG_RUN and max(whole) - min(whole) + 1 == len(set(whole))
+    # Between two integers lie reals that the list does not have.
+    is_whole = kind_of(key, relation.columns) is Kind.INTEGER and others == (None in values)
+    if not (is_run and is_whole):
+        return Keep(relation, (key,), tuple((value,) for value in values))
+    ends = (("at_least", min(whole)), ("at_most", max(whole)))
+    within: Expression = Call("and", tuple(Call(name, (key, Literal(end, Kind.INTEGER))) for name, end in ends))
+    if others:
+        within = Call("or", (Call("is_null", (key,)), within))
+    return Filter(relation, within)
 
 
 def key_kinds(query: Query) -> tuple[Kind, ...]:

@@ -7,6 +7,7 @@ place at every step, and what is not known to be bounded is unbounded.
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,22 @@ def enclose(expression: Expression, values: Mapping[str, Value], ranges: Mapping
             return ANYTHING
         return function(*known)
     return ANYTHING
+
+
+def days_enclosed(
+    expression: Expression, values: Mapping[str, Value], ranges: Mapping[str, Range]
+) -> tuple[datetime.date | None, datetime.date | None]:
+    """Return between which days a released day lies: a public one and a released number of days; None for all else."""
+    if not (isinstance(expression, Call) and expression.function == "add_days"):
+        return None, None
+    start, days = expression.arguments
+    found = enclose(days, values, ranges)
+    if not (isinstance(start, Literal) and isinstance(start.value, datetime.date) and isinstance(found, Range)):
+        return None, None
+    first, last = 1 - start.value.toordinal(), datetime.date.max.toordinal() - start.value.toordinal()
+    ends = (int(min(max(end, first), last)) for end in (math.floor(found.low), math.ceil(found.high)))
+    low, high = (start.value + datetime.timedelta(days=end) for end in ends)
+    return low, high
 
 
 def hull(parts: Sequence[Range]) -> Range:

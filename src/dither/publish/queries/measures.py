@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Final
 
 from dither.data import Call, Case, CountOf, CountRows, Expression, Grid, Kind, Literal, Measure, Persons, Sum
-from dither.data.expressions import kind_of
+from dither.data.expressions import Value, kind_of
 from dither.errors import InvalidParameter
 from dither.publish.queries.query import Aggregate
 
@@ -36,12 +36,17 @@ _LARGEST_BOUND: Final = 1e150
 
 @dataclass(frozen=True)
 class Measured:
-    """One exact integer per group, and the range of one row's contribution; ``counts_units`` if each unit adds 1."""
+    """One exact integer per group, and the range of one row's contribution; ``counts_units`` if each unit adds 1.
+
+    With ``distinct`` it is the number of different values of that expression, among ``values`` if they are known.
+    """
 
     measure: Measure
     least: int
     most: int
     counts_units: bool = False
+    distinct: Expression | None = None
+    values: tuple[Value, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,11 @@ UNITS: Final = Measured(Persons(), 0, 1, counts_units=True)
 def count_of(value: Expression) -> Measured:
     """Return the number of rows in which a value is not NULL, or is true."""
     return Measured(CountOf(value), 0, 1)
+
+
+def distinct_of(value: Expression, values: tuple[Value, ...] | None) -> Measured:
+    """Return the number of different values."""
+    return Measured(CountRows(), 0, 1, distinct=value, values=values)
 
 
 def total_of(scaled: Scaled) -> Measured:

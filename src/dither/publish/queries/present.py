@@ -33,13 +33,16 @@ from dither.mechanisms.core.values import LARGEST_SUM
 from dither.publish.queries.answer import Answer, Answered
 from dither.publish.queries.believable import believable
 from dither.publish.queries.design import Design
-from dither.publish.queries.intervals import Range, enclose
+from dither.publish.queries.intervals import Range, days_enclosed, enclose
 from dither.publish.queries.measures import Measured
 from dither.publish.queries.query import Aggregate
 from dither.publish.queries.result import Cell, End, QueryResult, ResultColumn
+from dither.publish.queries.sharper import sharp
 from dither.publish.queries.statistics import describe
 
 _LIST = "list"
+#: How much of the failure probability of a number that is shown by itself goes to the box of its parts.
+_OF_BOX = 0.1
 
 
 class Enclosed(NamedTuple):
@@ -151,13 +154,13 @@ class _Presentation:
             return Enclosed(ends, [None] * len(ends), [None] * len(ends), ends)
         used, value_of = self._used(expression), evaluator(expression, self._columns)
         if not used:
-            values: list[Cell] = [value_of(row) for row in self._keys]
+            values = self._of_key(expression) or [value_of(row) for row in self._keys]
             nothing: list[End] = [None] * len(values)
             return Enclosed(values, nothing, nothing, values)
         failure = self._failure(used)
         parts = {name: self._enclosed(name, failure) for name in used}
         if isinstance(expression, Name):
-            return parts[expression.name]
+            return self._alone(expression.name, parts[expression.name])
         shown, raws, lows, highs = [], [], [], []
         for place, keys in enumerate(self._keys):
             numbers = {name: part.shown[place] for name, part in parts.items()}
@@ -169,6 +172,13 @@ class _Presentation:
             highs.append(most)
         return Enclosed(shown, lows, highs, raws)
 
+    def _of_key(self, expression: Expression) -> list[Cell] | None:
+        """Return the values of a key as it is, in every group."""
+        for place, key in enumerate(self.query.keys):
+            if expression == Name(key.name):
+                return [group[place] for group in self.groups]
+        return None
+
     def _ends(
         self, expression: Expression, keys: Mapping[str, Value], parts: Mapping[str, Enclosed], place: int
     ) -> tuple[End, End]:
@@ -178,6 +188,8 @@ class _Presentation:
                 known[name] = part.shown[place]
             else:
                 ranges[name] = Range(part.low[place], part.high[place])
+        if self._kind(expression) in (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP):
+            return days_enclosed(expression, known, ranges)
         found = enclose(expression, known, ranges)
         if isinstance(found, Range):
             return found.low, found.high
@@ -189,21 +201,33 @@ class _Presentation:
     def _chosen(self, shown: Mapping[str, Sequence[Cell]]) -> list[int]:
         """Return which groups are shown, and in which order, by the noisy values alone."""
         query, places = self.query, list(range(len(self.groups)))
-        rows = (
-            # What was measured goes before an output of the same name, here as for the kinds of columns.
-            [{**{name: values[place] for name, values in shown.items()}, **self._row(place)} for place in places]
-            if query.having is not None or query.order
-            else []
-        )
-        columns = self._all_columns
-        if query.having is not None:
-            is_met = evaluator(query.having, columns)
-            places = [place for place in places if is_met(rows[place]) is True]
+        columns, kinds = self._named(shown), self._all_columns
+
+        def values_of(expression: Expression) -> Sequence[Any]:
+            if isinstance(expression, Name):
+                return columns[expression.name]
+            value_of, used = evaluator(expression, kinds), sorted(names_in(expression))
+            return [
+                value_of(dict(zip(used, row, strict=True)))
+                for row in zip(*(columns[name] for name in used), strict=True)
+            ]
+
+        if query.having is not None and names_in(query.having):
+            met = values_of(query.having)
+            places = [place for place in places if met[place] is True]
+        elif query.having is not None and evaluator(query.having, kinds)({}) is not True:
+            places = []
         for expression, is_descending in reversed(query.order):
-            value_of = evaluator(expression, columns)
-            keys = {place: sort_key(value_of(rows[place])) for place in places}
-            places.sort(key=keys.__getitem__, reverse=is_descending)
+            if names_in(expression):
+                keys = list(map(sort_key, values_of(expression)))
+                places.sort(key=keys.__getitem__, reverse=is_descending)
         return places if query.limit is None else places[: query.limit]
+
+    def _named(self, shown: Mapping[str, Sequence[Cell]]) -> dict[str, Sequence[Any]]:
+        """Return the columns that a condition or an order may name; what was measured goes before an output."""
+        failure = 0.5  # any: only the values are read
+        keys = {key.name: self._of_key(Name(key.name)) or () for key in self.query.keys}
+        return {**shown, **keys, **{name: self._enclosed(name, failure).shown for name in self.kinds}}
 
     def _enclosed(self, name: str, failure: float) -> Enclosed:
         """Return values and ends of an aggregate, each of whose parts may fail with that probability."""
@@ -240,6 +264,28 @@ class _Presentation:
                 return Enclosed(values, nothing, nothing, values)
         return Enclosed(nothing, nothing, nothing, nothing)
 
+    def _alone(self, name: str, boxed: Enclosed) -> Enclosed:
+        """Return an aggregate that is shown by itself, with the interval of the sum of noises behind it, if it has one.
+
+        That sum has most of the failure probability, and a box the rest: the true value lies in both.
+        """
+        statistic = self.design.statistics.get(name)
+        if statistic is None or self.is_simultaneous or not self.groups:
+            return boxed
+        numbers, allowed = self.design.numbers[name], float(1 - self.confidence)
+        with np.errstate(all="ignore"):
+            ends = sharp(
+                statistic,
+                [self.released.numbers[number].values for number in numbers],
+                [self.design.parts[number].drawn() for number in numbers],
+                (1 - _OF_BOX) * allowed,
+            )
+        if ends is None:
+            return boxed
+        wide = self._enclosed(name, _OF_BOX * allowed / len(numbers))
+        low, high = np.fmax(ends[0], wide.low), np.fmin(ends[1], wide.high)
+        return _listed(np.asarray(boxed.shown), low, high, np.asarray(boxed.raw))
+
     def _found(self, searched: tuple[int, int], failure: float) -> Enclosed:
         """Return the values and ends of a quantile; quantiles of one search are found together."""
         number, place = searched
@@ -270,11 +316,6 @@ class _Presentation:
     def _keys(self) -> list[dict[str, Value]]:
         names = [key.name for key in self.query.keys]
         return [dict(zip(names, group, strict=True)) for group in self.groups]
-
-    def _row(self, place: int) -> dict[str, Any]:
-        keys = dict(zip((key.name for key in self.query.keys), self.groups[place], strict=True))
-        failure = 0.5  # any: only the values are read
-        return {**keys, **{name: self._enclosed(name, failure).shown[place] for name in self.kinds}}
 
     @cached_property
     def _columns(self) -> dict[str, Kind]:
@@ -328,6 +369,8 @@ def _around(part: Measured, values: NDArray[Any], reach: float) -> tuple[NDArray
     # A reach beyond every integer that is released would not fit beside them.
     around: Any = int(reach) if reach <= LARGEST_SUM else float(reach)
     least, most = 0 if part.least >= 0 else -math.inf, 0 if part.most <= 0 else math.inf
+    if part.values is not None:
+        most = len(part.values)
     return believable(values, values - around, values + around, least, most)
 
 

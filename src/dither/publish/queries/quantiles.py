@@ -9,16 +9,17 @@ accompanied by two scouts, which look for the ends of its interval.
 path that leads to it. Let ``L(t)`` be the true number of rows below the edge t and ``N`` that of all rows. The
 quantile of share p is the smallest value such that at least p N rows are at or below it (at least one row, for p = 0).
 So it lies at or above t if ``L(t) < p N``, and below t otherwise. The noise of ``L(t) - p N`` is a sum of independent
-variables: at the first level every child counts with weight 1 - p or -p, at each further level at most all but one of
-the children of one node count. Where the descent goes depends on the noise, so a bound must hold for all edges that it
-may meet. Two do, and the smaller one is taken: Chernoff's bound with the union bound over all edges of a level; or with
-Levy's inequality, by which the farthest of the partial sums of a node's children is beyond x at most twice as often as
-the last, so that each further level costs a factor 2 instead of the number of its children.
+variables: at the first level every child counts with weight 1 - p or -p, below it all to the left of the path.
+
+The lower scout goes to the first child whose right edge is not surely below the quantile, the upper one to the last
+whose left edge is not surely above it. So the lower scout is wrong only if it leaves the path to the *true* quantile to
+the right: then one edge of that path, which does not depend on the noise, was taken to be below though it is not. There
+is one such edge a level, so that only levels share the failure probability. A group in which there may be no row at all
+has the whole range.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 from dither.mechanisms import DiscreteGaussian, Geometric
 from dither.publish.queries.measures import Scaled
 from dither.publish.queries.query import Aggregate
+from dither.publish.queries.sums_of_noise import many_reach
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -86,24 +88,26 @@ class Search:
         """Return how many children a node has at a level."""
         return 1 << self.bits[level]
 
+    def weights(self, share: Fraction) -> tuple[float, float]:
+        """Return the weights of the first level's counts, to the left of an edge and to the right of it."""
+        return (1.0, 0.0) if share == 0 else (float(1 - share), float(share))
+
     def reach(self, noise: Geometric | DiscreteGaussian, level: int, share: Fraction, failure: float) -> float:
-        """Return a bound on the error of any edge's noisy rank at a level; all levels share the failure probability."""
-        # All edges of the level; or, below the first level, the farthest that a path of one of the slots can get.
-        edges = min(
-            sum(self.bits[: level + 1]) * math.log(2),
-            (self.bits[0] + level) * math.log(2) + math.log(_SCOUTS),
-        )
-        below = sum(self.children(further) - 1 for further in range(1, level + 1))
+        """Return a bound on the error of any edge's noisy rank at a level, and on every level above it."""
+        left, right = self.weights(share)
+        below = sum(self.children(further) - 1 for further in range(1, level + 1)) + bool(level)
         first = self.children(0)
-        heaviest = 1.0 if share == 0 else float(max(share, 1 - share))
-        rates, cumulant = _cumulants(noise)
-        exponent = first * cumulant(heaviest * rates) + below * cumulant(rates)
-        bound = (exponent + edges + math.log(2 * self.levels / failure)) / rates
-        return float(np.min(bound)) * (1 + 1e-9)
+        found = many_reach(
+            noise,
+            np.array([[max(left, right), 1.0]]),
+            np.array([[first, below]], dtype=np.float64),
+            failure / self.levels,
+        )
+        return float(found[0])
 
     def descend(self, noise: Geometric | DiscreteGaussian, groups: int, ask: Ask) -> list[Integers]:
         """Return the noisy counts of every level; each level's nodes depend on the noisy counts before."""
-        path = _Path(self, noise, groups, _DEFAULT_FAILURE)
+        path = _Path(self, noise, groups)
         counts = []
         for level in range(self.levels):
             counts.append(ask(level, path.nodes, path.is_first))
@@ -114,14 +118,14 @@ class Search:
         self, noise: Geometric | DiscreteGaussian, groups: int, counts: Sequence[Integers], failure: float
     ) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
         """Return every aggregate's value in every group, and the ends of its interval."""
-        path = _Path(self, noise, groups, _DEFAULT_FAILURE)
-        path.failure = failure
+        path, ends = _Path(self, noise, groups), _Ends(self, noise, groups, failure)
         for level, seen in enumerate(counts):
+            ends.step(level, path, seen)
             path.step(level, seen)
         most = self.scaled.grid.most
         cells = np.clip(path.nodes[:, ::_SCOUTS], 0, most)
-        low, high = np.clip(path.low, 0, most), np.clip(path.high, 0, most)
-        # Outside the event in which all edges hold the ends may cross.
+        low, high = np.clip(ends.low, 0, most), np.clip(ends.high, 0, most)
+        # Where an interval has failed its ends may cross.
         low, high = np.minimum(low, high), np.maximum(low, high)
         return [
             (self._worth(cells[:, place]), self._worth(low[:, place]), self._worth(high[:, place]))
@@ -135,26 +139,82 @@ class Search:
         return grid.origin + np.ldexp(cells.astype(np.float64), -grid.exponent)
 
 
-class _Path:
-    """The position of each slot in each group, and what has been learned, from released numbers alone."""
+class _Walk:
+    """Slots in every group that go down the tree, and what the noise of their ranks is made of."""
 
-    def __init__(self, search: Search, noise: Geometric | DiscreteGaussian, groups: int, failure: float) -> None:
+    def __init__(
+        self, search: Search, noise: Geometric | DiscreteGaussian, groups: int, failure: float, sides: tuple[int, ...]
+    ) -> None:
         self.search, self.noise, self.failure = search, noise, failure
-        self.nodes: Integers = np.zeros((groups, search.slots), dtype=np.int64)
-        self.ranks: Floats = np.zeros((groups, search.slots))
-        self.low: Integers = np.zeros((groups, len(search.aggregates)), dtype=np.int64)
-        self.high: Integers = np.full((groups, len(search.aggregates)), _WIDTH, dtype=np.int64)
+        many = len(search.aggregates)
+        self.sides = np.tile(np.array(sides), many)
+        shape = groups, len(sides) * many
+        self.nodes: Integers = np.zeros(shape, dtype=np.int64)
+        self.ranks: Floats = np.zeros(shape)
+        # How many counts stand to the left of the node, in the first level and below it.
+        self.first: Integers = np.zeros(shape, dtype=np.int64)
+        self.below: Integers = np.zeros(shape, dtype=np.int64)
         # Ranks are counted in parts of a row, as many as the share's denominator, so that they are integers.
-        self.parts: Floats = np.array([float(share.denominator) for share in search.shares])
-        # The scouts look where the interval of usual confidence will end.
-        reaches = self._reaches(search.levels - 1)
-        self.offsets: Floats = np.array([offset for reach in reaches for offset in (0.0, -reach, reach)])
+        self.parts: Floats = np.repeat([float(share.denominator) for share in search.shares], len(sides))
+        self.wanted: Floats = np.repeat([float(share.numerator) for share in search.shares], len(sides))
+        self.each = len(sides)
 
-    def _reaches(self, level: int) -> Floats:
-        """Return every quantile's reach at a level; integers have integer errors."""
-        shares = self.search.shares
-        reaches = [self.search.reach(self.noise, level, share, self.failure) for share in shares]
-        return np.floor(np.array(reaches) * self.parts)
+    def edges(self, level: int, seen: Integers) -> Floats:
+        """Return the noisy ranks of the right edges of all children, relative to the wanted ones."""
+        if level == 0:
+            total = seen[:, :1].sum(axis=2, dtype=np.float64)
+            self.ranks = np.where(self.wanted == 0, -1.0, -self.wanted * total)
+        return self.ranks[:, :, None] + np.cumsum(seen * self.parts[None, :, None], axis=2)
+
+    def chosen(self, level: int, edges: Floats) -> Integers:
+        """Return which child each slot goes to."""
+        children = edges.shape[2]
+        reaches = self.reaches(level, children)
+        inner = edges[:, :, :-1]
+        is_below = inner < -reaches
+        first = np.where(is_below.all(axis=2), children - 1, np.argmin(is_below, axis=2))
+        may_be_below = inner - reaches < 0
+        last = np.where(may_be_below.any(axis=2), children - 1 - may_be_below[:, :, ::-1].argmax(axis=2), 0)
+        return np.where(self.sides == 1, last, first)
+
+    def reaches(self, level: int, children: int) -> Floats:
+        """Return how far the noisy rank of every inner edge may be off; 0 for a slot that seeks no end."""
+        search = self.search
+        places = np.arange(1, children)
+        first = np.broadcast_to(
+            self.first[:, :, None] + (places if level == 0 else 0), (*self.nodes.shape, children - 1)
+        )
+        below = np.broadcast_to(self.below[:, :, None] + (0 if level == 0 else places), first.shape)
+        found = np.zeros(first.shape)
+        failure = self.failure / search.levels
+        for number, share in enumerate(search.shares):
+            left, right = search.weights(share)
+            mine = [slot for slot in range(number * self.each, (number + 1) * self.each) if self.sides[slot]]
+            pairs = first[:, mine] * (1 << 32) + below[:, mine]
+            known, inverse = np.unique(pairs, return_inverse=True)
+            before, after = known >> 32, known & ((1 << 32) - 1)
+            many = np.stack([before, search.children(0) - before, after], axis=1).astype(np.float64)
+            weights = np.broadcast_to(np.array([left, right, 1.0]), many.shape)
+            reach = np.floor(many_reach(self.noise, weights, many, failure) * share.denominator)
+            found[:, mine] = reach[inverse].reshape(pairs.shape)
+        return found
+
+    def enter(self, level: int, edges: Floats, chosen: Integers) -> None:
+        """Go down to the chosen children."""
+        before = np.take_along_axis(edges, np.maximum(chosen - 1, 0)[:, :, None], axis=2)[:, :, 0]
+        self.ranks = np.where(chosen > 0, before, self.ranks)
+        if level == 0:
+            self.first = self.first + chosen
+        else:
+            self.below = self.below + chosen
+        self.nodes = self.nodes * edges.shape[2] + chosen
+
+
+class _Path(_Walk):
+    """Where counts are asked for: for every quantile one slot looks for it, and two for the ends of its interval."""
+
+    def __init__(self, search: Search, noise: Geometric | DiscreteGaussian, groups: int) -> None:
+        super().__init__(search, noise, groups, _DEFAULT_FAILURE, (0, -1, 1))
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
@@ -167,60 +227,50 @@ class _Path:
     def step(self, level: int, counts: Integers) -> None:
         """Take in the children's noisy counts, of which only first slots count, and go one level down."""
         children, slots = self.search.children(level), self.search.slots
-        same = self.nodes[:, :, None] == self.nodes[:, None, :]
-        owner = np.argmax(same, axis=2)
-        seen = np.take_along_axis(counts.reshape(-1, slots, children), owner[:, :, None], axis=1).astype(np.float64)
-        seen *= np.repeat(self.parts, _SCOUTS)[None, :, None]
-        if level == 0:
-            total = counts.reshape(-1, slots, children)[:, :1].sum(axis=2, dtype=np.float64)
-            wanted = np.array([float(share.numerator) for share in self.search.shares for _ in range(_SCOUTS)])
-            self.ranks = np.where(wanted == 0, -1.0, -wanted * total)
-        edges = self.ranks[:, :, None] + np.cumsum(seen, axis=2)
-        self._learn(level, edges)
-        passed = edges < self.offsets[None, :, None]
-        chosen = np.minimum(_first_not(passed), children - 1)
-        before = np.take_along_axis(edges, np.maximum(chosen - 1, 0)[:, :, None], axis=2)[:, :, 0]
-        self.ranks = np.where(chosen > 0, before, self.ranks)
-        self.nodes = self.nodes * children + chosen
+        owner = np.argmax(self.nodes[:, :, None] == self.nodes[:, None, :], axis=2)
+        seen = np.take_along_axis(counts.reshape(-1, slots, children), owner[:, :, None], axis=1)
+        edges = self.edges(level, seen)
+        self.enter(level, edges, self.chosen(level, edges))
 
-    def _learn(self, level: int, edges: Floats) -> None:
-        """Keep the highest edge surely below the quantile, and the lowest surely above it."""
-        children, shift = self.search.children(level), self.search.shift(level)
-        inner = edges[:, :, :-1]
-        places = (self.nodes[:, :, None] * children + np.arange(1, children)) << shift
-        groups, quantiles = self.low.shape
-        each = np.repeat(self._reaches(level), _SCOUTS)[None, :, None]
-        below = np.where(inner + each < 0, places, 0).reshape(groups, quantiles, -1).max(axis=2)
-        above = np.where(inner - each >= 0, places - 1, _WIDTH).reshape(groups, quantiles, -1).min(axis=2)
-        self.low, self.high = np.maximum(self.low, below), np.minimum(self.high, above)
+
+class _Ends(_Walk):
+    """The ends of intervals at a failure probability, as far down as counts were asked for on the way to them."""
+
+    def __init__(self, search: Search, noise: Geometric | DiscreteGaussian, groups: int, failure: float) -> None:
+        super().__init__(search, noise, groups, failure, (-1, 1))
+        self.ends: Integers = np.zeros(self.nodes.shape, dtype=np.int64)
+        self.is_open: NDArray[np.bool_] = np.ones(self.nodes.shape, dtype=bool)
+        self.is_empty: NDArray[np.bool_] = np.zeros(self.nodes.shape, dtype=bool)
+
+    @property
+    def low(self) -> Integers:
+        """The first cell in which each quantile may lie."""
+        return np.where(self.is_empty, 0, self.ends)[:, ::2]
+
+    @property
+    def high(self) -> Integers:
+        """The last cell in which each quantile may lie."""
+        return np.where(self.is_empty, _WIDTH, self.ends)[:, 1::2]
+
+    def step(self, level: int, path: _Path, counts: Integers) -> None:
+        """Go one level down where the node was counted; elsewhere the end stays at the node's own end."""
+        search = self.search
+        children, shift = search.children(level), search.shift(level)
+        counted = counts.reshape(-1, search.slots, children)
+        same = self.nodes[:, :, None] == path.nodes[:, None, :]
+        self.is_open &= same.any(axis=2)
+        seen = np.take_along_axis(counted, np.argmax(same, axis=2)[:, :, None], axis=1)
+        if level == 0:
+            # The total of a group without rows is noise alone.
+            reach = many_reach(self.noise, np.ones((1, 1)), np.array([[float(children)]]), self.failure)[0]
+            self.is_empty = np.broadcast_to(seen[:, :1].sum(axis=2) - reach < 1, self.nodes.shape)
+        edges = self.edges(level, seen)
+        self.enter(level, edges, self.chosen(level, edges))
+        ends = (self.nodes << shift) + np.where(self.sides == 1, (1 << shift) - 1, 0)
+        self.ends = np.where(self.is_open, ends, self.ends)
 
 
 def share_of(aggregate: Aggregate) -> Fraction:
     """Return an aggregate's quantile."""
     known = {"minimum": Fraction(0), "maximum": Fraction(1)}
     return known.get(aggregate.function, aggregate.share if aggregate.share is not None else Fraction(1, 2))
-
-
-def _first_not(passed: NDArray[np.bool_]) -> Integers:
-    """Return the first child that is not passed, or one past the last."""
-    children = passed.shape[2]
-    first: Integers = np.where(passed.all(axis=2), children, np.argmin(passed, axis=2))
-    return first
-
-
-def _cumulants(noise: Geometric | DiscreteGaussian) -> tuple[Floats, Callable[[Floats], Floats]]:
-    """Return rates, and a bound on ln E[e^(rate X)] for rates up to those."""
-    if isinstance(noise, DiscreteGaussian):
-        sigma = float(noise.sigma)
-        # The sum of e^(-(x - a)^2 / (2 sigma^2)) over whole x is largest at a = 0, by Poisson's formula; so the moment
-        # generating function is at most that of continuous noise.
-        return np.geomspace(1e-4, 1e2, 241) / sigma, lambda rate: np.square(sigma * rate) / 2
-    scale = float(noise.scale)
-
-    def of_laplace(rate: Floats) -> Floats:
-        # sinh(rate / 2) / sinh(1 / (2 scale)), for small scales by way of exponentials that cannot overflow.
-        half = 1 / (2 * scale)
-        ratio = np.exp(rate / 2 - half) * -np.expm1(-rate) / -math.expm1(-2 * half)
-        return np.asarray(-np.log1p(-np.minimum(ratio * ratio, 1 - 1e-15)))
-
-    return np.geomspace(1e-4, 0.999, 241) / scale, of_laplace

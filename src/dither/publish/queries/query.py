@@ -31,6 +31,7 @@ AGGREGATES: Final = {
     "count": 0,  # rows
     "count_of": 1,  # rows where the argument is not NULL (for true or false: where it is true)
     "persons": 0,  # different people
+    "distinct": 1,  # different values
     "sum": 1,
     "mean": 1,
     "variance": 1,  # divided by the number of values
@@ -40,7 +41,8 @@ AGGREGATES: Final = {
     "quantile": 1,  # and the share, see ``Aggregate.share``
     "minimum": 1,
     "maximum": 1,
-    "covariance": 2,
+    "covariance": 2,  # divided by the number of pairs
+    "sample_covariance": 2,  # divided by one less
     "correlation": 2,
     "mode": 1,  # the commonest of the public values
     "top": 1,  # the commonest public values, see ``Aggregate.many``
@@ -76,7 +78,7 @@ class Aggregate:
         bounds: for every numeric argument the public range to which its values are clamped.
         share: for a quantile, which one.
         many: for the commonest values, how many.
-        values: for the commonest values, the public candidates.
+        values: for the commonest and for different values, the public candidates.
         granularity: for numbers, the step of the grid on which values are added up or searched; None chooses one.
 
     """
@@ -103,7 +105,7 @@ class Aggregate:
 
     def kind(self, columns: Mapping[str, Kind]) -> Kind:
         """Return the aggregate's kind: an integer for counts, a value for the most common, else a real."""
-        if self.function in ("count", "count_of", "persons"):
+        if self.function in ("count", "count_of", "persons", "distinct"):
             return Kind.INTEGER
         if self.function in ("mode", "top"):
             return kind_of(self.arguments[0], columns)

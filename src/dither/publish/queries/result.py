@@ -27,7 +27,8 @@ VERSION: Final = 1
 #: The receipt of what no durable ledger was debited for.
 UNLEDGERED: Final = "unledgered"
 Cell = Value | tuple[Value, ...]
-End = bool | int | float | None
+_PLAIN = frozenset((int, str, bool, type(None)))
+End = bool | int | float | datetime.date | None
 
 
 @dataclass(frozen=True)
@@ -371,6 +372,8 @@ def shown(value: Any) -> str:
 
 def to_plain(value: Any) -> Any:
     """Return JSON data: infinities and moments as texts, lists as lists."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, tuple):
         return [to_plain(entry) for entry in value]
     if isinstance(value, float) and not math.isfinite(value):

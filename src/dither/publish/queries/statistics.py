@@ -28,6 +28,7 @@ from dither.publish.queries.measures import (
     Scaled,
     both_known,
     count_of,
+    distinct_of,
     on_grid,
     product_of,
     total_of,
@@ -216,12 +217,14 @@ class Averaged(Statistic):
 
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
         """Return the range of sum / count over the box; a group without values has a mean anywhere in the range."""
-        first, last = mean_bounds((low[0], high[0]), (low[1], high[1]), self.scaled)
-        least, most = outwards(self._worth(first), self._worth(last))
+        least, most = float(self.scaled.grid.least), float(self.scaled.grid.most)
+        found = mean_bounds((low[0], high[0]), (low[1], high[1]), self.scaled)
+        first, last = unless_empty(found, low[1], (least, most))
+        lower, upper = outwards(self._worth(first), self._worth(last))
         # The first and the last step of the grid may lie a little outside the declared range, and so may a mean on it.
         ends = self._worth(np.array([self.scaled.grid.least, self.scaled.grid.most], dtype=np.float64))
         lowest, highest = min(self.scaled.grid.lower, float(ends[0])), max(self.scaled.grid.upper, float(ends[1]))
-        return np.maximum(least, lowest), np.minimum(most, highest)
+        return np.maximum(lower, lowest), np.minimum(upper, highest)
 
     def _worth(self, steps: Floats) -> Floats:
         return self.scaled.grid.origin + np.ldexp(steps, -self.scaled.grid.exponent)
@@ -289,19 +292,21 @@ class Spread(Statistic):
     def enclosed(self, low: Sequence[NDArray[Any]], high: Sequence[NDArray[Any]]) -> Bounds:
         """Return the range of squares / count - (sum / count)^2 over the box."""
         squares = _shifted((low[0], high[0]), self.squares[1])
-        first, last = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self._largest)
+        found = variance_bounds(squares, (low[1], high[1]), (low[2], high[2]), self.largest)
+        # One value has no sample variance, as no value has a variance.
+        first, last = unless_empty(found, low[2] - (1 if self.is_sample else 0), (0.0, self.largest))
         fewest, most = np.maximum(low[2], 1).astype(np.float64), np.maximum(high[2], 1).astype(np.float64)
         least, _ = outwards(self._shown(first, most), first)
         _, largest = outwards(last, self._shown(last, fewest))
         return np.maximum(least, 0.0), largest
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
         """The largest variance that values within the range can have, in squared steps."""
         return ((self.scaled.grid.most - self.scaled.grid.least) / 2) ** 2 * (1 + _OUTWARDS)
 
     def _shown(self, variance: Floats, count: Floats) -> Floats:
-        bounded = np.clip(variance, 0.0, self._largest)
+        bounded = np.clip(variance, 0.0, self.largest)
         if self.is_sample:
             # One value has no sample variance; with two it is at most twice the population variance.
             bounded = bounded * count / np.maximum(count - 1, count / 2)
@@ -322,6 +327,11 @@ class Related(Statistic):
     def is_correlation(self) -> bool:
         """Whether it is divided by both standard deviations."""
         return self.aggregate.function == "correlation"
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is divided by one less than the number of pairs."""
+        return self.aggregate.function.startswith("sample")
 
     @property
     def products(self) -> tuple[tuple[Measured, int], ...]:
@@ -350,7 +360,7 @@ class Related(Statistic):
         """The statistic on both grids."""
         names = [describe(argument) for argument in self.aggregate.arguments]
         both = " and ".join(map(Scaled.clamped, (self.first, self.second), names))
-        return f"{self.aggregate.function} of {both}, over rows that have both"
+        return f"{self.aggregate.function.replace('_', ' ')} of {both}, over rows that have both"
 
     @property
     def bias(self) -> str:
@@ -374,7 +384,7 @@ class Related(Statistic):
         ]
         covariance = moments[0] - x * y
         if not self.is_correlation:
-            return self._worth(np.clip(covariance, -self._largest, self._largest))
+            return self._worth(self._divided(np.clip(covariance, -self.largest, self.largest), count))
         # A standard deviation is at least one step here: it only decides how the noisy covariance is shown.
         spread = np.sqrt(np.maximum(moments[1] - x * x, 1.0) * np.maximum(moments[2] - y * y, 1.0))
         correlation: NDArray[Any] = np.clip(covariance / spread, -1.0, 1.0)
@@ -390,8 +400,14 @@ class Related(Statistic):
         bound = float(self.first.farthest) * float(self.second.farthest)
         mean = quotient_bounds(_shifted((low[0], high[0]), self.products[0][1]), count, (-bound, bound))
         first, last = outwards(mean[0] - of_means[1], mean[1] - of_means[0])
-        first, last = np.clip(first, -self._largest, self._largest), np.clip(last, -self._largest, self._largest)
+        first, last = np.clip(first, -self.largest, self.largest), np.clip(last, -self.largest, self.largest)
         if not self.is_correlation:
+            fewest, most = (np.maximum(end, 1).astype(np.float64) for end in count)
+            # Dividing by one less moves an end away from 0, most where there are fewest.
+            first = np.minimum(self._divided(first, fewest), self._divided(first, most))
+            last = np.maximum(self._divided(last, fewest), self._divided(last, most))
+            twice = self.largest * (2 if self.is_sample else 1)
+            first, last = unless_empty((first, last), count[0] - (1 if self.is_sample else 0), (-twice, twice))
             return outwards(self._worth(first), self._worth(last))
         spreads = []
         for place, sums, scaled in ((1, -3, self.first), (2, -2, self.second)):
@@ -406,13 +422,18 @@ class Related(Statistic):
         least, greatest = (
             np.clip(np.nan_to_num(end, nan=worst), -1.0, 1.0) for end, worst in ((least, -1), (greatest, 1))
         )
-        least, greatest = outwards(least, greatest)
+        least, greatest = unless_empty(outwards(least, greatest), count[0], (-1.0, 1.0))
         return np.clip(least, -1.0, 1.0), np.clip(greatest, -1.0, 1.0)
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
+        """The largest covariance that values within both ranges can have, in steps of both."""
         spans = [scaled.grid.most - scaled.grid.least for scaled in (self.first, self.second)]
         return spans[0] * spans[1] / 4 * (1 + _OUTWARDS)
+
+    def _divided(self, covariance: Floats, count: Floats) -> Floats:
+        """Return a covariance divided as asked; of one pair there is no sample covariance, and of two it is twice."""
+        return covariance * count / np.maximum(count - 1, count / 2) if self.is_sample else covariance
 
     def _worth(self, steps: Floats) -> Floats:
         return np.ldexp(steps, -self.first.grid.exponent - self.second.grid.exponent)
@@ -425,12 +446,15 @@ def statistic_of(aggregate: Aggregate, columns: Mapping[str, Kind], *, has_perso
         "count_of": lambda: Counted(aggregate, count_of(aggregate.arguments[0]), _counted(aggregate, columns)),
         # Where every row is a separate unit, it counts as a separate person.
         "persons": lambda: Counted(aggregate, UNITS if has_persons else COUNT, "number of different persons"),
+        "distinct": lambda: Counted(
+            aggregate, distinct_of(aggregate.arguments[0], aggregate.values), _different(aggregate)
+        ),
         "sum": lambda: Summed(aggregate, on_grid(aggregate, 0, columns, origin="zero")),
         "mean": lambda: Averaged(aggregate, on_grid(aggregate, 0, columns, origin="middle")),
     }
     for name in ("variance", "deviation", "sample_variance", "sample_deviation"):
         makers[name] = lambda: Spread(aggregate, on_grid(aggregate, 0, columns, origin="middle"))
-    for name in ("covariance", "correlation"):
+    for name in ("covariance", "sample_covariance", "correlation"):
         makers[name] = lambda: Related(
             aggregate, *both_known(*(on_grid(aggregate, place, columns, origin="middle") for place in (0, 1)))
         )
@@ -472,6 +496,16 @@ def variance_bounds(squares: Bounds, total: Bounds, count: Bounds, largest: floa
     return np.clip(lowest - slack, 0.0, largest), np.clip(highest + slack, 0.0, largest)
 
 
+def unless_empty(found: Bounds, fewest: NDArray[Any], whole: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Return the ends, or the whole possible range where there may be no value at all, and so no statistic.
+
+    >>> [end.tolist() for end in unless_empty((np.array([2.0, 2.0]), np.array([3.0, 3.0])), np.array([0, 1]), (0, 9))]
+    [[0.0, 2.0], [9.0, 3.0]]
+    """
+    is_empty = fewest <= 0
+    return np.where(is_empty, whole[0], found[0]), np.where(is_empty, whole[1], found[1])
+
+
 def outwards(low: NDArray[Any], high: NDArray[Any]) -> tuple[Floats, Floats]:
     """Return the ends of an interval, moved outwards by more than the float error."""
     low, high = low.astype(np.float64), high.astype(np.float64)
@@ -497,6 +531,11 @@ def _counted(aggregate: Aggregate, columns: Mapping[str, Kind]) -> str:
     argument = aggregate.arguments[0]
     is_condition = kind_of(argument, columns) is Kind.BOOLEAN
     return f"number of rows where {describe(argument)} {'holds' if is_condition else 'is not NULL'}"
+
+
+def _different(aggregate: Aggregate) -> str:
+    among = "" if aggregate.values is None else f" among {len(aggregate.values)} public ones"
+    return f"number of different values of {describe(aggregate.arguments[0])}{among}, each once a person"
 
 
 def _shifted(bounds: Bounds, shift: int) -> Bounds:

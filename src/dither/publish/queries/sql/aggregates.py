@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from dither.data import Call, Expression, Kind, Literal, Name, Relation
 from dither.data.relations import person_columns
 from dither.publish.queries.sql.expressions import Scalars
+from dither.publish.queries.sql.refused_aggregates import REGRESSIONS, is_refused, refused
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -26,44 +27,21 @@ _ONE: Final = {
     "max": "maximum",
     "mode": "mode",
 }
-_TWO: Final = {"covarpop": "covariance", "corr": "correlation"}
+_TWO: Final = {"covarpop": "covariance", "covarsamp": "sample_covariance", "corr": "correlation"}
 _QUANTILES: Final = {"quantile": "quantile", "percentilecont": "expression", "approxquantile": "quantile"}
 _ROUNDED: Final = {"percentiledisc": "expression"}
-#: Aggregates that exist in SQL and are refused here, so that they are not taken for scalar functions.
-_OTHERS: Final = frozenset(
-    (
-        *(
-            "anyvalue",
-            "arrayagg",
-            "groupconcat",
-            "approxdistinct",
-            "covarsamp",
-            "logicalor",
-            "logicaland",
-            "first",
-            "last",
-        ),
-        *("argmax", "argmin", "skewness", "kurtosis", "entropy", "ignorenulls", "respectnulls", "arrayuniqueagg"),
-    )
-)
-_OTHER_NAMES: Final = frozenset(
-    (
-        *("product", "bool_or", "bool_and", "string_agg", "list", "array_agg", "histogram", "first", "last", "arg_max"),
-        *(
-            "arg_min",
-            "any_value",
-            "entropy",
-            "kurtosis",
-            "skewness",
-            "mad",
-            "favg",
-            "fsum",
-            "bit_and",
-            "bit_or",
-            "bit_xor",
-        ),
-    )
-)
+#: Names that other systems have for the same aggregates.
+_SYNONYMS: Final = {
+    "std": "sample_deviation",
+    "stdev": "sample_deviation",
+    "var": "sample_variance",
+    "stdevp": "deviation",
+    "stddevp": "deviation",
+    "varp": "variance",
+    "mode": "mode",
+}
+_SYNONYMS_OF_TWO: Final = {"covar": "sample_covariance"}
+_SYNONYMS_OF_QUANTILES: Final = frozenset(("percentile", "approx_percentile", "percentile_approx", "approx_median"))
 
 
 @dataclass(frozen=True)
@@ -82,17 +60,20 @@ def is_aggregate(node: exp.Expression) -> bool:
     """Return whether a node calls an aggregate function, supported or not."""
     name = node.key
     if name == "anonymous":
-        return str(node.this).lower() in _OTHER_NAMES or str(node.this).lower() == "mode"
-    if name in ("filter", "withingroup"):
+        called = str(node.this).lower()
+        return is_refused(node) or any(
+            called in known for known in (_SYNONYMS, _SYNONYMS_OF_TWO, _SYNONYMS_OF_QUANTILES)
+        )
+    if name in ("filter", "withingroup") or name in REGRESSIONS:
         return True
-    return name in ("count", "countif", "median", "approxtopk") or any(
-        name in known for known in (_ONE, _TWO, _QUANTILES, _ROUNDED, _OTHERS)
+    return name in ("count", "countif", "median", "approxtopk", "approxdistinct") or (
+        any(name in known for known in (_ONE, _TWO, _QUANTILES, _ROUNDED)) or is_refused(node)
     )
 
 
 def name_of(node: exp.Expression) -> str:
     """Return SQL's name of an aggregate's function, for messages."""
-    while node.key in ("filter", "withingroup"):
+    while node.key in ("filter", "withingroup", "ignorenulls", "respectnulls"):
         node = node.this
     name = node.this if node.key == "anonymous" else node.sql_name() if hasattr(node, "sql_name") else node.key
     return str(name).upper()
@@ -148,15 +129,33 @@ def read_aggregate(scalars: Scalars, node: exp.Expression, relation: Relation) -
         return Asked(
             "quantile", (scalars.value(node.this).expression,), share=_share(scalars, node, node.args.get(share))
         )
-    if name == "anonymous" and str(node.this).lower() == "mode" and len(node.expressions) == 1:
-        return Asked("mode", (scalars.value(node.expressions[0]).expression,))
-    inner = node.this if name in ("ignorenulls", "respectnulls") else node
-    shown = scalars.parsed.word(inner)
-    nearest = {
-        "approxdistinct": "count persons with COUNT(DISTINCT id), or group by the column",
-        "covarsamp": "ask for COVAR_POP(x, y)",
-    }.get(name, "ask for COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE, MIN, MAX, COVAR_POP, CORR or MODE")
-    raise scalars.parsed.refusal(node, f"{shown} is not answered privately", nearest)
+    if name == "approxdistinct":
+        scalars.only(node, "this")
+        return _different(scalars.value(node.this).expression, relation)
+    if name == "anonymous" and not is_refused(node):
+        return _by_other_name(scalars, node)
+    raise refused(scalars, node, name_of(node))
+
+
+def _by_other_name(scalars: Scalars, node: exp.Expression) -> Asked:
+    called = str(node.this).lower()
+    wanted = 1 if called in _SYNONYMS or called == "approx_median" else 2
+    if len(node.expressions) != wanted:
+        rule = f"{called.upper()} with {len(node.expressions)} arguments"
+        scalars.refuse(node, rule, f"it takes {wanted}")
+    if called in _SYNONYMS:
+        return Asked(_SYNONYMS[called], (scalars.value(node.expressions[0]).expression,))
+    if called in _SYNONYMS_OF_TWO:
+        return Asked(_SYNONYMS_OF_TWO[called], tuple(scalars.value(part).expression for part in node.expressions))
+    share = Fraction(1, 2) if wanted == 1 else _share(scalars, node, node.expressions[1])
+    return Asked("quantile", (scalars.value(node.expressions[0]).expression,), share=share)
+
+
+def _different(value: Expression, relation: Relation) -> Asked:
+    """Return the number of different values: of people, if it is the privacy id."""
+    if isinstance(value, Name) and value.name in person_columns(relation):
+        return Asked("persons")
+    return Asked("count_of", (value,), distinct=value)
 
 
 def _count(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
@@ -169,11 +168,12 @@ def _count(scalars: Scalars, node: exp.Expression, relation: Relation) -> Asked:
     if this.key == "distinct":
         scalars.only(this, "expressions")
         if len(this.expressions) != 1:
-            scalars.refuse(node, "COUNT(DISTINCT ...) of several things", "count persons with COUNT(DISTINCT id)")
-        value = scalars.value(this.expressions[0]).expression
-        if isinstance(value, Name) and value.name in person_columns(relation):
-            return Asked("persons")
-        return Asked("count_of", (value,), distinct=value)
+            scalars.refuse(
+                node,
+                "COUNT(DISTINCT ...) of several things",
+                "count one of them, or a text that is made of all: COUNT(DISTINCT a || '/' || b)",
+            )
+        return _different(scalars.value(this.expressions[0]).expression, relation)
     if this.key == "star" or (this.key == "column" and this.this.key == "star"):
         return Asked("count")
     found = scalars.value(this)
@@ -214,5 +214,6 @@ def _refuse_distinct(scalars: Scalars, node: exp.Expression) -> None:
         scalars.refuse(
             node,
             f"{scalars.parsed.word(node)}(DISTINCT ...) depends on which values other people have",
-            "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery",
+            "leave DISTINCT out, or make values different within each person: SELECT DISTINCT id, x in a subquery; "
+            "COUNT(DISTINCT x) is answered",
         )

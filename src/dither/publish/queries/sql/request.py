@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dither.data import DataSet
 from dither.errors import Unanswerable
+from dither.publish.queries.person_bounds import limited_to
 from dither.publish.queries.query import Query
 from dither.publish.queries.reports.report import Report
 from dither.publish.queries.sizes import check_query
 from dither.publish.queries.sql.natures import Natures
-from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.options import discovered, without_option
+from dither.publish.queries.sql.parse import Parsed, check_text
 from dither.publish.queries.sql.privacy_clause import with_options
 from dither.publish.queries.sql.rows import AcrossPersons
 from dither.publish.queries.sql.select import Outermost
@@ -33,23 +35,30 @@ def parse_request(text: str, dataset: DataSet) -> Query | Report:
         Unanswerable: it cannot be answered privately as asked.
 
     """
+    check_text(text)
+    text, are_discovered = without_option(text)
     parsed = Parsed(text)
     try:
-        with planning():
-            return _requested(parsed, dataset)
+        with planning(), limited_to(dataset):
+            return _requested(parsed, dataset, are_discovered)
     except AcrossPersons as error:
         raise Unanswerable(error.reason, error.instead) from None
     except RecursionError:
         raise Unanswerable("the query is nested too deep", "split it, or use WITH") from None
 
 
-def _requested(parsed: Parsed, dataset: DataSet) -> Query | Report:
+def _requested(parsed: Parsed, dataset: DataSet, are_discovered: bool) -> Query | Report:
     natures = Natures(parsed, dataset)
     outermost = Outermost(parsed, dataset)
     if natures.is_one_query(parsed.tree, {}):
         query = with_options(outermost.query(parsed.tree, {}), parsed)
+        query = discovered(query) if are_discovered else query
         check_query(query, "sql")
         return query
+    if are_discovered:
+        raise Unanswerable(
+            "OPTION (GROUPS = DISCOVERED) of a text that needs several private queries", "ask them one by one"
+        )
     asked = Asked(outermost.query, outermost.label, outermost.limit, outermost.measured)
     views = Views(parsed, dataset, natures, asked)
     view = views.view(parsed.tree, {})

@@ -19,18 +19,22 @@ from dither.publish.queries.assemble import (
     make_query,
     sorted_by,
 )
+from dither.publish.queries.person_bounds import limited_to
 from dither.publish.queries.query import Aggregate, Key, Query
 from dither.publish.queries.sizes import check_number, check_query
-from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
+from dither.publish.queries.sql.aggregates import Asked, is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
 from dither.publish.queries.sql.interval_ends import end_name, end_of_interval
+from dither.publish.queries.sql.made_of import made_of
 from dither.publish.queries.sql.numbers import whole_number
-from dither.publish.queries.sql.parse import Parsed
+from dither.publish.queries.sql.options import discovered, without_option
+from dither.publish.queries.sql.parse import Parsed, check_text
 from dither.publish.queries.sql.per_group import with_person_totals
 from dither.publish.queries.sql.privacy_clause import with_options
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
 from dither.publish.queries.sql.scope import Scope, check_different
+from dither.publish.queries.sql.selection import grouped_by_itself
 from dither.publish.queries.sql.unknown import refuse_unknown_functions
 from dither.publish.queries.work import planning
 
@@ -57,10 +61,13 @@ def parse_sql(text: str, dataset: DataSet) -> Query:
         Unanswerable: it cannot be answered privately as asked.
 
     """
+    check_text(text)
+    text, are_discovered = without_option(text)
     parsed = Parsed(text)
     try:
-        with planning():
+        with planning(), limited_to(dataset):
             query = with_options(Outermost(parsed, dataset).query(parsed.tree, {}), parsed)
+            query = discovered(query) if are_discovered else query
             check_query(query, "sql")
             return query
     except AcrossPersons as error:
@@ -89,6 +96,7 @@ class Outermost:
                 "ask each query by itself, or group by a CASE",
             )
         known = self.rows.environment(select, environment)
+        select = grouped_by_itself(self.rows, select, known)
         self._check_clauses(select)
         if is_grouped(select):
             return self._grouped(select, known)
@@ -122,12 +130,12 @@ class Outermost:
         select = with_person_totals(self.rows, select, known)
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
-        measured = self.measured(self.rows, scope, [key.name for key in keys])
+        measured = self.measured(self.rows, scope, keys)
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:
             bare = item.this if item.key == "alias" else item
             if is_aggregate(bare):
-                measured.add(bare, self.label(item) if item.key == "alias" else None)
+                measured.typed(bare, self.label(item) if item.key == "alias" else None)
         pairs = [(key.name, key.value) for key in keys]
         scalars = over_groups(self.rows, scope, pairs, measured.typed)
         outputs = self._outputs(select, scalars, scope)
@@ -228,9 +236,9 @@ class Outermost:
     def _no_column(self, node: exp.Column) -> Typed:
         self.parsed.refuse(node, "LIMIT of something else than a number", "write LIMIT 10")
 
-    def measured(self, rows: Rows, scope: Scope, taken: list[str]) -> Measured:
+    def measured(self, rows: Rows, scope: Scope, keys: Sequence[Key]) -> Measured:
         """Return an empty list of aggregates over the rows of a scope."""
-        return Measured(rows, scope, taken)
+        return Measured(rows, scope, keys)
 
     # A query that only shows what another one released.
 
@@ -310,37 +318,29 @@ class Outermost:
 class Measured:
     """The aggregates of a query, each once, with a unique name."""
 
-    def __init__(self, rows: Rows, scope: Scope, taken: list[str]) -> None:
+    def __init__(self, rows: Rows, scope: Scope, keys: Sequence[Key]) -> None:
         self.rows = rows
         self.scope = scope
         self.aggregates: list[Aggregate] = []
         self._known: dict[Aggregate, Aggregate] = {}  # without their names
-        self._taken = taken
+        self._keys = {key.value: key.name for key in keys}
+        self._taken = [key.name for key in keys]
         self._scalars = rows.scalars(scope)
 
-    def typed(self, node: exp.Expression) -> Typed:
-        """Return an aggregate's name; it is measured once however often it occurs."""
-        aggregate = self.add(node, None)
-        return Typed(Name(aggregate.name), aggregate.kind(self.scope.relation.columns))
+    def typed(self, node: exp.Expression, name: str | None = None) -> Typed:
+        """Return an aggregate's name, or what it is made of; it is measured once however often it occurs."""
+        relation = self.scope.relation
+        made = made_of(self._scalars, node, relation, self._keys, lambda asked: Name(self.add(node, asked, None).name))
+        if made is not None:
+            return made
+        aggregate = self.add(node, read_aggregate(self._scalars, node, relation), name)
+        return Typed(Name(aggregate.name), aggregate.kind(relation.columns))
 
-    def add(self, node: exp.Expression, name: str | None) -> Aggregate:
+    def add(self, node: exp.Expression, asked: Asked, name: str | None) -> Aggregate:
         """Return the aggregate, new or known."""
-        asked = read_aggregate(self._scalars, node, self.scope.relation)
-        if asked.distinct is not None and not self.scope.relation.has_persons:
-            self.rows.parsed.refuse(
-                node,
-                "COUNT(DISTINCT ...) where every row is a unit of its own: there are no persons",
-                "ask for COUNT(*)",
-            )
-        if asked.distinct is not None:
-            self.rows.parsed.refuse(
-                node,
-                "COUNT(DISTINCT ...) counts values, which depend on what other people have",
-                "count persons with COUNT(DISTINCT id), or group by the column and count",
-            )
         try:
             made = make_aggregate(
-                asked.function,
+                asked.function if asked.distinct is None else "distinct",
                 asked.arguments,
                 self.scope.relation,
                 where=asked.where,

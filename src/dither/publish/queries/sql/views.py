@@ -6,15 +6,15 @@ released and public tables, and becomes a view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from dither.data import DataSet, Expression, Kind, Literal, Name
-from dither.data.expressions import names_in
+from dither.data.expressions import kind_of, names_in
 from dither.errors import DitherError, InvalidParameter
 from dither.publish.queries.assemble import conjunction, conjuncts, free_name, make_key, make_query
-from dither.publish.queries.query import Query
+from dither.publish.queries.query import Key, Query
 from dither.publish.queries.reports.report import MOST_QUERIES, release_of
 from dither.publish.queries.reports.views import (
     View,
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
     query: Callable[[exp.Expression, Environment], Query]
     label: Callable[[exp.Expression], str]
     limit: Callable[[exp.Expression], int | None]
-    measured: Callable[[Rows, Scope, list[str]], Measured]
+    measured: Callable[[Rows, Scope, Sequence[Key]], Measured]
 
 
 class Views:
@@ -179,16 +179,16 @@ class Views:
         plain = plain_grouping(select) if nested else select
         pairs = group_keys(rows, plain, scope)
         keys = [make_key(name, value, scope.relation) for name, value in pairs]
-        measured = self.asked.measured(rows, scope, [key.name for key in keys])
-        found: dict[int, str] = {}
+        measured = self.asked.measured(rows, scope, keys)
+        found: dict[int, Typed] = {}
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:
             if item.key == "alias" and any(node is item.this for node in aggregates_over_rows(item)):
-                found[id(item.this)] = measured.add(item.this, self.asked.label(item)).name
+                found[id(item.this)] = measured.typed(item.this, self.asked.label(item))
         for part in after_rows(select):
             for node in aggregates_over_rows(part):
                 if id(node) not in found:
-                    found[id(node)] = measured.add(node, None).name
+                    found[id(node)] = measured.typed(node)
         marks: Mapping[int, str] = {}
         if nested:
             sets = grouping_sets(self.parsed, rows, select, scope, [value for _, value in pairs])
@@ -202,8 +202,9 @@ class Views:
             view = self.release(query, called)
 
         def aggregate(node: exp.Expression) -> Typed:
-            name = found.get(id(node)) or measured.add(node, None).name
-            return Typed(Name(name), view.columns[name])
+            made = found.get(id(node)) or measured.typed(node)
+            # Sums of integers over groupings are reals; what is made of several numbers follows from them.
+            return Typed(made.expression, kind_of(made.expression, view.columns))
 
         base = over_groups(rows, scope, pairs, aggregate)
 
