@@ -26,7 +26,7 @@ from dither.publish.queries.reports.views import (
 )
 from dither.publish.queries.sql.expressions import Column, Scalars, Special, Typed
 from dither.publish.queries.sql.parse import Parsed
-from dither.publish.queries.sql.windows import add_window
+from dither.publish.queries.sql.view_windows import add_window
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -45,9 +45,9 @@ from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import Environment, Rows
 from dither.publish.queries.sql.scope import Scope, check_different
-from dither.publish.queries.sql.sources import Sources, read_sources
 from dither.publish.queries.sql.stages import Stage
-from dither.publish.queries.sql.windows import ordered, read_measure
+from dither.publish.queries.sql.view_sources import Sources, read_sources
+from dither.publish.queries.sql.view_windows import ordered, read_measure
 from dither.publish.queries.work import step
 
 if TYPE_CHECKING:
