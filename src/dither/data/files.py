@@ -182,7 +182,7 @@ def _engine(node: Node) -> str:
 
 
 def _table(name: str, node: Node) -> Table:
-    parts = node.mapping("a table", ("source", "privacy id", "public", "key", "columns"))
+    parts = node.mapping("a table", ("source", "privacy id", "public", "key", "rows", "columns"))
     source = _need(node, parts, "source").text("a path or a table")
     listed = _need(node, parts, "columns").mapping("columns by name")
     columns = tuple(_column(key, part) for key, part in listed.items())
@@ -192,8 +192,9 @@ def _table(name: str, node: Node) -> Table:
         names = parts["key"].items("columns") if isinstance(parts["key"].value, list) else [parts["key"]]
         key = tuple(part.text("a column") for part in names)
     person = parts["privacy id"].text("the column that says whose a row is") if "privacy id" in parts else None
+    rows = _value(parts["rows"], Kind.INTEGER) if "rows" in parts else None
     try:
-        return Table(name, columns, source, person, is_public, key)
+        return Table(name, columns, source, person, is_public, key, rows if isinstance(rows, int) else None)
     except InvalidParameter as error:
         place = error.parameter.split(" of ")[0]
         raise parts.get(place, node).refuse(error.offender, error.rule) from None
@@ -310,6 +311,8 @@ def _lines(dataset: DataSet) -> Iterator[str]:
             yield "    public: true"
         if table.key:
             yield f"    key: [{', '.join(map(scalar, table.key))}]"
+        if table.rows is not None:
+            yield f"    rows: {table.rows}"
         yield f"    source: {scalar(table.source)}"
         if table.person is not None:
             yield f"    privacy id: {scalar(table.person)}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dither.data import Bounded, DataSet, Expression, JoinPersons, Limits, Relation, Scan
+from collections.abc import Mapping
+from dither.data import Bounded, DataSet, Expression, JoinPersons, JoinPublic, Limits, Relation, Scan, Table
 from dither.data.own_tables import check_tables, parts_of
 from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
@@ -32,6 +33,36 @@ def joined(
     return JoinPersons(left, right, condition, keep_unmatched, prefix)
 
 
+def joined_public(
+    dataset: DataSet,
+    relation: Relation,
+    table: Table,
+    keys: Mapping[str, Expression],
+    prefix: str,
+    *,
+    keep_unmatched: bool,
+    condition: Expression | None = None,
+) -> JoinPublic:
+    """Return the join of each row to the rows of a public table that agree in the columns of ``keys``.
+
+    Where these are not its whole key a row becomes as many rows as the table may have (``most_matches``), and at most
+    ``rows per join`` of a person's rows enter, chosen by a hash of that person's own rows.
+    """
+    on = None if table.key and set(table.key) == set(keys) else tuple(keys)
+    most = None if on is None else most_matches(dataset, table)
+    if most == 1:
+        most = None
+    if most is not None and relation.has_persons:
+        relation = _entering(relation, dataset.join_rows)
+    values = tuple(keys[name] for name in (table.key if on is None else on))
+    return JoinPublic(relation, table, values, keep_unmatched, prefix, on, most, None, condition)
+
+
+def most_matches(dataset: DataSet, table: Table) -> int:
+    """Return the number of rows of a public table that one row may meet: its declared ``rows``, or ``rows per join``."""
+    return dataset.join_rows if table.rows is None else table.rows
+
+
 def _entering(relation: Relation, most: int) -> Relation:
     size = rows_per_person(relation)
     if size is not None and size <= most:
@@ -44,11 +75,17 @@ def join_limit(relation: Relation) -> int | None:
     found = [
         side.limits.rows
         for join in parts_of(relation)
-        if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right))
-        for side in (join.left, join.right)
+        for side in _sides(join)
         if isinstance(side, Bounded) and side.limits.rows is not None
     ]
     return max(found, default=None)
+
+
+def _sides(join: Relation) -> tuple[Relation, ...]:
+    """Return what enters a join in which rows of a person multiply."""
+    if isinstance(join, JoinPersons) and 1 not in (rows_per_person(join.left), rows_per_person(join.right)):
+        return join.left, join.right
+    return (join.relation,) if isinstance(join, JoinPublic) and join.most is not None else ()
 
 
 def check_relation(relation: Relation, dataset: DataSet) -> None:
@@ -59,11 +96,13 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
     check_tables(relation, dataset)
     parts = list(parts_of(relation))
     for join in parts:
-        if isinstance(join, JoinPersons):
-            sizes = [rows_per_person(side) for side in (join.left, join.right)]
-            if 1 not in sizes and any(size is None or size > dataset.join_rows for size in sizes):
-                rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"
-                raise InvalidParameter("join", sizes, rule)
+        sizes = [rows_per_person(side) for side in _sides(join)]
+        if any(size is None or size > dataset.join_rows for size in sizes):
+            rule = f"of at most {dataset.join_rows} rows of a person on each side, as the data set says"
+            raise InvalidParameter("join", sizes, rule)
+        if isinstance(join, JoinPublic) and join.most is not None and join.most > most_matches(dataset, join.table):
+            rule = f"at most {most_matches(dataset, join.table)} for {join.table.name}, as the data set says"
+            raise InvalidParameter("most", join.most, rule)
     tables = sum(isinstance(part, Scan) for part in parts)
     if tables > MOST_TABLES:
         raise Unanswerable(

@@ -21,6 +21,7 @@ from dither.data.relations import (
     Project,
     Relation,
     Scan,
+    UnionAll,
     Window,
 )
 from dither.data.schema import DataSet, Table
@@ -29,7 +30,7 @@ from dither.errors import InvalidParameter
 #: The closed tree: what stands directly below a relation of each class.
 _BELOW: Final[dict[type[Relation], tuple[str, ...]]] = {
     Scan: (),
-    JoinPersons: ("left", "right"),
+    **dict.fromkeys((JoinPersons, UnionAll), ("left", "right")),
     **dict.fromkeys((Filter, Project, JoinPublic, PerPerson, Window, Keep, Bounded), ("relation",)),
 }
 #: What a table declares, without where its rows are.

@@ -26,6 +26,8 @@ LONGEST_LENGTH: Final = 65_536
 #: How many rows of a person enter a join of private tables where the data set does not say, and how many at most.
 USUAL_ROWS_PER_JOIN: Final = 100
 _MOST_ROWS_PER_JOIN: Final = 4096
+#: How many rows of a public table one row may meet, at most.
+_MOST_PUBLIC_ROWS: Final = 1_000_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400
@@ -145,6 +147,9 @@ class Table:
         person: the column that holds the privacy id; None when every row is its own unit, or for public tables.
         is_public: whether its rows may be known to all: it can be joined to and costs nothing.
         key: for a public table, the columns whose values are different in every row.
+        rows: for a public table, how many of its rows one row may meet where a query joins it on less than its key: the
+            number of its rows, or of those that agree in what it is joined on. By default ``rows_per_join`` of the data
+            set. Further ones are left out.
 
     """
 
@@ -154,6 +159,7 @@ class Table:
     person: str | None = None
     is_public: bool = False
     key: tuple[str, ...] = ()
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse columns that are named twice, and ids or keys that are not columns."""
@@ -174,6 +180,10 @@ class Table:
             raise InvalidParameter(f"privacy id of {self.name}", self.person, "a column of a private table")
         if any(name not in names for name in self.key) or (self.key and not self.is_public):
             raise InvalidParameter(f"key of {self.name}", self.key, "columns of a public table")
+        if self.rows is not None:
+            if not self.is_public:
+                raise InvalidParameter(f"rows of {self.name}", self.rows, "left out, unless the table is public")
+            whole(f"rows of {self.name}", self.rows, least=1, most=_MOST_PUBLIC_ROWS)
 
     def column(self, name: str) -> Column:
         """Return the column of that name."""
