@@ -7,16 +7,18 @@ person, and a query a public number of tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from collections.abc import Mapping
-from dither.data import Bounded, DataSet, Expression, JoinPersons, JoinPublic, Limits, Relation, Scan, Table
+from dither.data import Bounded, DataSet, Expression, JoinPersons, JoinPublic, Limits, Relation, Scan, Table, UnionAll
 from dither.data.own_tables import check_tables, parts_of
 from dither.data.relations import rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
 
 #: A query that reads more private tables is refused; a subquery counts as often as it is read.
 MOST_TABLES: Final = 8
+#: And one that reads more of them on all sides of its unions, whose rows do not multiply.
+MOST_READ: Final = 64
 
 
 def joined(
@@ -28,9 +30,15 @@ def joined(
     a hash of that person's own rows. So no result has more than its square of rows a person, whatever a person's rows
     are; and since the choice is a function of that person's rows alone, nothing changes in what a person can move.
     """
-    if left.has_persons and right.has_persons and 1 not in (rows_per_person(left), rows_per_person(right)):
-        left, right = (_entering(side, dataset.join_rows) for side in (left, right))
+    left, right = entering(dataset, left, right)
     return JoinPersons(left, right, condition, keep_unmatched, prefix)
+
+
+def entering(dataset: DataSet, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+    """Return the rows of both sides that enter a join: all of them where a side has one row a person."""
+    if left.has_persons and right.has_persons and 1 not in (rows_per_person(left), rows_per_person(right)):
+        return _entering(left, dataset.join_rows), _entering(right, dataset.join_rows)
+    return left, right
 
 
 def joined_public(
@@ -59,7 +67,7 @@ def joined_public(
 
 
 def most_matches(dataset: DataSet, table: Table) -> int:
-    """Return the number of rows of a public table that one row may meet: its declared ``rows``, or ``rows per join``."""
+    """Return how many rows of a public table one row may meet: its declared ``rows``, or ``rows per join``."""
     return dataset.join_rows if table.rows is None else table.rows
 
 
@@ -79,6 +87,16 @@ def join_limit(relation: Relation) -> int | None:
         if isinstance(side, Bounded) and side.limits.rows is not None
     ]
     return max(found, default=None)
+
+
+def _tables(relation: Relation) -> int:
+    """Return the number of private tables whose rows may multiply: those of one side of a union."""
+    if isinstance(relation, JoinPersons):
+        return _tables(relation.left) + _tables(relation.right)
+    if isinstance(relation, UnionAll):
+        return max(_tables(relation.left), _tables(relation.right))
+    below = getattr(relation, "relation", None)
+    return 1 if below is None else _tables(below)
 
 
 def _sides(join: Relation) -> tuple[Relation, ...]:
@@ -103,7 +121,9 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
         if isinstance(join, JoinPublic) and join.most is not None and join.most > most_matches(dataset, join.table):
             rule = f"at most {most_matches(dataset, join.table)} for {join.table.name}, as the data set says"
             raise InvalidParameter("most", join.most, rule)
-    tables = sum(isinstance(part, Scan) for part in parts)
+    tables = _tables(relation)
+    if sum(isinstance(part, Scan) for part in parts) > MOST_READ:
+        raise Unanswerable(f"the query reads more than {MOST_READ} private tables", "ask for less at once")
     if tables > MOST_TABLES:
         raise Unanswerable(
             f"the query joins {tables} private tables, more than {MOST_TABLES}",

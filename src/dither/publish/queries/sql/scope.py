@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +14,7 @@ from dither.errors import InvalidParameter, Unanswerable
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from dither.publish.queries.sql.expressions import Typed
     from dither.publish.queries.sql.parse import Parsed
 
 
@@ -53,6 +54,10 @@ class Scope:
     relation: Relation
     sources: tuple[Source, ...]
     merged: frozenset[str] = field(default_factory=frozenset)  # columns named by USING, which are equal on both sides
+    kept: frozenset[str] = field(default_factory=frozenset)  # public tables all of whose rows are kept, matched or not
+    computed: Mapping[int, Typed] = field(
+        default_factory=dict
+    )  # subqueries in conditions, by node: columns of the rows
 
     def over(self, relation: Relation) -> Scope:
         """Return the same names over another relation with the same columns and perhaps more."""

@@ -24,6 +24,7 @@ from dither.publish.queries.sizes import check_number, check_query
 from dither.publish.queries.sql.aggregates import is_aggregate, name_of, read_aggregate
 from dither.publish.queries.sql.expressions import Scalars, Typed
 from dither.publish.queries.sql.grouping import group_keys, is_grouped, over_groups
+from dither.publish.queries.sql.kept import check_kept
 from dither.publish.queries.sql.numbers import whole_number
 from dither.publish.queries.sql.parse import Parsed
 from dither.publish.queries.sql.rows import AcrossPersons, Environment, Rows, shown_names
@@ -114,6 +115,7 @@ class _Outermost:
     def _grouped(self, select: exp.Expression, known: Environment) -> Query:
         scope = self.rows.scope(select, known)
         keys = [make_key(name, value, scope.relation) for name, value in group_keys(self.rows, select, scope)]
+        check_kept(self.rows, select, scope, keys)
         measured = _Measured(self.rows, scope, [key.name for key in keys])
         # Aggregates that SELECT names come first, so that they keep these names wherever else they occur.
         for item in select.expressions:

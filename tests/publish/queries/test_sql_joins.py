@@ -1,0 +1,177 @@
+"""Joins, subqueries in conditions, unions and windows mean what DuckDB says, and stay within one person."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from dither.data import Relation
+from dither.data.reference import rows_of
+from dither.data.relations import PERSON, rows_per_person
+from dither.errors import InvalidParameter, Unanswerable
+from dither.publish.queries.sql import parse_sql
+from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
+
+FROM = [
+    "SELECT COUNT(*) FROM visits, lab WHERE visits.id = lab.person",
+    "SELECT COUNT(*), SUM(l.value) FROM visits v, lab l WHERE l.person = v.id AND l.taken > v.day",
+    "SELECT COUNT(*) FROM visits v, places p WHERE v.region = p.region AND p.people < 100",
+    "SELECT p.country, COUNT(*) FROM places p, lab l, visits v WHERE p.region = v.region AND v.id = l.person "
+    "GROUP BY p.country",
+    "SELECT COUNT(*) FROM visits a, visits b, lab c WHERE (a.id = b.id) AND c.person = b.id AND a.age < b.age",
+    "SELECT COUNT(*) FROM visits v JOIN lab l ON l.value > 0, places p WHERE v.id = l.person AND p.region = v.region",
+    "SELECT COUNT(*) FROM (visits v JOIN places p ON v.region = p.region)",
+    "SELECT COUNT(*) FROM ((visits v JOIN places p ON v.region = p.region) JOIN lab l ON l.person = v.id)",
+    "SELECT COUNT(*), COUNT(l.person) FROM ((visits v JOIN places p USING (region)) LEFT JOIN lab l ON l.person = id)",
+    "SELECT COUNT(*) FROM lab l JOIN (places p JOIN visits v ON v.region = p.region) ON l.person = v.id",
+    "SELECT COUNT(*) FROM lab l LEFT JOIN (places p JOIN visits v ON v.region = p.region) ON l.person = v.id",
+    "SELECT COUNT(*) FROM visits v JOIN lab l JOIN lab m ON l.person = m.person ON l.person = v.id",
+    "FROM visits v JOIN lab l ON v.id = l.person SELECT COUNT(*)",
+    "SELECT region, COUNT(*) FROM visits NATURAL JOIN places GROUP BY region",
+    "SELECT region, COUNT(*) FROM places NATURAL JOIN visits GROUP BY region",
+    "SELECT COUNT(*), COUNT(country) FROM visits NATURAL LEFT JOIN places",
+    "SELECT COUNT(*) FROM (SELECT id, age FROM visits) a NATURAL JOIN (SELECT id, day FROM visits) b",
+    "SELECT COUNT(*), COUNT(v.id), COUNT(l.person) FROM visits v FULL JOIN lab l ON v.id = l.person",
+    "SELECT COUNT(*), COUNT(v.id), COUNT(l.person) FROM visits v FULL OUTER JOIN lab l ON v.id = l.person "
+    "AND l.taken > v.day",
+    "SELECT COUNT(*), COUNT(id), AVG(CLAMP(a.age, 0, 99)) FROM visits a FULL JOIN (SELECT person AS id, value "
+    "FROM lab) b USING (id) WHERE value IS NULL OR value > 1",
+    "SELECT COUNT(*), COUNT(n), COUNT(c.m) FROM (SELECT id, COUNT(*) AS n FROM visits WHERE age > 50 GROUP BY id) a "
+    "FULL JOIN (SELECT person AS id, MAX(value) AS m FROM lab GROUP BY person) b USING (id) "
+    "FULL JOIN (SELECT id, MAX(day) AS m FROM visits WHERE age < 20 GROUP BY id) c USING (id)",
+    "SELECT COUNT(*), COUNT(age) FROM lab l RIGHT JOIN visits v ON v.id = l.person AND l.value > 2",
+    "SELECT COUNT(*), COUNT(p.country) FROM visits v LEFT JOIN places p ON v.region = p.region AND p.people > v.age",
+    "SELECT COUNT(*), COUNT(p.country) FROM places p RIGHT JOIN visits v ON v.region = p.region AND v.age > 30",
+    "SELECT COUNT(*) FROM visits v LEFT JOIN lab l ON v.id = l.person, places p WHERE v.region = p.region",
+]
+PUBLIC = [
+    "SELECT COUNT(*) FROM visits CROSS JOIN places",
+    "SELECT p.country, COUNT(*), SUM(age) FROM visits, places p GROUP BY p.country",
+    "SELECT COUNT(*) FROM visits v JOIN places p ON p.people > v.age",
+    "SELECT COUNT(*), COUNT(p.region) FROM visits v LEFT JOIN places p ON p.people > v.age * 3",
+    "SELECT COUNT(*), COUNT(p.region) FROM visits v LEFT JOIN places p ON p.country = 'A' AND v.age > 50",
+    "SELECT COUNT(*) FROM places p JOIN visits v ON p.country = CASE WHEN v.smoker THEN 'A' ELSE 'B' END",
+    "SELECT a.country, b.country, COUNT(*) FROM visits v JOIN places a ON a.region = v.region CROSS JOIN places b "
+    "GROUP BY a.country, b.country",
+]
+CONDITIONS = [
+    "EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)",
+    "NOT EXISTS (SELECT * FROM lab WHERE person = v.id)",
+    "EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id AND l.value > 2 LIMIT 1)",
+    "EXISTS (SELECT 1 FROM lab l WHERE v.id = l.person AND l.taken > v.day)",
+    "NOT EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id AND l.taken > v.day)",
+    "EXISTS (SELECT 1 FROM visits w WHERE w.id = v.id AND w.region = v.region AND w.day < v.day)",
+    "NOT EXISTS (SELECT 1 FROM visits w WHERE w.id = v.id AND w.age = v.age + 1)",
+    "EXISTS (SELECT 1 FROM visits w, lab l WHERE w.id = l.person AND l.person = v.id AND w.age > 90)",
+    "EXISTS (SELECT 1 FROM places p WHERE p.region = v.region)",
+    "NOT EXISTS (SELECT 1 FROM places p WHERE p.region = v.region AND p.people > v.age)",
+    "EXISTS (SELECT 1 FROM places p WHERE p.country = v.note)",
+    "EXISTS (SELECT 1 FROM places WHERE country = CASE WHEN smoker THEN 'A' END AND people > 50)",
+    "v.age > 50 OR v.id IN (SELECT person FROM lab)",
+    "v.age > 50 OR NOT v.id IN (SELECT person FROM lab WHERE value > 3)",
+    "CASE WHEN v.smoker THEN EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id AND l.value < v.age) ELSE age > 20 END",
+    "v.id = ANY (SELECT person FROM lab)",
+    "v.id <> ALL (SELECT person FROM lab)",
+    "v.id IN (SELECT person FROM lab GROUP BY person HAVING COUNT(*) > 1)",
+    "v.id IN (SELECT id FROM visits WHERE age > 90 UNION SELECT person FROM lab)",
+    "v.id NOT IN (SELECT person FROM lab WHERE value IS NULL)",
+    "(v.id, v.day) IN (SELECT w.id, w.day FROM visits w WHERE w.age > 30)",
+    "v.day IN (SELECT w.day FROM visits w WHERE w.id = v.id AND w.age > 30)",
+    "v.cost NOT IN (SELECT w.cost FROM visits w WHERE w.id = v.id AND w.age > 60)",
+    "v.cost / 2 NOT IN (SELECT w.cost + w.age FROM visits w WHERE w.id = v.id AND w.age > 60 AND w.cost IS NOT NULL)",
+    "(v.cost IN (SELECT w.cost FROM visits w WHERE w.id = v.id AND w.day <> v.day)) IS NULL",
+    "v.note IN (SELECT p.country FROM places p) OR v.age < 30",
+    "v.region IN (SELECT region FROM places WHERE country IN ('A', 'C')) OR v.age = 7",
+    "(v.region NOT IN (SELECT region FROM places WHERE people > 50)) = (v.age > 40)",
+    "EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id AND EXISTS (SELECT 1 FROM visits w WHERE w.id = l.person "
+    "AND w.day < l.taken))",
+]
+SELECTED = [
+    "SELECT id IN (SELECT person FROM lab) AS tested, COUNT(*) FROM visits GROUP BY tested",
+    "SELECT COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM lab l WHERE l.person = v.id)) AS n FROM visits v",
+    "SELECT SUM(CASE WHEN v.id IN (SELECT person FROM lab) THEN v.age ELSE 0 END) FROM visits v",
+    "SELECT COUNT(*) FROM (SELECT id, region IN (SELECT region FROM places) AS here FROM visits) WHERE here",
+]
+SETS = [
+    "SELECT COUNT(*) FROM (SELECT id FROM visits UNION ALL SELECT person FROM lab)",
+    "SELECT COUNT(*), SUM(CLAMP(x, 0, 9)) FROM (SELECT id, age AS x FROM visits UNION ALL SELECT person, value FROM lab) t",
+    "SELECT kind, COUNT(*) FROM (SELECT 'visit' AS kind, id FROM visits UNION ALL SELECT 'test', person FROM lab) t "
+    "WHERE kind IN ('visit', 'test') GROUP BY kind",
+    "SELECT COUNT(*), COUNT(v) FROM (SELECT id, NULL AS v FROM visits UNION ALL SELECT person, value FROM lab) t",
+    "SELECT COUNT(*) FROM (SELECT id, day FROM visits UNION ALL SELECT id, moment FROM visits) t",
+    "SELECT COUNT(*) FROM (SELECT id, region FROM visits UNION SELECT id, region FROM visits WHERE age > 30) t",
+    "SELECT COUNT(*) FROM (SELECT id, smoker FROM visits EXCEPT SELECT id, smoker FROM visits WHERE age > 30) t",
+    "SELECT COUNT(*) FROM (SELECT id, cost FROM visits INTERSECT SELECT id, cost FROM visits WHERE age > 30) t",
+    "SELECT COUNT(*) FROM (SELECT id FROM visits EXCEPT SELECT person FROM lab INTERSECT SELECT id FROM visits) t",
+    "WITH w AS (SELECT id, day FROM visits UNION ALL (SELECT person, taken FROM lab)) SELECT COUNT(*) FROM w "
+    "WHERE day > DATE '2023-06-01'",
+    "SELECT COUNT(*) FROM (WITH l AS (SELECT person FROM lab) SELECT person FROM l UNION SELECT id FROM visits) t",
+    "SELECT COUNT(DISTINCT id) FROM (SELECT id, age FROM visits WHERE age < 30 UNION ALL SELECT id, age FROM visits "
+    "WHERE age > 60 UNION ALL SELECT person, 1 FROM lab) t",
+]
+WINDOWS = [
+    "SUM(age) OVER (PARTITION BY id ORDER BY day)",
+    "SUM(change) OVER (PARTITION BY id, region ORDER BY age)",
+    "SUM(cost) OVER (PARTITION BY id ORDER BY day)",
+    "SUM(cost) OVER (PARTITION BY id)",
+    "COUNT(*) OVER (PARTITION BY id ORDER BY age DESC)",
+    "COUNT(cost) OVER (PARTITION BY id ORDER BY smoker)",
+    "AVG(age) OVER (PARTITION BY id)",
+    "AVG(cost) OVER (PARTITION BY id ORDER BY day)",
+    "MIN(age) OVER (PARTITION BY id ORDER BY day)",
+    "MAX(day) OVER (PARTITION BY id ORDER BY region)",
+    "RANK() OVER (PARTITION BY id ORDER BY region)",
+    "DENSE_RANK() OVER (PARTITION BY id ORDER BY region DESC)",
+    "LAG(age, 2) OVER (PARTITION BY id ORDER BY day, age)",
+    "LEAD(age, 3) OVER (PARTITION BY id ORDER BY day, age)",
+    "LAG(cost, 1, 0) OVER (PARTITION BY id ORDER BY day, age)",
+    "LEAD(age, 2, -1) OVER (PARTITION BY id ORDER BY day, age)",
+    "FIRST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age)",
+    "LAST_VALUE(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY day, age ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY region RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "SUM(age) OVER (PARTITION BY id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "SUM(age) OVER w",
+    "LAG(age) OVER (w ORDER BY day, age)",
+]
+WINDOWED = [
+    f"SELECT x, COUNT(*), SUM(age) FROM (SELECT id, age, {window} AS x FROM visits WINDOW w AS (PARTITION BY id)) t "
+    "GROUP BY x"
+    for window in WINDOWS
+]
+ANSWERED = [
+    *(*FROM, *PUBLIC, *SELECTED, *SETS, *WINDOWED),
+    *(f"SELECT COUNT(*), SUM(v.age) FROM visits v WHERE {condition}" for condition in CONDITIONS),
+]
+
+
+@pytest.mark.parametrize("sql", ANSWERED)
+def test_a_query_means_what_duckdb_answers(sql: str) -> None:
+    """Our tree, evaluated in Python, against DuckDB on the text."""
+    assert same_rows(exact(parse_sql(sql, CLINIC)), answer_of_duckdb(sql))
+
+
+def _listed(relation: Relation, data: Mapping[str, Any], person: int) -> Counter[str]:
+    rows = rows_of(relation, data)
+    return Counter(repr(sorted(row.items())) for row in rows if row[PERSON] != person)
+
+
+def test_nobody_changes_the_rows_of_others() -> None:
+    """Below every query, the rows of other people are the same with and without one person; and few by its form."""
+    person, ids, touched = 7, {"visits": "id", "lab": "person"}, 0
+    fewer = {
+        name: [row for row in rows if name not in ids or row[ids[name]] != person] for name, rows in tables().items()
+    }
+    for sql in ANSWERED:
+        relation = parse_sql(sql, CLINIC).relation
+        others = _listed(relation, tables(), person)
+        assert others == _listed(relation, fewer, person), sql
+        own = Counter(row[PERSON] for row in rows_of(relation, tables()))
+        touched += bool(own[person])
+        most = rows_per_person(relation)
+        assert most is None or max(own.values()) <= most, sql
+    assert touched > 80
