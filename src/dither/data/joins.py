@@ -19,6 +19,8 @@ from dither.errors import InvalidParameter, Unanswerable
 MOST_TABLES: Final = 8
 #: And one that reads more of them on all sides of its unions, whose rows do not multiply.
 MOST_READ: Final = 64
+#: A join to a public table in which rows of one person could become more is refused.
+MOST_PAIRS: Final = 2**24
 
 
 def joined(
@@ -121,6 +123,12 @@ def check_relation(relation: Relation, dataset: DataSet) -> None:
         if isinstance(join, JoinPublic) and join.most is not None and join.most > most_matches(dataset, join.table):
             rule = f"at most {most_matches(dataset, join.table)} for {join.table.name}, as the data set says"
             raise InvalidParameter("most", join.most, rule)
+        if isinstance(join, JoinPublic) and (rows_per_person(join) or 0) > MOST_PAIRS:
+            raise Unanswerable(
+                f"rows of a person could become {rows_per_person(join):,} in the join to {join.table.name}, more than "
+                f"{MOST_PAIRS:,}",
+                "join it on its key, or declare fewer 'rows' of it",
+            )
     tables = _tables(relation)
     if sum(isinstance(part, Scan) for part in parts) > MOST_READ:
         raise Unanswerable(f"the query reads more than {MOST_READ} private tables", "ask for less at once")

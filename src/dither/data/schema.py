@@ -27,7 +27,7 @@ LONGEST_LENGTH: Final = 65_536
 USUAL_ROWS_PER_JOIN: Final = 100
 _MOST_ROWS_PER_JOIN: Final = 4096
 #: How many rows of a public table one row may meet, at most.
-_MOST_PUBLIC_ROWS: Final = 1_000_000
+_MOST_PUBLIC_ROWS: Final = 100_000
 #: After how many seconds a query is given up where the data set does not say, and how many it may ask for.
 USUAL_TIME_LIMIT: Final = 3600
 _LONGEST_TIME_LIMIT: Final = 7 * 86_400

@@ -1,18 +1,36 @@
 """Joins, subqueries in conditions, unions and windows mean what DuckDB says, and stay within one person."""
 
+# ruff: noqa: S608 - statements are made up here
 from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from dither.data import Relation
+from dither.audit import queries as brute
+from dither.data import (
+    Bounded,
+    Column,
+    Filter,
+    JoinPublic,
+    Kind,
+    Limits,
+    Name,
+    PerPerson,
+    Scan,
+    Table,
+    UnionAll,
+)
+from dither.data.contribution import within_structure
+from dither.data.joins import MOST_PAIRS, check_relation, join_limit
 from dither.data.reference import rows_of
 from dither.data.relations import PERSON, rows_per_person
 from dither.errors import InvalidParameter, Unanswerable
+from dither.privacy import PureDP
+from dither.publish.queries.answer import plan_query
+from dither.publish.queries.quote import quote_of
 from dither.publish.queries.sql import parse_sql
 from tests.publish.queries.exact import CLINIC, LOOSE, answer_of_duckdb, exact, same_rows, tables
 
@@ -47,6 +65,8 @@ FROM = [
     "SELECT COUNT(*), COUNT(p.country) FROM visits v LEFT JOIN places p ON v.region = p.region AND p.people > v.age",
     "SELECT COUNT(*), COUNT(p.country) FROM places p RIGHT JOIN visits v ON v.region = p.region AND v.age > 30",
     "SELECT COUNT(*) FROM visits v LEFT JOIN lab l ON v.id = l.person, places p WHERE v.region = p.region",
+    "SELECT COUNT(*) FROM visits v SEMI JOIN lab l ON v.id = l.person AND l.value > 2",
+    "SELECT COUNT(*) FROM visits v ANTI JOIN lab l ON v.id = l.person",
 ]
 PUBLIC = [
     "SELECT COUNT(*) FROM visits CROSS JOIN places",
@@ -98,7 +118,8 @@ SELECTED = [
 ]
 SETS = [
     "SELECT COUNT(*) FROM (SELECT id FROM visits UNION ALL SELECT person FROM lab)",
-    "SELECT COUNT(*), SUM(CLAMP(x, 0, 9)) FROM (SELECT id, age AS x FROM visits UNION ALL SELECT person, value FROM lab) t",
+    "SELECT COUNT(*), SUM(CLAMP(x, 0, 9)) FROM (SELECT id, age AS x FROM visits UNION ALL SELECT person, value "
+    "FROM lab) t",
     "SELECT kind, COUNT(*) FROM (SELECT 'visit' AS kind, id FROM visits UNION ALL SELECT 'test', person FROM lab) t "
     "WHERE kind IN ('visit', 'test') GROUP BY kind",
     "SELECT COUNT(*), COUNT(v) FROM (SELECT id, NULL AS v FROM visits UNION ALL SELECT person, value FROM lab) t",
@@ -155,11 +176,6 @@ def test_a_query_means_what_duckdb_answers(sql: str) -> None:
     assert same_rows(exact(parse_sql(sql, CLINIC)), answer_of_duckdb(sql))
 
 
-def _listed(relation: Relation, data: Mapping[str, Any], person: int) -> Counter[str]:
-    rows = rows_of(relation, data)
-    return Counter(repr(sorted(row.items())) for row in rows if row[PERSON] != person)
-
-
 def test_nobody_changes_the_rows_of_others() -> None:
     """Below every query, the rows of other people are the same with and without one person; and few by its form."""
     person, ids, touched = 7, {"visits": "id", "lab": "person"}, 0
@@ -168,10 +184,133 @@ def test_nobody_changes_the_rows_of_others() -> None:
     }
     for sql in ANSWERED:
         relation = parse_sql(sql, CLINIC).relation
-        others = _listed(relation, tables(), person)
-        assert others == _listed(relation, fewer, person), sql
-        own = Counter(row[PERSON] for row in rows_of(relation, tables()))
+        rows = rows_of(relation, tables())
+        others = Counter(repr(sorted(row.items())) for row in rows if row[PERSON] != person)
+        assert others == Counter(repr(sorted(row.items())) for row in rows_of(relation, fewer)), sql
+        own = Counter(row[PERSON] for row in rows)
         touched += bool(own[person])
         most = rows_per_person(relation)
         assert most is None or max(own.values()) <= most, sql
     assert touched > 80
+
+
+def test_no_number_moves_farther_than_its_plan_says() -> None:
+    """Hostile neighbours, all aggregates, over every new form: the same search as for plain tables."""
+    for name, (found,) in brute.brute_force(48, shaped=True).items():
+        assert not found.is_exceeded, name
+
+
+def test_all_rows_of_a_public_table_are_answered() -> None:
+    """Groups that nobody is in are public, and 0 by the exact count; as DuckDB says."""
+    regions = Table(
+        "regions",
+        (Column("name", Kind.TEXT, categories=("north", "south", "nowhere")), Column("size", Kind.INTEGER)),
+        "regions.csv",
+        is_public=True,
+        key=("name",),
+    )
+    dataset = dataclasses.replace(CLINIC, tables=(*CLINIC.tables, regions))
+    written = (
+        "regions r LEFT JOIN visits v ON v.region = r.name AND v.age > 30",
+        "visits v RIGHT JOIN regions r ON v.region = r.name AND v.age > 30",
+        "(regions r LEFT JOIN visits v ON v.region = r.name AND v.age > 30)",
+    )
+    for clause in written:
+        sql = f"SELECT r.name, COUNT(v.id) AS n, SUM(v.age) AS total FROM {clause} GROUP BY r.name"
+        query = parse_sql(sql, dataset)
+        assert query.keys[0].values == ("north", "south", "nowhere")
+        data = {**tables(), "regions": [{"name": name, "size": 1} for name in ("north", "south", "nowhere")]}
+        there = "age > 30 AND region IN ('north', 'south')"
+        counted = f"SELECT region, COUNT(*), SUM(age) FROM visits WHERE {there} GROUP BY region"
+        assert same_rows(exact(query, data), answer_of_duckdb(counted))
+        plan = plan_query(query, PureDP(1))
+        assert plan.design.groups == (("north",), ("south",), ("nowhere",))
+        assert "3" in str(quote_of(plan))
+
+
+RATES = Table("rates", (Column("name", Kind.TEXT), Column("rate", Kind.INTEGER)), "rates.csv", is_public=True, rows=4)
+
+
+def _with_rates(rows: int | None, rows_per_join: int) -> Any:
+    rates = dataclasses.replace(RATES, rows=rows)
+    return dataclasses.replace(CLINIC, tables=(*CLINIC.tables, rates), rows_per_join=rows_per_join)
+
+
+@pytest.mark.parametrize(("declared", "most"), [(4, 4), (None, 2), (1, 1)])
+def test_a_row_meets_as_many_public_rows_as_are_declared(declared: int | None, most: int) -> None:
+    """However many rows the public table has: its ``rows``, or ``rows per join``; and as few of the person enter."""
+    dataset = _with_rates(declared, 2)
+    query = parse_sql("SELECT COUNT(*) FROM visits CROSS JOIN rates", dataset)
+    data = {**tables(), "rates": [{"name": "x", "rate": rate} for rate in range(50)]}
+    found = Counter(row[PERSON] for row in rows_of(query.relation, data))
+    assert max(found.values()) == (
+        2 * most if most > 1 else max(Counter(row["id"] for row in tables()["visits"]).values())
+    )
+    if most > 1:
+        assert rows_per_person(query.relation) == 2 * most
+        assert join_limit(query.relation) == 2
+        assert "2 rows on each side of a join" in str(quote_of(plan_query(query, PureDP(1))))
+
+
+def test_records_of_joins_refuse_rows_without_a_public_number() -> None:
+    visits = Scan(CLINIC.tables[0])
+    with pytest.raises(InvalidParameter, match="public number of rows"):
+        JoinPublic(visits, RATES, (), False, "r_", (), 4)
+    few = Bounded(visits, (), Limits(rows=2), tuple(visits.columns))
+    dataset = _with_rates(4, 2)
+    check_relation(JoinPublic(few, RATES, (), False, "r_", (), 4), dataset)
+    with pytest.raises(InvalidParameter, match="at most 4 for rates"):
+        check_relation(JoinPublic(few, RATES, (), False, "r_", (), 5), dataset)
+    many = Bounded(visits, (), Limits(rows=3), tuple(visits.columns))
+    with pytest.raises(InvalidParameter, match="at most 2 rows of a person"):
+        check_relation(JoinPublic(many, RATES, (), False, "r_", (), 4), dataset)
+    loose = Scan(LOOSE.tables[0])
+    with pytest.raises(InvalidParameter, match="a person"):
+        JoinPublic(loose, RATES, (), False, "r_", (), 4)
+    with pytest.raises(InvalidParameter, match="different tables"):
+        UnionAll(loose, Filter(loose, Name("smoker")))
+    with pytest.raises(InvalidParameter, match="one kind on both"):
+        UnionAll(visits, Scan(CLINIC.tables[1]))
+    with pytest.raises(InvalidParameter, match="one unit"):
+        UnionAll(visits, loose)
+
+
+def test_a_public_table_too_large_to_multiply_rows_is_refused() -> None:
+    dataset = _with_rates(100_000, 4096)
+    with pytest.raises(Unanswerable, match=f"more than {MOST_PAIRS:,}"):
+        parse_sql("SELECT COUNT(*) FROM visits CROSS JOIN rates", dataset)
+    parse_sql("SELECT COUNT(*) FROM visits CROSS JOIN rates", _with_rates(100_000, 100))
+
+
+def test_totals_of_people_that_become_several_rows_are_not_one_row() -> None:
+    """One row a person before the join is as many as the public table has after it."""
+    totals = PerPerson(Scan(CLINIC.tables[0]), (), ())
+    assert within_structure(Limits(), totals).rows == 1
+    assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", (), 4)).rows is None
+    assert within_structure(Limits(), JoinPublic(totals, RATES, (), False, "r_", ())).rows == 1
+
+
+def test_many_tables_may_be_united() -> None:
+    """Rows of a union do not multiply, so that more of them may be read than joined."""
+    written = " UNION ALL ".join(["SELECT id FROM visits"] * 33)
+    assert exact(parse_sql(f"SELECT COUNT(*) FROM ({written})", CLINIC)) == [(33 * len(tables()["visits"]),)]
+    with pytest.raises(Unanswerable, match="64"):
+        parse_sql(f"SELECT COUNT(*) FROM ({written} UNION ALL {written})", CLINIC)
+
+
+def test_one_row_counts_once_where_rows_are_units() -> None:
+    """Without a privacy id, leaving one row out takes at most one row away and adds none."""
+    shapes = (
+        "SELECT COUNT(*) FROM (SELECT age FROM visits UNION ALL SELECT person FROM lab)",
+        "SELECT COUNT(*) FROM visits v, places p WHERE v.region = p.region",
+        "SELECT COUNT(*) FROM visits v WHERE v.age > 3 OR v.region IN (SELECT region FROM places)",
+        "SELECT COUNT(*) FROM visits v WHERE NOT EXISTS (SELECT 1 FROM places p WHERE p.country = v.note)",
+    )
+    for sql in shapes:
+        query = parse_sql(sql, LOOSE)
+        assert same_rows(exact(query), answer_of_duckdb(sql))
+        whole = rows_of(query.relation, tables())
+        for place in (0, 60, 119):
+            visits = [row for index, row in enumerate(tables()["visits"]) if index != place]
+            less = rows_of(query.relation, {**tables(), "visits": visits})
+            assert len(whole) - 1 <= len(less) <= len(whole), sql

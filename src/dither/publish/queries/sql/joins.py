@@ -40,10 +40,25 @@ def from_clause(
     rows: Rows, first: exp.Expression, joins: Sequence[exp.Expression], where: exp.Expression | None, known: Environment
 ) -> tuple[Scope, list[exp.Expression]]:
     """Return the rows of FROM, and the parts of WHERE that are still to be applied."""
-    steps = Reader(rows, known, lambda steps: _From(rows).joined(steps, [])[0]).steps(
-        first, [*(first.args.get("joins") or ()), *joins]
-    )
-    return _From(rows).joined(steps, [] if where is None else parts_of_condition(where))
+    reader = Reader(rows, known, lambda steps: _From(rows).joined(steps, [])[0])
+    every = [*(first.args.get("joins") or ()), *joins]
+    halves = [join for join in every if str(join.args.get("kind") or "").upper() in ("SEMI", "ANTI")]
+    steps = reader.steps(first, [join for join in every if all(join is not half for half in halves)])
+    parts = [] if where is None else parts_of_condition(where)
+    return _From(rows).joined(steps, [*parts, *(_half(rows, join) for join in halves)])
+
+
+def _half(rows: Rows, join: exp.Expression) -> exp.Expression:
+    """Return a SEMI or ANTI JOIN as the condition that it is."""
+    from sqlglot import exp
+
+    rows.only(join, "this", "side", "kind", "on")
+    if join.args.get("on") is None or str(join.args.get("side") or "").upper() not in ("", "LEFT"):
+        word = str(join.args["kind"]).upper()
+        rows.parsed.refuse(join, f"{word} JOIN without ON", "write WHERE EXISTS (SELECT ... WHERE t.id = outer.id)")
+    select = exp.select("1").from_(join.this.copy()).where(join.args["on"].copy())
+    found = exp.Exists(this=select)
+    return exp.Not(this=found) if str(join.args["kind"]).upper() == "ANTI" else found
 
 
 class _From:

@@ -374,10 +374,10 @@ class _Semijoin:
         is_unique = bool(table.key) and set(table.key) <= set(keys)
         on = table.key if is_unique else tuple(keys)
         left = [part for name, part in rest if name not in on]
-        if not on:
-            self._refuse_public(table, "that is the same for every row")
         if left and not is_unique:
             self._refuse_public(table, "that compares by something else than =")
+        if not on:
+            self._refuse_public(table, "that is the same for every row")
         relation = JoinPublic(
             outer,
             table,
